@@ -1,0 +1,45 @@
+"""The few exception types of the library: each says what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SMDEClustError(Exception):
+    """Base of all errors raised on purpose by this library."""
+
+
+class InvalidInputError(SMDEClustError, ValueError):
+    """The data, the pairs or a parameter cannot be used as given."""
+
+
+class InfeasibleConstraintsError(SMDEClustError, ValueError):
+    """No clustering can satisfy the constraints, and here is why.
+
+    Attributes
+    ----------
+    reason
+        One of ``"self_cannot_link"``, ``"must_link_path"``, ``"clique"``, ``"too_few_groups"``,
+        ``"no_coloring"``.
+    details
+        The explanation as data. ``must_link_path``: ``path`` (rows joined one to the next by
+        must-links) and ``pair`` (the cannot-linked ends). ``clique``: ``rows`` (one point of each of
+        more than K mutually cannot-linked groups). ``too_few_groups``: ``n_groups`` and
+        ``n_clusters``. ``no_coloring``: ``rows`` (points whose groups alone admit no colouring).
+    """
+
+    def __init__(self, message: str, reason: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.details = details or {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.reason, self.details)
+
+
+class NoFeasibleSolutionError(SMDEClustError, RuntimeError):
+    """A heuristic found no feasible solution. This is no proof that there is none."""
+
+
+class DataNotFoundError(SMDEClustError, FileNotFoundError):
+    """A data set is neither in the local folder nor could it be downloaded."""
