@@ -1,0 +1,7 @@
+"""What is given: pairs -> groups -> cannot-link graph -> Problem; and what comes out: Solution."""
+
+from smdeclust.problem.feasibility import Coloring, Verdict, find_coloring
+from smdeclust.problem.problem import Core, Problem
+from smdeclust.problem.solution import Solution
+
+__all__ = ["Coloring", "Core", "Problem", "Solution", "Verdict", "find_coloring"]

@@ -1,0 +1,100 @@
+"""Pairs as people give them -> one validated (m, 2) integer array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+
+
+def as_pairs(pairs: Any, n_points: int, name: str) -> np.ndarray:
+    """Return `pairs` as an (m, 2) int64 array of row positions in ``[0, n_points)``.
+
+    Parameters
+    ----------
+    pairs
+        ``None``, an (m, 2) array, a two-column data frame, or any iterable of pairs.
+    n_points
+        Number of rows of the data.
+    name
+        What to call the pairs in an error message (``"must_link"``, ``"cannot_link"``).
+    """
+    if pairs is None:
+        return np.empty((0, 2), dtype=np.int64)
+    if not isinstance(pairs, np.ndarray):
+        to_numpy = getattr(pairs, "to_numpy", None)
+        pairs = to_numpy() if callable(to_numpy) else list(pairs)
+    try:
+        array = np.asarray(pairs)
+    except ValueError:
+        raise InvalidInputError(
+            f"{name}: every entry must be a pair of row positions, found entries of different "
+            f"lengths ({_first_odd_entry(pairs)})."
+        ) from None
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise InvalidInputError(
+            f"{name}: expected an (m, 2) array or a sequence of pairs of row positions, got an "
+            f"array of shape {array.shape}."
+        )
+    integers = _as_integers(array, name)
+    outside = (integers < 0) | (integers >= n_points)
+    if outside.any():
+        where = int(np.flatnonzero(outside.any(axis=1))[0])
+        i, j = (int(v) for v in integers[where])
+        raise InvalidInputError(
+            f"{name}: pair {where} is ({i}, {j}), but rows are numbered 0 to {n_points - 1}."
+        )
+    return np.ascontiguousarray(integers)
+
+
+def _as_integers(array: np.ndarray, name: str) -> np.ndarray:
+    """Return `array` as int64, or say which pair is not made of whole numbers."""
+    if array.dtype.kind in "iu":
+        if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
+            raise InvalidInputError(f"{name}: row positions are too large to be row positions.")
+        return array.astype(np.int64)
+    if array.dtype.kind == "O":
+        array = _numbers_from_objects(array, name)
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**53)
+        if whole.all():
+            return array.astype(np.int64)
+        where = int(np.flatnonzero(~whole.all(axis=1))[0])
+        raise InvalidInputError(
+            f"{name}: pair {where} is {tuple(array[where].tolist())}; row positions must be whole "
+            f"numbers."
+        )
+    raise InvalidInputError(
+        f"{name}: row positions must be integers, got values of type {array.dtype} (first: "
+        f"{array.flat[0]!r}). To use ids, translate them to row positions first."
+    )
+
+
+def _numbers_from_objects(array: np.ndarray, name: str) -> np.ndarray:
+    """Turn an object array of whole numbers into floats; reject anything else by position."""
+    for where, value in enumerate(array.ravel()):
+        is_number = isinstance(value, (int, float, np.integer, np.floating))
+        if not is_number or isinstance(value, (bool, np.bool_)):
+            raise InvalidInputError(
+                f"{name}: pair {where // 2} holds {value!r}; row positions must be integers. To "
+                f"use ids, translate them to row positions first."
+            )
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise InvalidInputError(f"{name}: row positions are too large.") from None
+
+
+def _first_odd_entry(pairs: list[Any]) -> str:
+    for where, entry in enumerate(pairs):
+        try:
+            if len(entry) != 2:
+                return f"entry {where} is {entry!r}"
+        except TypeError:
+            return f"entry {where} is {entry!r}"
+    return "no entry is a pair"

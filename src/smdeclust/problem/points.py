@@ -1,0 +1,91 @@
+"""Points and weights as people give them -> arrays that can be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from smdeclust.exceptions import InvalidInputError
+
+# Squares of larger spreads overflow, of smaller ones vanish.
+LARGEST, SMALLEST = 1e140, 1e-140
+
+
+def as_points(X: Any) -> np.ndarray:
+    """Return `X` as an (N, d) C-contiguous array of finite float32 or float64 numbers.
+
+    float32 and float64 arrays are kept as they are, without a copy where they are contiguous.
+    """
+    if issparse(X):
+        raise InvalidInputError("X is sparse; pass a dense array (X.toarray()).")
+    try:
+        points = np.asarray(X)
+        if points.dtype.kind == "c":
+            raise InvalidInputError("X holds complex numbers; only real data can be clustered.")
+        if points.dtype not in (np.float32, np.float64):
+            points = points.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"X must be a table of numbers: {error}.") from None
+    if points.ndim != 2:
+        raise InvalidInputError(f"X must have 2 dimensions (points, features), got {points.ndim}.")
+    if points.shape[0] == 0 or points.shape[1] == 0:
+        raise InvalidInputError(f"X is empty: shape {points.shape}.")
+    points = np.ascontiguousarray(points)
+    _reject_non_finite(points)
+    _reject_extreme(points)
+    return points
+
+
+def as_weights(sample_weight: Any, n_points: int) -> np.ndarray | None:
+    """Return weights as an (N,) float64 array, or ``None`` where none are given."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"sample_weight must hold numbers: {error}.") from None
+    if weight.ndim == 0:
+        weight = np.full(n_points, float(weight))
+    if weight.shape != (n_points,):
+        raise InvalidInputError(
+            f"sample_weight must have one number per point, shape ({n_points},), got shape "
+            f"{weight.shape}."
+        )
+    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if len(bad):
+        raise InvalidInputError(
+            f"sample_weight[{int(bad[0])}] is {weight[bad[0]]}; weights must be finite and not "
+            f"negative."
+        )
+    if not weight.any():
+        raise InvalidInputError("sample_weight is zero everywhere.")
+    return np.ascontiguousarray(weight)
+
+
+def _reject_non_finite(points: np.ndarray) -> None:
+    if np.isfinite(points.sum(dtype=np.float64)):
+        return  # one pass without a mask: the usual case
+    bad = np.argwhere(~np.isfinite(points))
+    if len(bad) == 0:
+        return
+    row, column = (int(v) for v in bad[0])
+    if np.isnan(points[row, column]):
+        raise InvalidInputError(
+            f"X contains NaN (row {row}, column {column}); fill in or drop missing values first."
+        )
+    raise InvalidInputError(f"X contains infinity (row {row}, column {column}).")
+
+
+def _reject_extreme(points: np.ndarray) -> None:
+    low, high = points.min(axis=0), points.max(axis=0)
+    largest = float(max(np.abs(low).max(), np.abs(high).max()))
+    spread = float((high - low).max())
+    if largest > LARGEST or 0.0 < spread < SMALLEST:
+        raise InvalidInputError(
+            f"X spans {spread:.3g} with values up to {largest:.3g}: squares would overflow or "
+            f"vanish. Rescale the columns, for example with StandardScaler."
+        )

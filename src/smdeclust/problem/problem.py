@@ -1,0 +1,374 @@
+"""Problem: points, K and pairs, validated, contracted and frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr
+
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.problem.feasibility import Verdict, find_coloring
+from smdeclust.problem.graph import cannot_link_graph
+from smdeclust.problem.groups import Grouping, contract, must_link_path
+from smdeclust.problem.pairs import as_pairs
+from smdeclust.problem.points import as_points, as_weights
+
+
+@dataclass(frozen=True)
+class Core:
+    """What the kernels see: contracted points, linked groups first, and the cannot-link graph.
+
+    All arrays are C-contiguous and read-only, so that each kernel is compiled once.
+
+    Attributes
+    ----------
+    points
+        (G, d') group means, centered; where d > G, rotated onto their span plus one axis that
+        holds what sticks out of it (zero for the points, maybe not for a given center).
+    weights
+        (G,) weight of each group.
+    indptr, indices
+        Cannot-links of the first ``len(indptr) - 1`` groups.
+    basis
+        (d, d' - 1) orthonormal columns of the span, or ``None`` where nothing was rotated.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    n_clusters: int
+    offset: np.ndarray
+    basis: np.ndarray | None
+
+    @property
+    def n_linked(self) -> int:
+        """Number of groups with a cannot-link."""
+        return len(self.indptr) - 1
+
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Translate (k, d) centers from the coordinates of the data to these."""
+        shifted = np.ascontiguousarray(centers, dtype=np.float64) - self.offset
+        if self.basis is None:
+            return shifted
+        inside = shifted @ self.basis
+        outside = np.linalg.norm(shifted - inside @ self.basis.T, axis=1)
+        return np.ascontiguousarray(np.column_stack([inside, outside]))
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A semi-supervised MSSC problem. Make one with :meth:`Problem.build`.
+
+    Attributes
+    ----------
+    X
+        (N, d) the points as given (a read-only view).
+    n_clusters
+        K.
+    must_link, cannot_link
+        (m, 2) validated pairs of row positions.
+    sample_weight
+        (N,) weights, or ``None`` for all ones.
+    grouping
+        The must-link groups.
+    weights
+        (G,) weight of each group.
+    cl_indptr, cl_indices
+        Cannot-link graph over the linked groups (symmetric, each edge once).
+    offset
+        (d,) weighted mean of the points.
+    """
+
+    X: np.ndarray
+    n_clusters: int
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    sample_weight: np.ndarray | None
+    grouping: Grouping
+    weights: np.ndarray
+    cl_indptr: np.ndarray
+    cl_indices: np.ndarray
+    offset: np.ndarray
+
+    @classmethod
+    def build(
+        cls,
+        X: Any,
+        n_clusters: int,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sample_weight: Any = None,
+    ) -> Problem:
+        """Validate, contract and check feasibility.
+
+        Parameters
+        ----------
+        X
+            (N, d) finite numbers.
+        n_clusters
+            K, from 1 to the number of must-link groups.
+        must_link, cannot_link
+            Pairs of row positions: (m, 2) array, data frame, or any iterable of pairs.
+        sample_weight
+            (N,) non-negative weights.
+
+        Raises
+        ------
+        InvalidInputError
+            Something cannot be used as given.
+        InfeasibleConstraintsError
+            No clustering satisfies the constraints.
+        """
+        points = as_points(X)
+        n_points = len(points)
+        n_clusters = _as_n_clusters(n_clusters, n_points)
+        weight = as_weights(sample_weight, n_points)
+        together = as_pairs(must_link, n_points, "must_link")
+        apart = as_pairs(cannot_link, n_points, "cannot_link")
+
+        _reject_self_cannot_links(apart)
+        grouping = contract(n_points, together, apart)
+        edges = grouping.of_point[apart]
+        _reject_contradictions(edges, together, apart, n_points)
+        indptr, indices = cannot_link_graph(edges, grouping.n_linked)
+        weights = _group_weights(grouping, weight, apart)
+        _reject_too_few_groups(int(np.count_nonzero(weights)), grouping, n_points, n_clusters)
+        _reject_uncolorable(indptr, indices, n_clusters, grouping)
+
+        return cls(
+            X=_frozen(points),
+            n_clusters=n_clusters,
+            must_link=_frozen(together),
+            cannot_link=_frozen(apart),
+            sample_weight=None if weight is None else _frozen(weight),
+            grouping=grouping,
+            weights=_frozen(weights),
+            cl_indptr=_frozen(indptr),
+            cl_indices=_frozen(indices),
+            offset=_frozen(_weighted_mean(points, weight)),
+        )
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return self.X.shape[1]
+
+    @property
+    def n_groups(self) -> int:
+        """G, the number of must-link groups (a lone point is a group)."""
+        return self.grouping.n_groups
+
+    @property
+    def n_linked(self) -> int:
+        """Number of groups with a cannot-link; they come first."""
+        return self.grouping.n_linked
+
+    @property
+    def group_of_point(self) -> np.ndarray:
+        """(N,) group of each point."""
+        return self.grouping.of_point
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """(G, d) group means minus `offset`, float64."""
+        means = np.empty((self.n_groups, self.n_features))
+        of_point, size = self.group_of_point, self.grouping.size
+        alone = size[of_point] == 1
+        means[of_point[alone]] = self.X[alone] - self.offset
+        rows = np.flatnonzero(~alone)
+        if len(rows):
+            groups = of_point[rows]
+            weight = self._positive_weights(rows, groups)
+            total = np.bincount(groups, weight, self.n_groups)
+            shifted = self.X[rows] - self.offset
+            compound = np.unique(groups)
+            for j in range(self.n_features):
+                sums = np.bincount(groups, weight * shifted[:, j], self.n_groups)
+                means[compound, j] = sums[compound] / total[compound]
+        return _frozen(means)
+
+    def _positive_weights(self, rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Weights of these rows; a group of no weight at all counts each of its points once."""
+        if self.sample_weight is None:
+            return np.ones(len(rows))
+        return np.where(self.weights[groups] > 0, self.sample_weight[rows], 1.0)
+
+    @cached_property
+    def scatter(self) -> float:
+        """Sum over groups of the squared distances of their points to the group mean."""
+        rows = np.flatnonzero(self.grouping.size[self.group_of_point] > 1)
+        if len(rows) == 0:
+            return 0.0
+        gaps = (self.X[rows] - self.offset) - self.means[self.group_of_point[rows]]
+        squares = np.einsum("ij,ij->i", gaps, gaps)
+        if self.sample_weight is None:
+            return float(squares.sum())
+        return float(squares @ self.sample_weight[rows])
+
+    @cached_property
+    def core(self) -> Core:
+        """The contracted problem in the coordinates of the kernels."""
+        points, basis = self.means, None
+        if self.n_features > self.n_groups:
+            # Distances live in the span of the points: rotate onto it once (thin QR of the means
+            # as columns), and leave one axis for centers that stick out of it.
+            basis, upper = qr(self.means.T, mode="economic")
+            points = np.column_stack([upper.T, np.zeros(self.n_groups)])
+        return Core(
+            points=_frozen(np.ascontiguousarray(points)),
+            weights=self.weights,
+            indptr=self.cl_indptr,
+            indices=self.cl_indices,
+            n_clusters=self.n_clusters,
+            offset=self.offset,
+            basis=basis,
+        )
+
+    def expand(self, group_labels: np.ndarray) -> np.ndarray:
+        """Return the (N,) labels of the points from the (G,) labels of their groups."""
+        return np.asarray(group_labels)[self.group_of_point]
+
+    def group_labels(self, point_labels: np.ndarray) -> np.ndarray:
+        """Return the (G,) labels of the groups from the (N,) labels of their points."""
+        labels = np.empty(self.n_groups, dtype=np.int64)
+        labels[self.group_of_point] = point_labels
+        return labels
+
+    def group_centers(self, group_labels: np.ndarray) -> np.ndarray:
+        """Return the (K, d) weighted cluster means, minus `offset`; NaN where empty."""
+        weights = np.bincount(group_labels, self.weights, self.n_clusters)
+        sums = np.empty((self.n_clusters, self.n_features))
+        for j in range(self.n_features):
+            weighted = self.weights * self.means[:, j]
+            sums[:, j] = np.bincount(group_labels, weighted, self.n_clusters)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return sums / weights[:, None]
+
+    def centers(self, group_labels: np.ndarray) -> np.ndarray:
+        """Return the (K, d) cluster means in the coordinates of the data."""
+        return self.group_centers(group_labels) + self.offset
+
+    def objective(self, group_labels: np.ndarray) -> float:
+        """Return f at the best centers for these labels, recomputed from the group means."""
+        gaps = self.means - self.group_centers(group_labels)[group_labels]
+        between = float(np.einsum("ij,ij->i", gaps, gaps) @ self.weights)
+        return between + self.scatter
+
+    def violations(self, point_labels: np.ndarray) -> tuple[int, int]:
+        """Return how many must-links and how many cannot-links these (N,) labels break."""
+        labels = np.asarray(point_labels)
+        apart = labels[self.must_link[:, 0]] != labels[self.must_link[:, 1]]
+        same = labels[self.cannot_link[:, 0]] == labels[self.cannot_link[:, 1]]
+        return int(np.count_nonzero(apart)), int(np.count_nonzero(same))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _weighted_mean(points: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    if weight is None:
+        return points.mean(axis=0, dtype=np.float64)
+    return np.asarray((weight / weight.sum()) @ points, dtype=np.float64)
+
+
+def _as_n_clusters(n_clusters: Any, n_points: int) -> int:
+    whole = isinstance(n_clusters, (int, np.integer)) and not isinstance(n_clusters, bool)
+    if not whole or n_clusters < 1:
+        raise InvalidInputError(f"n_clusters must be a positive integer, got {n_clusters!r}.")
+    if n_clusters > n_points:
+        raise InvalidInputError(
+            f"n_clusters={n_clusters} clusters cannot be made of n_samples={n_points} points: "
+            f"each needs at least one."
+        )
+    return int(n_clusters)
+
+
+def _group_weights(grouping: Grouping, weight: np.ndarray | None, apart: np.ndarray) -> np.ndarray:
+    weights = np.bincount(grouping.of_point, weight, grouping.n_groups).astype(np.float64)
+    weightless = np.flatnonzero(weights[: grouping.n_linked] == 0)
+    if len(weightless):
+        row = int(np.flatnonzero(grouping.of_point == weightless[0])[0])
+        raise InvalidInputError(
+            f"sample_weight: the group of row {row} has a cannot-link but no weight; give it a "
+            f"positive weight or drop its pairs."
+        )
+    return weights
+
+
+def _reject_self_cannot_links(apart: np.ndarray) -> None:
+    loops = np.flatnonzero(apart[:, 0] == apart[:, 1])
+    if len(loops):
+        where, row = int(loops[0]), int(apart[loops[0], 0])
+        raise InfeasibleConstraintsError(
+            f"cannot_link: pair {where} says that row {row} must be apart from itself.",
+            reason="self_cannot_link",
+            details={"pair": (row, row), "position": where},
+        )
+
+
+def _reject_contradictions(
+    edges: np.ndarray, together: np.ndarray, apart: np.ndarray, n_points: int
+) -> None:
+    inside = np.flatnonzero(edges[:, 0] == edges[:, 1])
+    if len(inside) == 0:
+        return
+    where = int(inside[0])
+    i, j = (int(v) for v in apart[where])
+    path = must_link_path(n_points, together, i, j)
+    shown = path if len(path) <= 12 else [*path[:6], "...", *path[-5:]]
+    raise InfeasibleConstraintsError(
+        f"cannot_link: pair {where} keeps rows {i} and {j} apart, but must-links join them: "
+        f"{' - '.join(map(str, shown))}. Remove that pair or one of these must-links.",
+        reason="must_link_path",
+        details={"pair": (i, j), "position": where, "path": path},
+    )
+
+
+def _reject_too_few_groups(
+    n_filling: int, grouping: Grouping, n_points: int, n_clusters: int
+) -> None:
+    if n_filling >= n_clusters:
+        return
+    why = "" if n_filling == grouping.n_groups else " with positive weight"
+    raise InfeasibleConstraintsError(
+        f"n_clusters={n_clusters}, but the must-links leave only {n_filling} groups{why} of the "
+        f"{n_points} points, and every cluster needs one. Use at most {n_filling} clusters.",
+        reason="too_few_groups",
+        details={"n_groups": n_filling, "n_clusters": n_clusters},
+    )
+
+
+def _reject_uncolorable(
+    indptr: np.ndarray, indices: np.ndarray, n_clusters: int, grouping: Grouping
+) -> None:
+    result = find_coloring(indptr, indices, n_clusters)
+    if result.verdict is not Verdict.INFEASIBLE:
+        return
+    assert result.witness is not None
+    rows = [int(np.flatnonzero(grouping.of_point == g)[0]) for g in result.witness.tolist()]
+    shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
+    if result.is_clique:
+        raise InfeasibleConstraintsError(
+            f"{len(rows)} groups of points are all cannot-linked to each other, which needs at "
+            f"least {len(rows)} clusters, not n_clusters={n_clusters}. One row of each: {shown}.",
+            reason="clique",
+            details={"rows": rows, "n_clusters": n_clusters},
+        )
+    raise InfeasibleConstraintsError(
+        f"The cannot-links among {len(rows)} groups of points cannot be kept with "
+        f"n_clusters={n_clusters}: every way to place them was tried. One row of each: {shown}.",
+        reason="no_coloring",
+        details={"rows": rows, "n_clusters": n_clusters},
+    )
