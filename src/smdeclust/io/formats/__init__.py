@@ -1,0 +1,1 @@
+"""One module a constraint format; each has ``read(content, reading)`` and returns Constraints."""

@@ -1,0 +1,102 @@
+"""``csv``: a header ``i,j,type`` and optionally ``confidence``, for spreadsheets.
+
+An empty confidence is a hard pair, any number in (0, 1] a soft one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.collector import PairCollector, Reading, parse_confidence
+from smdeclust.io.constraints import KINDS, Constraints
+from smdeclust.io.files import bad_line, decode, shown
+from smdeclust.io.tokens import parse_kind
+
+_NEEDED = ("i", "j", "type")
+_OPTIONAL = ("confidence",)
+_TYPES = {"must_link": "ml", "cannot_link": "cl"}
+
+
+def header_of(line: str) -> tuple[list[str], str] | None:
+    """Return the column names and the delimiter where ``line`` is a header of this format."""
+    for delimiter in (",", ";", "\t"):
+        names = [name.strip().strip('"').lower() for name in line.split(delimiter)]
+        if set(_NEEDED) <= set(names):
+            return names, delimiter
+    return None
+
+
+def read(content: bytes, reading: Reading) -> Constraints:
+    """Read the pairs below the header; columns may stand in any order."""
+    path = reading.path
+    text = decode(content, path)
+    first, _, _ = text.partition("\n")
+    header = header_of(first)
+    if header is None:
+        raise bad_line(
+            path, 1, shown(first), "the header 'i,j,type' (and 'confidence')", "Add the header."
+        )
+    names, delimiter = header
+    unknown = [name for name in names if name not in _NEEDED + _OPTIONAL]
+    if unknown or len(set(names)) != len(names):
+        raise bad_line(
+            path,
+            1,
+            shown(first),
+            "the columns i, j, type and optionally confidence, once each",
+            "Remove the other columns.",
+        )
+    column = {name: position for position, name in enumerate(names)}
+    collector = PairCollector(path)
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    next(rows)
+    try:
+        for row in rows:
+            # line_num is the last line of a record that spans lines; such a record is an error here
+            _add(collector, [cell.strip() for cell in row], column, rows.line_num, reading)
+    except csv.Error as error:
+        raise InvalidInputError(
+            f"{path}, line {rows.line_num}: not a CSV line ({error}). Correct its quotes."
+        ) from error
+    return collector.build()
+
+
+def _add(
+    collector: PairCollector, row: list[str], column: dict[str, int], line: int, reading: Reading
+) -> None:
+    if not any(row):
+        return
+    if len(row) != len(column):
+        raise bad_line(reading.path, line, f"{len(row)} cells", f"{len(column)}, as the header has")
+    written = row[column["type"]]
+    kind = parse_kind(written)
+    if kind is None:
+        raise bad_line(
+            reading.path,
+            line,
+            f"the type {shown(written)}",
+            "ml or cl (must-link or cannot-link, 1 or -1)",
+        )
+    i, j = (reading.rows(row[column[name]], reading.path, line) for name in ("i", "j"))
+    confidence = row[column["confidence"]] if "confidence" in column else ""
+    soft = parse_confidence(confidence, reading.path, line) if confidence else None
+    collector.add(kind, i, j, line, soft)
+
+
+def write(constraints: Constraints) -> str:
+    """Return the pairs as CSV text, with a confidence column only where there are soft pairs."""
+    soft = any(len(getattr(constraints, kind)) for kind in KINDS[2:])
+    lines = ["i,j,type,confidence" if soft else "i,j,type"]
+    for kind, name in _TYPES.items():
+        end = "," if soft else ""
+        lines += [f"{i},{j},{name}{end}" for i, j in getattr(constraints, kind).tolist()]
+    for kind, name in _TYPES.items():
+        pairs = getattr(constraints, f"soft_{kind}").tolist()
+        confidences = getattr(constraints, f"soft_{kind}_confidence").tolist()
+        lines += [
+            f"{i},{j},{name},{confidence!r}"
+            for (i, j), confidence in zip(pairs, confidences, strict=True)
+        ]
+    return "\n".join(lines) + "\n"

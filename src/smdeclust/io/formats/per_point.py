@@ -1,0 +1,141 @@
+"""``groups`` and ``labels``: one entry a point, from which the pairs follow.
+
+``groups``: rows of the same number >= 0 must be apart (cannot-link) or together (must-link), -1 is
+free. ``labels``: classes known for some points, empty or -1 where not; together within a class,
+apart across classes.
+
+Together is transitive, so a chain through the rows of a group says it all, and between two classes
+that hold together one cannot-link does. Apart is not transitive: all pairs of a group are listed.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.arrays import NPY_MAGIC, parse_npy
+from smdeclust.io.collector import Reading
+from smdeclust.io.constraints import KINDS, Constraints
+from smdeclust.io.files import bad_line, decode, lines_of, shown
+from smdeclust.io.tokens import parse_whole
+
+LABEL_NAMES = ("class", "label", "labels", "y", "group", "groups")
+_MAX_PAIRS = 50_000_000
+
+
+def read_groups(content: bytes, reading: Reading) -> Constraints:
+    """Read one group number a point."""
+    path = reading.path
+    rows_of_group: dict[str, list[int]] = {}
+    words, lines = _entries(content, reading)
+    for row, (word, line) in enumerate(zip(words, lines, strict=True)):
+        number = parse_whole(word)
+        if number is None or number < -1:
+            raise bad_line(
+                path,
+                line,
+                shown(word),
+                "a group: a whole number from 0, or -1 for a free point",
+            )
+        if number >= 0:
+            rows_of_group.setdefault(str(number), []).append(row)
+    groups = list(rows_of_group.values())
+    if reading.kind == "must_link":
+        return _build(_chains(groups), _none(), lines, reading)
+    n_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
+    if n_pairs > _MAX_PAIRS:
+        raise InvalidInputError(
+            f"{path}: the groups make {n_pairs} cannot-link pairs, more than {_MAX_PAIRS}. No "
+            "clustering has that many clusters: check that the groups are to be kept apart."
+        )
+    apart = [_all_pairs(group) for group in groups if len(group) > 1]
+    return _build(_none(), np.concatenate([_none(), *apart]), lines, reading)
+
+
+def read_labels(content: bytes, reading: Reading) -> Constraints:
+    """Read one class label a point, empty or -1 where it is unknown."""
+    rows_of_class: dict[str, list[int]] = {}
+    words, lines = _entries(content, reading)
+    for row, (word, line) in enumerate(zip(words, lines, strict=True)):
+        if word.lower() in ("nan", "na", "none", "null"):
+            raise bad_line(
+                reading.path,
+                line,
+                shown(word),
+                "a class label",
+                "Leave the line empty or write -1 where the class is unknown.",
+            )
+        number = parse_whole(word)
+        name = word if number is None else str(number)
+        if name not in ("", "-1"):
+            rows_of_class.setdefault(name, []).append(row)
+    classes = list(rows_of_class.values())
+    if len(classes) * (len(classes) - 1) // 2 > _MAX_PAIRS:
+        raise InvalidInputError(
+            f"{reading.path}: {len(classes)} different classes make more than {_MAX_PAIRS} "
+            "cannot-link pairs. Check that these are class labels and not ids."
+        )
+    across = [(a[0], b[0]) for a, b in combinations(classes, 2)]
+    return _build(_chains(classes), np.array(across, dtype=np.int64), lines, reading)
+
+
+def _entries(content: bytes, reading: Reading) -> tuple[list[str], list[int]]:
+    """Return the entry of each row and its line; a header naming the column is passed over."""
+    path = reading.path
+    if content.startswith(NPY_MAGIC):
+        array = parse_npy(content, path)
+        if array.ndim != 1 or array.dtype.kind not in "biufU":
+            raise bad_line(
+                path,
+                None,
+                f"an array of shape {array.shape} and type {array.dtype}",
+                "one number a row",
+            )
+        words = [str(value) for value in array.tolist()]
+        lines = list(range(1, len(words) + 1))
+    else:
+        # Blank lines count here: an empty label is an unknown one.
+        words = [line.strip().strip('"') for line in lines_of(decode(content, path))]
+        lines = list(range(1, len(words) + 1))
+        if words and words[0].lower() in LABEL_NAMES:
+            words, lines = words[1:], lines[1:]
+    n_points = reading.rows.n_points
+    if n_points is not None and len(words) != n_points:
+        raise bad_line(
+            path,
+            None,
+            f"{len(words)} entries",
+            f"{n_points}, one line a point of the data",
+        )
+    return words, lines
+
+
+def _none() -> NDArray[np.int64]:
+    return np.empty((0, 2), dtype=np.int64)
+
+
+def _chains(groups: list[list[int]]) -> NDArray[np.int64]:
+    links = [pair for group in groups for pair in pairwise(group)]
+    return np.array(links, dtype=np.int64).reshape(-1, 2)
+
+
+def _all_pairs(group: list[int]) -> NDArray[np.int64]:
+    first, second = np.triu_indices(len(group), k=1)
+    rows = np.array(group, dtype=np.int64)
+    return np.stack([rows[first], rows[second]], axis=1)
+
+
+def _build(
+    must: NDArray[np.int64], cannot: NDArray[np.int64], lines: list[int], reading: Reading
+) -> Constraints:
+    numbers = np.array(lines, dtype=np.int64)
+    origins = {kind: np.empty((0, 3), dtype=np.int64) for kind in KINDS}
+    pairs: dict[str, Any] = {"must_link": must.reshape(-1, 2), "cannot_link": cannot.reshape(-1, 2)}
+    for kind, rows in pairs.items():
+        origins[kind] = np.insert(numbers[rows].reshape(-1, 2), 0, 0, axis=1)
+    return Constraints(**pairs, files=(os.fspath(reading.path),), origins=origins)

@@ -1,0 +1,157 @@
+"""From the words of a line to row positions, numbers and kinds of pairs."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.files import PathLike, bad_line, shown
+
+# Row positions are int64; 18 digits always fit, and more digits are never a row of a data set.
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_LARGEST_EXACT = 2.0**53
+
+
+def split_words(line: str) -> list[str]:
+    """Split at commas, else tabs, else semicolons, else white space (ids may hold the others)."""
+    for separator in (",", "\t", ";"):
+        if separator in line:
+            try:
+                words = next(csv.reader([line], delimiter=separator))
+            except (csv.Error, StopIteration):
+                words = line.split(separator)
+            return [word.strip() for word in words]
+    return line.split()
+
+
+def data_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (line number, stripped line) of all lines but blank ones and ``#`` comments."""
+    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    return [(number, line) for number, line in stripped if line and not line.startswith("#")]
+
+
+def parse_whole(word: str) -> int | None:
+    """Return the whole number that ``word`` writes (``3`` or ``3.0``), or None."""
+    if _WHOLE.fullmatch(word):
+        return int(word)
+    # numpy.savetxt writes 3 as 3.000000000000000000e+00
+    number = parse_number(word)
+    if number is not None and number.is_integer() and abs(number) <= _LARGEST_EXACT:
+        return int(number)
+    return None
+
+
+def parse_number(word: str) -> float | None:
+    """Return the finite number that ``word`` writes, or None."""
+    if not _NUMBER.fullmatch(word):
+        return None
+    number = float(word)
+    return number if math.isfinite(number) else None
+
+
+_MUST = {"ml", "must-link", "must_link", "mustlink", "1", "+1"}
+_CANNOT = {"cl", "cannot-link", "cannot_link", "cannotlink", "-1"}
+
+
+def parse_kind(word: str) -> str | None:
+    """Return ``must_link`` or ``cannot_link`` for any of the usual spellings, or None."""
+    lowered = word.strip().lower()
+    if lowered in _MUST:
+        return "must_link"
+    return "cannot_link" if lowered in _CANNOT else None
+
+
+@dataclass(frozen=True)
+class RowResolver:
+    """Turns what a file writes for a point into its row position.
+
+    Attributes
+    ----------
+    n_points
+        Number of rows of the data, None where unknown (then rows are not checked against it).
+    row_of_id
+        Row of each id where the file writes ids, None where it writes row positions.
+    index_base
+        Number of the first row in the file, 0 or 1.
+    """
+
+    n_points: int | None = None
+    row_of_id: Mapping[str, int] | None = None
+    index_base: int = 0
+
+    def __call__(self, word: str, path: PathLike, line: int) -> int:
+        """Return the row position that ``word`` stands for."""
+        if self.row_of_id is not None:
+            row = self.row_of_id.get(word)
+            if row is None:
+                raise bad_line(
+                    path,
+                    line,
+                    f"the id {shown(word)}",
+                    "an id of the data's id column",
+                    "Correct the id, or read the file as row positions (give no ids).",
+                )
+            return row
+        number = parse_whole(word)
+        if number is None:
+            raise bad_line(
+                path,
+                line,
+                shown(word),
+                f"a row position (a whole number from {self.index_base})",
+                "If the file names points by their ids, give the id column of the data.",
+            )
+        row = number - self.index_base
+        if row < 0:
+            raise bad_line(
+                path,
+                line,
+                f"row {number}",
+                f"row positions from {self.index_base}",
+                "Check whether rows are counted from 0 or from 1 (index_base).",
+            )
+        if self.n_points is not None and row >= self.n_points:
+            last = self.n_points - 1 + self.index_base
+            counted = "" if self.index_base else " If the file counts from 1, give index_base=1."
+            raise bad_line(
+                path,
+                line,
+                f"row {number}",
+                f"rows {self.index_base} to {last} (the data has {self.n_points} rows)",
+                f"Check that the pairs belong to this data.{counted}",
+            )
+        return row
+
+
+def index_ids(ids: Sequence[object]) -> dict[str, int]:
+    """Return the row of each id; ids are compared as text, and no two may be equal."""
+    row_of_id: dict[str, int] = {}
+    for row, value in enumerate(ids):
+        name = str(value).strip()
+        if not name:
+            raise InvalidInputError(f"The id of row {row} is empty. Give every row an id.")
+        first = row_of_id.setdefault(name, row)
+        if first != row:
+            raise InvalidInputError(
+                f"Rows {first} and {row} have the same id {shown(name)}. Ids must be unique: "
+                "choose another id column, or remove the repeated row."
+            )
+    return row_of_id
+
+
+def check_n_points(n_points: object) -> int | None:
+    """Return ``n_points`` as an int, or None."""
+    if n_points is None:
+        return None
+    if isinstance(n_points, bool) or not isinstance(n_points, int | np.integer) or n_points < 0:
+        raise InvalidInputError(
+            f"n_points is {n_points!r}, expected a whole number from 0 or None."
+        )
+    return int(n_points)

@@ -1,0 +1,162 @@
+"""Files out: pairs, labels, centers and results, each whole or not at all.
+
+Everything is written aside and renamed, so that a full disk or an interruption leaves the file that
+was there before, or none.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.constraints import Constraints
+from smdeclust.io.files import PathLike, shown
+from smdeclust.io.formats import csv_pairs, json_pairs, links
+
+WRITERS: dict[str, Callable[[Constraints], str]] = {
+    "json": json_pairs.write,
+    "links": links.write,
+    "csv": csv_pairs.write,
+}
+WRITABLE_FORMATS = tuple(WRITERS)
+
+
+def write_bytes(path: PathLike, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; what was there before is unchanged.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        # A device or a pipe cannot be replaced; a folder fails here by itself.
+        target.write_bytes(content)
+        return
+    target = target.resolve()  # through a link, so that the link stays
+    aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
+    try:
+        with aside.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(aside, target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write UTF-8 text whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_constraints(constraints: Constraints, path: PathLike, format: str = "json") -> None:
+    """Write pairs as ``json``, ``links`` or ``csv``.
+
+    Raises
+    ------
+    InvalidInputError
+        If the format is another one, or ``links`` is asked for soft pairs, which it cannot hold.
+    """
+    if format not in WRITERS:
+        raise InvalidInputError(
+            f"format is {shown(format)}, expected one of {', '.join(WRITABLE_FORMATS)} (the others "
+            "can be read only)."
+        )
+    n_soft = len(constraints.soft_must_link) + len(constraints.soft_cannot_link)
+    if format == "links" and n_soft:
+        raise InvalidInputError(
+            f"There are {n_soft} soft pairs, which the format links cannot hold. Write json or csv."
+        )
+    write_text(path, WRITERS[format](constraints))
+
+
+def write_labels(
+    path: PathLike,
+    labels: ArrayLike,
+    *,
+    ids: Sequence[object] | None = None,
+    id_name: str = "id",
+    label_name: str = "label",
+) -> None:
+    """Write one label a point as CSV, with the ids of the data or else row positions.
+
+    Parameters
+    ----------
+    path
+        The CSV file.
+    labels
+        One label a point.
+    ids
+        Id of each point; None writes row positions in a column ``row``.
+    id_name, label_name
+        Names of the two columns.
+    """
+    column = np.asarray(labels)
+    if column.ndim != 1:
+        raise InvalidInputError(f"labels has shape {column.shape}, expected one label a point.")
+    if ids is not None and len(ids) != len(column):
+        raise InvalidInputError(f"There are {len(ids)} ids for {len(column)} labels.")
+    keys = range(len(column)) if ids is None else ids
+    rows = zip(keys, column.tolist(), strict=True)
+    write_rows(path, ["row" if ids is None else id_name, label_name], rows)
+
+
+def write_centers(
+    path: PathLike, centers: ArrayLike, feature_names: Sequence[str] | None = None
+) -> None:
+    """Write cluster centers as CSV, one row a cluster, numbers in full precision."""
+    table = np.asarray(centers, dtype=np.float64)
+    if table.ndim != 2:
+        raise InvalidInputError(f"centers has shape {table.shape}, expected one row a cluster.")
+    names = [f"x{i}" for i in range(table.shape[1])] if feature_names is None else feature_names
+    if len(names) != table.shape[1]:
+        raise InvalidInputError(f"There are {len(names)} names for {table.shape[1]} features.")
+    rows = ([cluster, *map(repr, row)] for cluster, row in enumerate(table.tolist()))
+    write_rows(path, ["cluster", *names], rows)
+
+
+def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
+    """Write a header and rows as CSV, whole or not at all."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_text(path, buffer.getvalue())
+
+
+def write_json(path: PathLike, document: Any) -> None:
+    """Write a result as JSON, whole or not at all.
+
+    numpy arrays and numbers become lists and numbers, infinities and NaN become null (JSON has no
+    word for them).
+    """
+    write_text(path, json.dumps(_plain(document), indent=2, allow_nan=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise InvalidInputError(f"A value of type {type(value).__name__} cannot be written as JSON.")
