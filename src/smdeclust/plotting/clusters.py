@@ -1,0 +1,278 @@
+"""Clusters in the plane, with the pairs that hold them together and apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib import patheffects
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike, NDArray
+
+from smdeclust.plotting import style
+from smdeclust.plotting.inputs import as_centers, as_labels, as_pairs, as_points
+from smdeclust.plotting.projection import project
+from smdeclust.plotting.thinning import thin_pairs, thin_points
+
+_LAYERS = 6
+
+
+def plot_clusters(
+    X: ArrayLike,
+    labels: ArrayLike,
+    *,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    centers: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    max_points: int = 4000,
+    max_pairs: int = 250,
+    seed: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the clusters: must-links solid, cannot-links dashed, violated pairs crossed.
+
+    More than two features are shown on their first two principal components. Points that take
+    part in a drawn pair have a dark edge. Where not everything is drawn the legend says so.
+
+    Parameters
+    ----------
+    X
+        (N, d) points.
+    labels
+        One integer label per point.
+    must_link, cannot_link
+        Pairs of row positions.
+    centers
+        (K, d) centers, row k for label k. By default the cluster means.
+    feature_names
+        Names of the features, for the axes of at most two.
+    max_points
+        About how many points to draw at most; each cluster keeps its share.
+    max_pairs
+        How many must-links and how many cannot-links to draw at most; violated ones come first.
+    seed
+        Decides which points and pairs are left out.
+    ax
+        Where to draw. By default a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+    """
+    points = as_points(X)
+    label = as_labels(labels, len(points))
+    must = as_pairs(must_link, len(points), "must_link")
+    cannot = as_pairs(cannot_link, len(points), "cannot_link")
+    names, center = as_centers(centers, points, label)
+    plane = project(points, center, seed, feature_names)
+    ax = style.get_axes(ax, (7.4, _figure_height(plane.points)))
+
+    rng = np.random.default_rng(seed)
+    must_broken = label[must[:, 0]] != label[must[:, 1]]
+    cannot_broken = label[cannot[:, 0]] == label[cannot[:, 1]]
+    must_shown = thin_pairs(must_broken, max_pairs, rng)
+    cannot_shown = thin_pairs(cannot_broken, max_pairs, rng)
+    in_pair = np.unique(np.concatenate([must[must_shown].ravel(), cannot[cannot_shown].ravel()]))
+    shown = thin_points(label, in_pair, max_points, rng)
+
+    pair_handles = [
+        *_draw_pairs(ax, plane.points, must, must_broken, must_shown, "must-link"),
+        *_draw_pairs(ax, plane.points, cannot, cannot_broken, cannot_shown, "cannot-link"),
+    ]
+    cluster_handles = _draw_points(ax, plane.points, label, names, shown, in_pair)
+    # Distances are what is minimised: one unit is one unit both ways.
+    flat = not plane.axis_labels[1]
+    if not flat:
+        ax.set_aspect("equal", adjustable="datalim")
+    named = _draw_centers(ax, plane.centers, names)
+
+    ax.set_xlabel(plane.axis_labels[0])
+    ax.set_ylabel(plane.axis_labels[1])
+    style.tidy(ax)
+    if flat:
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+    if len(names) > style.MAX_LEGEND_CLUSTERS:
+        cluster_handles = []
+        number = "" if named == len(names) else f" ({named} of {len(names)})"
+        cluster_handles.append(
+            Line2D([], [], ls="", marker="$3$", color=style.INK, label=f"number at center{number}")
+        )
+    title = style.count_of(len(shown), len(points), "point")
+    title += f", {len(names)} cluster" + ("s" if len(names) > 1 else "")
+    style.legend_outside(ax, [*cluster_handles, *pair_handles], title)
+    return ax
+
+
+def _draw_pairs(
+    ax: Axes,
+    plane: NDArray[np.float64],
+    pairs: NDArray[np.int64],
+    broken: NDArray[np.bool_],
+    shown: NDArray[np.int64],
+    kind: str,
+) -> list[Artist]:
+    """Lines of one kind of pair; returns what the legend needs."""
+    if len(pairs) == 0:
+        return []
+    solid = kind == "must-link"
+    line_style = "-" if solid else style.DASHES
+    color = style.MUST_LINK if solid else style.CANNOT_LINK
+    kept, bad = shown[~broken[shown]], shown[broken[shown]]
+    # Many lines become a texture behind the points, few stay lines.
+    width = 0.9 if len(kept) <= 100 else 0.6
+    alpha = 0.8 if len(kept) <= 100 else 0.5
+    ax.add_collection(
+        LineCollection(
+            list(plane[pairs[kept]]),
+            colors=color,
+            linewidths=width,
+            linestyles=[line_style],
+            alpha=alpha,
+            zorder=1.5,
+        )
+    )
+    caption = style.count_of(len(shown), len(pairs), kind)
+    handles: list[Artist] = [Line2D([], [], color=color, ls=line_style, lw=1.0, label=caption)]
+    if len(bad):
+        ends = plane[pairs[bad]]
+        ax.add_collection(
+            LineCollection(
+                list(ends),
+                colors=style.VIOLATED,
+                linewidths=1.7,
+                linestyles=[line_style],
+                zorder=1.8,
+            )
+        )
+        middle = ends.mean(axis=1)
+        size = 30 if len(bad) <= 60 else 14
+        ax.scatter(
+            middle[:, 0],
+            middle[:, 1],
+            marker="x",
+            s=size,
+            c=style.VIOLATED,
+            linewidths=1.7,
+            path_effects=[patheffects.withStroke(linewidth=3.2, foreground="white")],
+            zorder=4.0,
+        )
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=style.VIOLATED,
+                ls=line_style,
+                lw=1.8,
+                marker="x",
+                mew=2,
+                label=f"{style.count_of(len(bad), int(broken.sum()), kind)} violated",
+            )
+        )
+    return handles
+
+
+def _draw_points(
+    ax: Axes,
+    plane: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    names: NDArray[np.int64],
+    shown: NDArray[np.int64],
+    in_pair: NDArray[np.int64],
+) -> list[Artist]:
+    """One scatter a cluster; returns what the legend needs."""
+    size = float(np.clip(9000 / max(len(shown), 1), 7, 34))
+    dense = size < 15
+    edge_width = 0.45 if dense else 0.7
+    paired = np.zeros(len(labels), dtype=bool)
+    paired[in_pair] = True
+    handles: list[Artist] = []
+    for position, name in enumerate(names):
+        color, marker = style.cluster_style(position)
+        members = shown[labels[shown] == name]
+        # Dealt out over several layers, so that no cluster covers all the others.
+        for layer in range(_LAYERS):
+            part = members[layer::_LAYERS]
+            ax.scatter(
+                plane[part, 0],
+                plane[part, 1],
+                s=np.where(paired[part] | (not dense), size, 0.7 * size),
+                c=color,
+                marker=marker,
+                edgecolors=list(np.where(paired[part], style.INK, color if dense else "white")),
+                linewidths=edge_width,
+                zorder=2.0 + 0.1 * layer,
+                # Thousands of vector markers make a PDF that no reader opens quickly.
+                rasterized=len(shown) > 2000,
+            )
+        count = int((labels == name).sum())
+        handles.append(
+            Line2D(
+                [],
+                [],
+                ls="",
+                marker=marker,
+                color=color,
+                mec=style.INK,
+                mew=0.6,
+                ms=6,
+                label=f"cluster {name} ({count:,})",
+            )
+        )
+    return handles
+
+
+def _figure_height(plane: NDArray[np.float64]) -> float:
+    """Inches that suit points of this width and height on axes about 5.4 inches wide."""
+    width, height = np.ptp(plane, axis=0)
+    if width <= 0:
+        return 4.6
+    return float(np.clip(0.9 + 5.4 * height / width, 2.8, 4.8))
+
+
+def _draw_centers(ax: Axes, plane: NDArray[np.float64], names: NDArray[np.int64]) -> int:
+    """The clusters' numbers at their centers, less those that would cover another one.
+
+    Returns how many were written.
+    """
+    few = len(names) <= style.MAX_LEGEND_CLUSTERS
+    if few:
+        ax.scatter(
+            plane[:, 0],
+            plane[:, 1],
+            s=130,
+            c="white",
+            edgecolors=style.INK,
+            linewidths=1.3,
+            zorder=5.0,
+        )
+    halo = [patheffects.withStroke(linewidth=2.2, foreground="white")]
+    # Data units of one inch, roughly: enough to know which numbers would touch.
+    ax.autoscale_view()
+    width, height = style.inches(ax)
+    unit = max(np.ptp(ax.get_xlim()) / width, np.ptp(ax.get_ylim()) / height)
+    placed: list[NDArray[np.float64]] = []
+    for name, (x, y) in zip(names, plane, strict=True):
+        apart = np.abs(np.array(placed) - (x, y)) if placed and not few else np.empty((0, 2))
+        if ((apart[:, 0] < 0.17 * unit) & (apart[:, 1] < 0.12 * unit)).any():
+            continue
+        placed.append(np.array([x, y]))
+        ax.text(
+            x,
+            y,
+            str(name),
+            ha="center",
+            va="center_baseline",
+            fontsize=8 if few else 7,
+            fontweight="bold",
+            color=style.INK,
+            path_effects=[] if few else halo,
+            zorder=5.1,
+            clip_on=True,
+        )
+    return len(placed)

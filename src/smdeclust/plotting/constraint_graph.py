@@ -1,0 +1,323 @@
+"""The constraints as a graph: must-link groups are nodes, cannot-links between them edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.lines import Line2D
+from matplotlib.markers import MarkerStyle
+from matplotlib.patches import PathPatch
+from matplotlib.transforms import Affine2D
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+
+from smdeclust.plotting import style
+from smdeclust.plotting.graph_layout import adjacency, lay_out
+from smdeclust.plotting.inputs import as_labels, as_pairs
+
+_ASPECT = 1.5
+_MAX_NUMBERED = 80  # nodes; with more, the numbers in them are too small to read
+
+
+def plot_constraint_graph(
+    n_points: int,
+    *,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    max_groups: int = 400,
+    seed: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw must-link groups as nodes and cannot-links as dashed edges.
+
+    A node's area grows with its number of points, which is written into it while there are few
+    nodes. Points in no pair are left out. With labels, nodes take the colour and marker of their
+    cluster, cannot-links inside a cluster and groups split over clusters are marked. A group that
+    cannot-links contradict (an edge from it to itself) is marked too.
+
+    Parameters
+    ----------
+    n_points
+        Number of points that the pairs refer to.
+    must_link, cannot_link
+        Pairs of row positions.
+    labels
+        One integer label per point.
+    max_groups
+        How many groups to draw at most: whole components, those with violations and the largest
+        first; of a component that is too large alone, its groups with the most cannot-links.
+    seed
+        For the first positions of the layout.
+    ax
+        Where to draw. By default a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+    """
+    must = as_pairs(must_link, n_points, "must_link")
+    cannot = as_pairs(cannot_link, n_points, "cannot_link")
+    label = None if labels is None else as_labels(labels, n_points)
+    graph = _group_graph(n_points, must, cannot, label)
+    shown = _choose_groups(graph, max_groups)
+    ax = style.get_axes(ax, (7.6, 4.6))
+    ax.set_axis_off()
+    ax.set_aspect("equal", adjustable="datalim")
+
+    position = np.full(len(graph.sizes), -1)
+    position[shown] = np.arange(len(shown))
+    inside = (position[graph.edges] >= 0).all(axis=1) if len(graph.edges) else np.zeros(0, bool)
+    edges = position[graph.edges[inside]]
+    broken_edge = graph.broken_edge[inside]
+    sizes = graph.sizes[shown]
+    # Area by points, the largest at most four times as wide as the smallest.
+    radii = np.minimum(np.sqrt(sizes), 4.0) if len(sizes) else np.zeros(0)
+    if sizes.size and sizes.max() > 16:
+        radii = 1.0 + 3.0 * (np.sqrt(sizes) - 1.0) / (np.sqrt(sizes.max()) - 1.0)
+    places = lay_out(edges, radii, _ASPECT, seed) if len(shown) else np.zeros((0, 2))
+
+    handles = _draw_edges(ax, places, edges, broken_edge)
+    handles += _draw_groups(ax, places, radii, graph, shown, label)
+    if len(places):
+        low, high = (places - radii[:, None]).min(axis=0), (places + radii[:, None]).max(axis=0)
+        ax.update_datalim(np.array([low - 1, high + 1]))
+        ax.margins(0)
+        ax.autoscale_view()
+    _annotate(ax, graph, shown, handles, labels is not None)
+    return ax
+
+
+@dataclass(frozen=True)
+class _GroupGraph:
+    sizes: NDArray[np.int64]  # points of each group
+    edges: NDArray[np.int64]  # (e, 2) groups that a cannot-link keeps apart, each once
+    component: NDArray[np.int64]  # of each group
+    cluster: NDArray[np.int64]  # position of the group's label among the labels, or 0
+    names: NDArray[np.int64]  # the labels
+    broken_group: NDArray[np.bool_]  # split over clusters, or contradicted by a cannot-link
+    broken_edge: NDArray[np.bool_]  # both ends in one cluster
+    n_alone: int  # points in no pair
+
+
+def _group_graph(
+    n_points: int,
+    must: NDArray[np.int64],
+    cannot: NDArray[np.int64],
+    labels: NDArray[np.int64] | None,
+) -> _GroupGraph:
+    """Contract must-links; keep only groups that some pair mentions."""
+    _, group = connected_components(adjacency(must, n_points), directed=False)
+    mentioned = np.unique(np.concatenate([must.ravel(), cannot.ravel()]))
+    kept, first, _ = np.unique(group[mentioned], return_index=True, return_inverse=True)
+    renumber = np.full(int(group.max(initial=-1)) + 1, -1)
+    renumber[kept] = np.arange(len(kept))
+    group = renumber[group]
+    sizes = np.bincount(group[group >= 0], minlength=len(kept))
+
+    ends = np.sort(group[cannot], axis=1).reshape(-1, 2)
+    broken_group = np.zeros(len(kept), dtype=bool)
+    broken_group[ends[ends[:, 0] == ends[:, 1], 0]] = True
+    edges = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+    _, component = connected_components(adjacency(edges, len(kept)), directed=False)
+
+    names = np.zeros(1, dtype=np.int64)
+    cluster = np.zeros(len(kept), dtype=np.int64)
+    broken_edge = np.zeros(len(edges), dtype=bool)
+    if labels is not None and len(kept):
+        names, index = np.unique(labels, return_inverse=True)
+        cluster = index[mentioned[first]]
+        split = must[labels[must[:, 0]] != labels[must[:, 1]]]
+        broken_group[group[split].ravel()] = True
+        # By points, not by groups: a split group may break one cannot-link and keep another.
+        inside = cannot[labels[cannot[:, 0]] == labels[cannot[:, 1]]]
+        bad = np.sort(group[inside], axis=1).reshape(-1, 2)
+        key = len(kept)
+        broken_edge = np.isin(edges[:, 0] * key + edges[:, 1], bad[:, 0] * key + bad[:, 1])
+    return _GroupGraph(
+        sizes=sizes,
+        edges=edges,
+        component=component.astype(np.int64),
+        cluster=cluster,
+        names=names,
+        broken_group=broken_group,
+        broken_edge=broken_edge,
+        n_alone=n_points - int(sizes.sum()),
+    )
+
+
+def _choose_groups(graph: _GroupGraph, limit: int) -> NDArray[np.int64]:
+    """Groups to draw: whole components while they fit."""
+    n_groups = len(graph.sizes)
+    if n_groups <= limit:
+        return np.arange(n_groups)
+    broken = graph.broken_group.copy()
+    broken[graph.edges[graph.broken_edge].ravel()] = True
+    count = np.bincount(graph.component)
+    violated = np.bincount(graph.component, weights=broken) > 0
+    points = np.bincount(graph.component, weights=graph.sizes)
+    order = np.lexsort((-points, -count, ~violated))
+    fits = order[np.cumsum(count[order]) <= limit]
+    if len(fits) == 0:
+        degree = np.bincount(graph.edges.ravel(), minlength=n_groups)
+        members = np.flatnonzero(graph.component == order[0])
+        rank = np.lexsort((-graph.sizes[members], -degree[members], ~broken[members]))
+        return np.sort(members[rank[:limit]])
+    return np.flatnonzero(np.isin(graph.component, fits))
+
+
+def _draw_edges(
+    ax: Axes, places: NDArray[np.float64], edges: NDArray[np.int64], broken: NDArray[np.bool_]
+) -> list[Artist]:
+    """Cannot-links, the broken ones on top; returns what the legend needs."""
+    if len(edges) == 0:
+        return []
+    width = 1.1 if len(edges) <= 150 else 0.7 if len(edges) <= 600 else 0.4
+    alpha = 1.0 if len(edges) <= 600 else 0.7
+    keywords: dict[str, Any] = {"linestyles": [style.DASHES]}
+    lines = places[edges]
+    ax.add_collection(
+        LineCollection(
+            list(lines[~broken]),
+            colors=style.CANNOT_LINK,
+            linewidths=width,
+            alpha=alpha,
+            zorder=1,
+            **keywords,
+        )
+    )
+    handles: list[Artist] = [
+        Line2D([], [], color=style.CANNOT_LINK, lw=1.1, ls=style.DASHES, label="cannot-link")
+    ]
+    if broken.any():
+        middle = lines[broken].mean(axis=1)
+        ax.add_collection(
+            LineCollection(
+                list(lines[broken]), colors=style.VIOLATED, linewidths=1.8, zorder=3, **keywords
+            )
+        )
+        ax.scatter(
+            middle[:, 0], middle[:, 1], marker="x", s=40, c=style.VIOLATED, linewidths=2, zorder=4
+        )
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=style.VIOLATED,
+                lw=1.8,
+                ls=style.DASHES,
+                marker="x",
+                mew=2,
+                label="violated cannot-link",
+            )
+        )
+    return handles
+
+
+def _draw_groups(
+    ax: Axes,
+    places: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    graph: _GroupGraph,
+    shown: NDArray[np.int64],
+    labels: NDArray[np.int64] | None,
+) -> list[Artist]:
+    """Nodes in data units, so that the layout's spacing holds at any size of the figure."""
+    handles: list[Artist] = []
+    broken = graph.broken_group[shown]
+    for k in np.unique(graph.cluster[shown]):
+        color, marker = style.cluster_style(int(k)) if labels is not None else ("#9ecae1", "o")
+        shape = MarkerStyle(marker)
+        path = shape.get_path().transformed(shape.get_transform())
+        path = path.transformed(Affine2D().scale(0.95 / np.abs(path.vertices).max()))
+        patches = []
+        members = np.flatnonzero((graph.cluster[shown] == k) & ~broken)
+        for i in members:
+            place = Affine2D().scale(radii[i]).translate(*places[i])
+            patches.append(PathPatch(path.transformed(place)))
+        width = 0.8 if len(shown) <= 150 else 0.4
+        ax.add_collection(
+            PatchCollection(patches, facecolor=color, edgecolor=style.INK, lw=width, zorder=2)
+        )
+        if labels is not None and len(graph.names) <= style.MAX_LEGEND_CLUSTERS and len(members):
+            handles.append(
+                Line2D(
+                    [],
+                    [],
+                    ls="",
+                    marker=marker,
+                    color=color,
+                    mec=style.INK,
+                    mew=0.6,
+                    ms=7,
+                    label=f"cluster {graph.names[k]}",
+                )
+            )
+    if broken.any():
+        circles = [
+            PathPatch(
+                MarkerStyle("o")
+                .get_path()
+                .transformed(Affine2D().scale(radii[i]).translate(*places[i]))
+            )
+            for i in np.flatnonzero(broken)
+        ]
+        ax.add_collection(
+            PatchCollection(
+                circles, facecolor="white", edgecolor=style.VIOLATED, hatch="////", lw=1.8, zorder=2
+            )
+        )
+        handles.append(
+            Line2D(
+                [],
+                [],
+                ls="",
+                marker="o",
+                color="white",
+                mec=style.VIOLATED,
+                mew=1.8,
+                ms=7,
+                label="violated must-link group",
+            )
+        )
+    if len(shown) <= _MAX_NUMBERED:
+        for i in np.flatnonzero(graph.sizes[shown] > 1):
+            ax.text(
+                places[i, 0],
+                places[i, 1],
+                str(graph.sizes[shown[i]]),
+                ha="center",
+                va="center_baseline",
+                fontsize=7,
+                fontweight="bold",
+                color=style.INK,
+                bbox={"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85},
+                zorder=5,
+            )
+    return handles
+
+
+def _annotate(
+    ax: Axes, graph: _GroupGraph, shown: NDArray[np.int64], handles: list[Artist], colored: bool
+) -> None:
+    """The legend and the counts that go with it."""
+    lines = [style.count_of(len(shown), len(graph.sizes), "group")]
+    if graph.sizes.size:
+        small, large = int(graph.sizes.min()), int(graph.sizes.max())
+        lines[0] += f" of {small} point" + ("s" if large > 1 else "")
+        if large > small:
+            lines[0] = lines[0].replace(f"of {small} points", f"of {small} to {large:,} points")
+    lines.append(
+        style.count_of(len(graph.edges), len(graph.edges), "cannot-link") + " between them"
+    )
+    if graph.n_alone:
+        lines.append(f"{graph.n_alone:,} points in no pair, not drawn")
+    if colored and len(graph.names) > style.MAX_LEGEND_CLUSTERS:
+        lines.append(f"colour and shape: {len(graph.names)} clusters")
+    style.legend_outside(ax, handles, "\n".join(lines))

@@ -1,0 +1,109 @@
+"""What all pictures share: colours, markers and lines that also read in grey and colour-blind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from matplotlib import pyplot as plt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+# Seven colours of Okabe and Ito and the wine of Tol in place of their yellow, which vanishes on
+# white paper. The order alternates dark and light so that neighbours differ in grey as well.
+COLORS = (
+    "#0072B2",  # blue
+    "#E69F00",  # orange
+    "#009E73",  # green
+    "#CC79A7",  # pink
+    "#882255",  # wine
+    "#56B4E9",  # sky blue
+    "#D55E00",  # vermilion
+    "#444444",  # dark grey
+)
+# 13 is prime to 8: cycling both at once gives 104 different pairs of colour and marker.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h", "d", "*")
+LINE_STYLES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1.2, 1.4)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (9, 2.5)),
+    (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
+    (0, (2.5, 1.2)),
+)
+
+INK = "#222222"
+MUST_LINK = "#111111"
+CANNOT_LINK = "#666666"
+VIOLATED = "#C00000"
+DASHES: tuple[float, tuple[float, float]] = (0, (4, 2.5))
+
+# More clusters than this are named in the picture instead of the legend.
+MAX_LEGEND_CLUSTERS = 16
+
+
+def cluster_style(k: int) -> tuple[str, str]:
+    """Colour and marker of cluster number `k`; both change from one cluster to the next."""
+    return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
+
+
+def series_style(s: int) -> dict[str, Any]:
+    """Line keywords of the `s`-th curve of a picture."""
+    return {
+        "color": COLORS[s % len(COLORS)],
+        "linestyle": LINE_STYLES[s % len(LINE_STYLES)],
+        "marker": MARKERS[s % len(MARKERS)],
+        "linewidth": 1.6,
+        "markersize": 5.0,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.4,
+    }
+
+
+def get_axes(ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.2)) -> Axes:
+    """The given axes, or those of a new figure whose layout makes room for outside legends."""
+    if ax is not None:
+        return ax
+    _, ax = plt.subplots(figsize=figsize, layout="constrained")
+    return ax
+
+
+def inches(ax: Axes) -> tuple[float, float]:
+    """Width and height of the axes; rough, since the layout is settled only when drawing."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    box = ax.get_window_extent()
+    return box.width / figure.dpi, box.height / figure.dpi
+
+
+def tidy(ax: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
+    """Drop the frame's upper and right line; a faint grid below the data where asked."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_axisbelow(True)
+    if grid is not None:
+        ax.grid(axis=grid, color="#dddddd", linewidth=0.6)
+
+
+def legend_outside(
+    ax: Axes, handles: Sequence[Artist] | None = None, title: str | None = None
+) -> None:
+    """Put the legend right of the axes, where it cannot hide data."""
+    keywords: dict[str, Any] = {} if handles is None else {"handles": list(handles)}
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize="small",
+        title=title,
+        title_fontsize="small",
+        alignment="left",
+        **keywords,
+    )
+
+
+def count_of(shown: int, total: int, what: str) -> str:
+    """``"120 points"``, or ``"100 of 120 points"`` where not all are shown."""
+    noun = what if total == 1 else what + "s"
+    return f"{total:,} {noun}" if shown == total else f"{shown:,} of {total:,} {noun}"
