@@ -2,6 +2,8 @@
 
 from smdeclust.io.constraints import Constraints
 from smdeclust.io.read import FORMATS, read_constraints
+from smdeclust.io.tables.read import TABLE_FORMATS, read_table
+from smdeclust.io.tables.table import Table
 from smdeclust.io.write import (
     WRITABLE_FORMATS,
     write_bytes,
@@ -9,18 +11,23 @@ from smdeclust.io.write import (
     write_constraints,
     write_json,
     write_labels,
+    write_rows,
     write_text,
 )
 
 __all__ = [
     "FORMATS",
+    "TABLE_FORMATS",
     "WRITABLE_FORMATS",
     "Constraints",
+    "Table",
     "read_constraints",
+    "read_table",
     "write_bytes",
     "write_centers",
     "write_constraints",
     "write_json",
     "write_labels",
+    "write_rows",
     "write_text",
 ]

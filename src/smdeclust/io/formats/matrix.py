@@ -123,7 +123,8 @@ def _indices(indices: NDArray[Any], size: int, reading: Reading) -> _Ints:
 def _expand(indptr: NDArray[Any], size: int, n_entries: int, reading: Reading) -> _Ints:
     if indptr.ndim != 1 or len(indptr) != size + 1 or not np.issubdtype(indptr.dtype, np.integer):
         raise bad_line(reading.path, None, "an indptr of the wrong form", f"{size + 1} numbers")
-    counts: _Ints = np.diff(indptr.astype(np.int64))
+    starts = indptr.astype(np.int64)
+    counts = starts[1:] - starts[:-1]
     if indptr[0] != 0 or indptr[-1] != n_entries or np.any(counts < 0):
         raise bad_line(reading.path, None, "an indptr that does not fit", "growing row starts")
     return np.repeat(np.arange(size, dtype=np.int64), counts)

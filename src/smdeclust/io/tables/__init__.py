@@ -1,0 +1,1 @@
+"""One module a data file format; each returns a Table."""
