@@ -1,0 +1,216 @@
+"""The linear relaxation of a core, grown lazily from broken inequalities.
+
+Nodes enter only when an inequality involves them; everybody else sits at its cheapest label. Then
+the starting basis (cheapest label basic, slacks basic) is dual feasible, and so is every basis
+after new rows, new nodes or removed labels: the dual simplex always continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+
+from smdeclust.assignment.core.separation import violated_cliques, violated_odd_cycles
+from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
+
+_LOWER = highspy.HighsBasisStatus.kLower
+_BASIC = highspy.HighsBasisStatus.kBasic
+
+
+class Relaxation:
+    """LP over x[v, k] with clique and odd-cycle rows, added when broken.
+
+    Parameters
+    ----------
+    costs
+        Finite where `allowed`.
+    allowed
+        Labels that may be used; a label may be removed later, never added beyond these.
+    indptr, indices
+        The graph, neighbours sorted.
+    """
+
+    def __init__(
+        self, costs: FloatArray, allowed: BoolArray, indptr: IntArray, indices: IntArray
+    ) -> None:
+        n, n_labels = costs.shape
+        self.costs = costs
+        self.allowed = allowed.copy()  # columns that may exist
+        self.indptr = indptr
+        self.indices = indices
+        masked = np.where(allowed, costs, np.inf)
+        self.nearest = masked.argmin(axis=1).astype(np.int64)
+        self.nearest_cost = masked[np.arange(n), self.nearest]
+        self.column = np.full((n, n_labels), -1, np.int64)
+        self.active = np.zeros(n, dtype=bool)
+        self.x = np.zeros((n, n_labels))
+        self.x[np.arange(n), self.nearest] = 1.0
+        self.open = allowed.copy()  # upper bounds now in the LP
+        self.feasible = True
+        # Cut rows, flat: variables and right-hand sides, for the safe bound.
+        self._cut_rows: list[IntArray] = []
+        self._cut_size: list[IntArray] = []
+        self._cut_node: list[IntArray] = []
+        self._cut_label: list[IntArray] = []
+        self._cut_rhs: list[FloatArray] = []
+        self._col_node: list[IntArray] = []
+        self._col_label: list[IntArray] = []
+        self._n_cols = 0
+        self._n_rows = 0
+        self.n_cuts = 0
+        self._highs = highspy.Highs()
+        for name, value in (
+            ("output_flag", False),
+            ("threads", 1),
+            ("presolve", "off"),
+            ("simplex_strategy", 1),
+            ("dual_feasibility_tolerance", 1e-9),
+        ):
+            self._highs.setOptionValue(name, value)
+
+    # ---------------------------------------------------------------- growing the LP
+
+    def _activate(self, nodes: IntArray) -> None:
+        nodes = nodes[~self.active[nodes]]
+        if len(nodes) == 0:
+            return
+        self.active[nodes] = True
+        row, label = np.nonzero(self.allowed[nodes])
+        node = nodes[row]
+        m = len(node)
+        self.column[node, label] = self._n_cols + np.arange(m)
+        upper = np.where(self.open[node, label], np.inf, 0.0)
+        cost = self.costs[node, label] - self.nearest_cost[node]
+        empty = np.zeros(0, np.int32)
+        self._highs.addCols(
+            m, cost, np.zeros(m), upper, 0, np.zeros(m + 1, np.int32), empty, np.zeros(0)
+        )
+        starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(nodes)))))
+        ones = np.ones(len(nodes))
+        columns = (self._n_cols + np.arange(m)).astype(np.int32)
+        self._highs.addRows(len(nodes), ones, ones, m, starts.astype(np.int32), columns, np.ones(m))
+        basis = self._highs.getBasis()
+        col_status = list(basis.col_status)
+        row_status = list(basis.row_status)
+        if len(col_status) < self._n_cols + m:  # nothing solved yet
+            col_status = [_LOWER] * (self._n_cols + m)
+            row_status = [_BASIC] * (self._n_rows + len(nodes))
+        # Any open label may be basic: the cheapest keeps the basis dual feasible.
+        masked = np.where(self.open[nodes], self.costs[nodes], np.inf)
+        for j in self.column[nodes, masked.argmin(axis=1)]:
+            col_status[j] = _BASIC
+        for i in range(len(nodes)):
+            row_status[self._n_rows + i] = _LOWER
+        basis.col_status = col_status
+        basis.row_status = row_status
+        basis.valid = True
+        self._highs.setBasis(basis)
+        self._col_node.append(node)
+        self._col_label.append(label)
+        self._n_cols += m
+        self._n_rows += len(nodes)
+
+    def add_rows(
+        self, starts: IntArray, nodes: IntArray, labels: IntArray, rhs: FloatArray
+    ) -> None:
+        """Add rows: the sum of x over the variables of each is at most its right-hand side."""
+        self._activate(np.unique(nodes))
+        columns = self.column[nodes, labels]
+        present = columns >= 0
+        if not present.all():
+            size = np.add.reduceat(present.astype(np.int64), starts[:-1])
+            starts = np.concatenate(([0], np.cumsum(size)))
+            nodes, labels, columns = nodes[present], labels[present], columns[present]
+        m = len(rhs)
+        self._highs.addRows(
+            m,
+            np.full(m, -np.inf),
+            rhs,
+            len(columns),
+            starts.astype(np.int32),
+            columns.astype(np.int32),
+            np.ones(len(columns)),
+        )
+        self._cut_rows.append(self._n_rows + np.arange(m))
+        self._cut_size.append(np.diff(starts))
+        self._cut_node.append(nodes)
+        self._cut_label.append(labels)
+        self._cut_rhs.append(rhs)
+        self._n_rows += m
+        self.n_cuts += m
+
+    def separate(self) -> int:
+        """Add inequalities that x breaks: cliques, else odd cycles. Returns how many."""
+        starts, nodes, labels = violated_cliques(
+            self.x, self.allowed, self.indptr, self.indices, 1e-6, 4000
+        )
+        if len(labels):
+            rhs = np.ones(len(labels))
+            self.add_rows(starts, nodes, np.repeat(labels, np.diff(starts)), rhs)
+            return len(labels)
+        starts, nodes, labels = violated_odd_cycles(self.x, self.indptr, self.indices, 1e-3, 1000)
+        if len(starts) > 1:
+            self.add_rows(starts, nodes, labels, (np.diff(starts) - 1) / 2.0)
+        return len(starts) - 1
+
+    # ---------------------------------------------------------------- solving
+
+    def restrict(self, open_labels: BoolArray) -> None:
+        """Set which labels are open (a subset of those allowed at the start)."""
+        changed = (open_labels != self.open) & (self.column >= 0)
+        if changed.any():
+            columns = self.column[changed].astype(np.int32)
+            upper = np.where(open_labels[changed], np.inf, 0.0)
+            self._highs.changeColsBounds(len(columns), columns, np.zeros(len(columns)), upper)
+        self.open = open_labels.copy()
+        idle = ~self.active
+        if idle.any():
+            masked = np.where(open_labels[idle], self.costs[idle], np.inf)
+            best = masked.argmin(axis=1)
+            self.x[idle] = 0.0
+            self.x[np.flatnonzero(idle), best] = 1.0
+
+    def solve(self) -> bool:
+        """Re-optimise; False if the LP is infeasible (or not solved: see `solved`)."""
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        self.feasible = status != highspy.HighsModelStatus.kInfeasible
+        self.solved = status == highspy.HighsModelStatus.kOptimal
+        if not self.solved:
+            return False
+        solution = self._highs.getSolution()
+        values = np.array(solution.col_value)
+        node = np.concatenate(self._col_node)
+        label = np.concatenate(self._col_label)
+        self.x[node, label] = np.maximum(values, 0.0)
+        self._row_dual = np.array(solution.row_dual)
+        return True
+
+    def reduced_costs(self) -> tuple[float, FloatArray]:
+        """A safe bound and reduced costs, from the row duals alone.
+
+        Any non-positive multipliers y of the cut rows give the Lagrangian bound
+        ``sum_v min_k r[v, k] + y @ rhs`` with ``r = costs - y @ rows``, whatever the tolerances of
+        the LP solver. Returned are that bound and ``r`` less its row minimum (infinite where
+        closed): label k of node v costs at least bound + r[v, k].
+        """
+        reduced = np.where(self.open, self.costs, np.inf)
+        constant = 0.0
+        if self.n_cuts:
+            rows = np.concatenate(self._cut_rows)
+            y = (
+                np.minimum(self._row_dual[rows], 0.0)
+                if len(self._row_dual)
+                else np.zeros(len(rows))
+            )
+            rhs = np.concatenate(self._cut_rhs)
+            size = np.concatenate(self._cut_size)
+            n, n_labels = reduced.shape
+            flat = np.concatenate(self._cut_node) * n_labels + np.concatenate(self._cut_label)
+            weight = np.repeat(y, size)
+            used = weight != 0.0
+            reduced -= np.bincount(flat[used], weight[used], n * n_labels).reshape(n, n_labels)
+            constant = float(y @ rhs)
+        lowest = reduced.min(axis=1)
+        bound = float(lowest.sum()) + constant
+        return bound, reduced - lowest[:, None]

@@ -1,0 +1,334 @@
+"""Valid inequalities that a fractional labelling breaks: cliques and odd cycles.
+
+In the conflict graph of the variables x[v, k], two variables conflict if they give one node two
+labels, or one label to two adjacent nodes. At most one variable of a clique, and at most
+(L - 1) / 2 of an odd cycle of length L, can be one. Cliques within a label are near-cliques of
+large groups; odd cycles may change between labels on the way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
+
+#: Values closer than this to 0 or 1 count as integral.
+INTEGRALITY = 1e-6
+
+
+@njit(cache=True)
+def _has_edge(indptr: IntArray, indices: IntArray, u: int, v: int) -> bool:
+    """Binary search of v among the (sorted) neighbours of u."""
+    low = indptr[u]
+    high = indptr[u + 1]
+    while low < high:
+        mid = (low + high) // 2
+        if indices[mid] < v:
+            low = mid + 1
+        else:
+            high = mid
+    return low < indptr[u + 1] and indices[low] == v
+
+
+@njit(cache=True)
+def violated_cliques(
+    x: FloatArray,
+    allowed: BoolArray,
+    indptr: IntArray,
+    indices: IntArray,
+    min_violation: float,
+    capacity: int,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Maximal cliques whose mass in one label exceeds one, grown greedily from every edge.
+
+    Returns the cliques as (starts, nodes, label per clique). `indices` must be sorted per node.
+    Growth prefers large x; nodes outside the support, which cost the LP nothing, come last and
+    make the inequality maximal among the allowed labels.
+    """
+    n, n_labels = x.shape
+    starts = np.zeros(capacity + 1, np.int64)
+    nodes = np.empty(64 * capacity + n, np.int64)
+    labels = np.empty(capacity, np.int64)
+    count = 0
+    position = np.full(n, -1, np.int64)
+    support = np.empty(n, np.int64)
+    members = np.empty(n, np.int64)
+    for k in range(n_labels):
+        size = 0
+        for v in range(n):
+            if x[v, k] > 1e-9:
+                support[size] = v
+                size += 1
+        if size < 2:
+            continue
+        values = np.empty(size)
+        for i in range(size):
+            values[i] = -x[support[i], k]
+        order = np.argsort(values, kind="mergesort")
+        local = np.empty(size, np.int64)
+        for i in range(size):
+            local[i] = support[order[i]]
+            position[local[i]] = i
+        # Sparse upper triangle only: the support of one label can be thousands of nodes.
+        for i in range(size):
+            v = local[i]
+            covered = np.zeros(size, np.bool_)
+            for e in range(indptr[v], indptr[v + 1]):
+                j = position[indices[e]]
+                if j <= i or covered[j]:
+                    continue
+                if count == capacity or starts[count] + n > len(nodes):
+                    break
+                members[0] = v
+                members[1] = local[j]
+                m = 2
+                total = x[v, k] + x[local[j], k]
+                # A node of the clique with few neighbours bounds the candidates.
+                for f in range(indptr[v], indptr[v + 1]):
+                    q = position[indices[f]]
+                    if q > i and q != j:
+                        u = local[q]
+                        adjacent = True
+                        for t in range(1, m):
+                            if not _has_edge(indptr, indices, u, members[t]):
+                                adjacent = False
+                                break
+                        if adjacent:
+                            members[m] = u
+                            m += 1
+                            total += x[u, k]
+                if total <= 1.0 + min_violation:
+                    continue
+                for t in range(1, m):
+                    covered[position[members[t]]] = True
+                for f in range(indptr[v], indptr[v + 1]):
+                    u = indices[f]
+                    if position[u] >= 0 or not allowed[u, k]:
+                        continue
+                    adjacent = True
+                    for t in range(1, m):
+                        if not _has_edge(indptr, indices, u, members[t]):
+                            adjacent = False
+                            break
+                    if adjacent:
+                        members[m] = u
+                        m += 1
+                begin = starts[count]
+                for t in range(m):
+                    nodes[begin + t] = members[t]
+                labels[count] = k
+                count += 1
+                starts[count] = begin + m
+        for i in range(size):
+            position[local[i]] = -1
+    return starts[: count + 1], nodes[: starts[count]], labels[:count]
+
+
+@njit(cache=True)
+def _push(heap_key: FloatArray, heap_item: IntArray, size: int, key: float, item: int) -> int:
+    i = size
+    while i > 0:
+        parent = (i - 1) // 2
+        if heap_key[parent] <= key:
+            break
+        heap_key[i] = heap_key[parent]
+        heap_item[i] = heap_item[parent]
+        i = parent
+    heap_key[i] = key
+    heap_item[i] = item
+    return size + 1
+
+
+@njit(cache=True)
+def _pop(heap_key: FloatArray, heap_item: IntArray, size: int) -> int:
+    """Remove the smallest entry (read it at position 0 beforehand)."""
+    size -= 1
+    key = heap_key[size]
+    item = heap_item[size]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap_key[child + 1] < heap_key[child]:
+            child += 1
+        if heap_key[child] >= key:
+            break
+        heap_key[i] = heap_key[child]
+        heap_item[i] = heap_item[child]
+        i = child
+    heap_key[i] = key
+    heap_item[i] = item
+    return size
+
+
+@njit(cache=True)
+def _conflict_graph(
+    x: FloatArray, indptr: IntArray, indices: IntArray
+) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
+    """The conflict graph of the fractional variables: their (node, label, value) and CSR arcs."""
+    n, n_labels = x.shape
+    ident = np.full((n, n_labels), -1, np.int64)
+    count = 0
+    for v in range(n):
+        for k in range(n_labels):
+            if INTEGRALITY < x[v, k] < 1.0 - INTEGRALITY:
+                ident[v, k] = count
+                count += 1
+    node = np.empty(count, np.int64)
+    label = np.empty(count, np.int64)
+    value = np.empty(count)
+    ptr = np.zeros(count + 1, np.int64)
+    for fill in range(2):
+        if fill == 1:
+            arcs = np.empty(ptr[count], np.int64)
+            slack = np.empty(ptr[count])
+        else:
+            arcs = np.empty(0, np.int64)
+            slack = np.empty(0)
+        at = 0
+        i = 0
+        for v in range(n):
+            for k in range(n_labels):
+                if ident[v, k] < 0:
+                    continue
+                node[i] = v
+                label[i] = k
+                value[i] = x[v, k]
+                for other in range(n_labels):
+                    j = ident[v, other]
+                    if j >= 0 and j != i:
+                        if fill == 1:
+                            arcs[at] = j
+                            slack[at] = max(0.0, 1.0 - x[v, k] - x[v, other])
+                        at += 1
+                for e in range(indptr[v], indptr[v + 1]):
+                    u = indices[e]
+                    j = ident[u, k]
+                    if j >= 0:
+                        if fill == 1:
+                            arcs[at] = j
+                            slack[at] = max(0.0, 1.0 - x[v, k] - x[u, k])
+                        at += 1
+                i += 1
+                ptr[i] = at
+    return node, label, value, ptr, arcs, slack
+
+
+@njit(cache=True)
+def violated_odd_cycles(
+    x: FloatArray, indptr: IntArray, indices: IntArray, min_violation: float, capacity: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Odd cycles of the conflict graph that hold more than (L - 1) / 2 of x.
+
+    A cycle is broken by x if and only if its slacks 1 - x_a - x_b sum to less than one, so the
+    shortest odd closed walk through every variable tells (two-sided Dijkstra on the graph doubled
+    by parity). Returns (starts, nodes, labels) of the cycles' variables.
+    """
+    node, label, value, ptr, arcs, slack = _conflict_graph(x, indptr, indices)
+    count = len(node)
+    starts = np.zeros(capacity + 1, np.int64)
+    out = np.empty(32 * capacity + 2 * count, np.int64)
+    found = 0
+    hop = 1e-5  # prefers short cycles among equally broken ones
+    dist = np.full(2 * count, np.inf)
+    parent = np.full(2 * count, -1, np.int64)
+    touched = np.empty(2 * count, np.int64)
+    heap_key = np.empty(len(arcs) * 2 + 2 * count + 8)
+    heap_item = np.empty(len(arcs) * 2 + 2 * count + 8, np.int64)
+    walk = np.empty(4 * count + 2, np.int64)
+    last = np.full(count, -1, np.int64)
+    seen = np.zeros(count, np.bool_)
+    for start in range(count):
+        if seen[start] or found == capacity:
+            continue
+        n_touched = 0
+        dist[start] = 0.0
+        touched[0] = start
+        n_touched = 1
+        size = _push(heap_key, heap_item, 0, 0.0, start)
+        best = 1.0 - min_violation
+        best_a = -1
+        best_b = -1
+        while size > 0:
+            key = heap_key[0]
+            item = heap_item[0]
+            size = _pop(heap_key, heap_item, size)
+            if 2.0 * key >= best:
+                break
+            if key > dist[item]:
+                continue
+            side = item // count
+            a = item % count
+            for e in range(ptr[a], ptr[a + 1]):
+                b = arcs[e]
+                step = slack[e] + hop
+                same = b + side * count
+                if dist[same] < np.inf and key + step + dist[same] < best:
+                    best = key + step + dist[same]
+                    best_a = item
+                    best_b = same
+                other = b + (1 - side) * count
+                if key + step < dist[other] and key + step < 0.5:
+                    if dist[other] == np.inf:
+                        touched[n_touched] = other
+                        n_touched += 1
+                    dist[other] = key + step
+                    parent[other] = item
+                    size = _push(heap_key, heap_item, size, key + step, other)
+        if best_a >= 0:
+            length = 0
+            c = best_a
+            while c != start:
+                walk[length] = c % count
+                length += 1
+                c = parent[c]
+            walk[length] = start
+            length += 1
+            # reverse, then append the way from best_b back to the start
+            for i in range(length // 2):
+                t = walk[i]
+                walk[i] = walk[length - 1 - i]
+                walk[length - 1 - i] = t
+            c = best_b
+            while c != start:
+                walk[length] = c % count
+                length += 1
+                c = parent[c]
+            # A closed walk of odd length holds a simple odd cycle: drop even loops, keep an odd.
+            m = 0
+            begin = 0
+            for i in range(length):
+                w = walk[i]
+                if last[w] >= 0:
+                    p = last[w]
+                    if (m - p) % 2 == 1:
+                        begin = p
+                        break
+                    for t in range(p + 1, m):
+                        last[walk[t]] = -1
+                    m = p + 1
+                else:
+                    last[w] = m
+                    walk[m] = w
+                    m += 1
+            total = 0.0
+            for t in range(begin, m):
+                total += value[walk[t]]
+            for t in range(m):
+                last[walk[t]] = -1
+            size_c = m - begin
+            if size_c % 2 == 1 and size_c >= 3 and total > (size_c - 1) / 2 + 0.5 * min_violation:
+                at = starts[found]
+                if at + size_c <= len(out):
+                    for t in range(begin, m):
+                        out[at + t - begin] = walk[t]
+                        seen[walk[t]] = True
+                    found += 1
+                    starts[found] = at + size_c
+        for t in range(n_touched):
+            dist[touched[t]] = np.inf
+            parent[touched[t]] = -1
+    total_size = starts[found]
+    return starts[: found + 1], node[out[:total_size]], label[out[:total_size]]
