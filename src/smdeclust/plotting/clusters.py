@@ -70,6 +70,7 @@ def plot_clusters(
     cannot = as_pairs(cannot_link, len(points), "cannot_link")
     names, center = as_centers(centers, points, label)
     plane = project(points, center, seed, feature_names)
+    own_figure = ax is None
     ax = style.get_axes(ax, (7.4, _figure_height(plane.points)))
 
     rng = np.random.default_rng(seed)
@@ -84,7 +85,9 @@ def plot_clusters(
         *_draw_pairs(ax, plane.points, must, must_broken, must_shown, "must-link"),
         *_draw_pairs(ax, plane.points, cannot, cannot_broken, cannot_shown, "cannot-link"),
     ]
-    cluster_handles = _draw_points(ax, plane.points, label, names, shown, in_pair)
+    cluster_handles = _draw_points(
+        ax, plane.points, label, names, style.cluster_colors(plane.centers), shown, in_pair
+    )
     # Distances are what is minimised: one unit is one unit both ways.
     flat = not plane.axis_labels[1]
     if not flat:
@@ -106,6 +109,8 @@ def plot_clusters(
     title = style.count_of(len(shown), len(points), "point")
     title += f", {len(names)} cluster" + ("s" if len(names) > 1 else "")
     style.legend_outside(ax, [*cluster_handles, *pair_handles], title)
+    if own_figure:
+        style.settle(ax)
     return ax
 
 
@@ -182,6 +187,7 @@ def _draw_points(
     plane: NDArray[np.float64],
     labels: NDArray[np.int64],
     names: NDArray[np.int64],
+    colors: list[str],
     shown: NDArray[np.int64],
     in_pair: NDArray[np.int64],
 ) -> list[Artist]:
@@ -193,7 +199,7 @@ def _draw_points(
     paired[in_pair] = True
     handles: list[Artist] = []
     for position, name in enumerate(names):
-        color, marker = style.cluster_style(position)
+        color, marker = colors[position], style.cluster_style(position)[1]
         members = shown[labels[shown] == name]
         # Dealt out over several layers, so that no cluster covers all the others.
         for layer in range(_LAYERS):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
@@ -20,7 +21,6 @@ from smdeclust.plotting import style
 from smdeclust.plotting.graph_layout import adjacency, lay_out
 from smdeclust.plotting.inputs import as_labels, as_pairs
 
-_ASPECT = 1.5
 _MAX_NUMBERED = 80  # nodes; with more, the numbers in them are too small to read
 
 
@@ -67,6 +67,7 @@ def plot_constraint_graph(
     label = None if labels is None else as_labels(labels, n_points)
     graph = _group_graph(n_points, must, cannot, label)
     shown = _choose_groups(graph, max_groups)
+    own_figure = ax is None
     ax = style.get_axes(ax, (7.6, 4.6))
     ax.set_axis_off()
     ax.set_aspect("equal", adjustable="datalim")
@@ -81,9 +82,9 @@ def plot_constraint_graph(
     radii = np.minimum(np.sqrt(sizes), 4.0) if len(sizes) else np.zeros(0)
     if sizes.size and sizes.max() > 16:
         radii = 1.0 + 3.0 * (np.sqrt(sizes) - 1.0) / (np.sqrt(sizes.max()) - 1.0)
-    places = lay_out(edges, radii, _ASPECT, seed) if len(shown) else np.zeros((0, 2))
+    places = lay_out(edges, radii, _free_aspect(ax), seed) if len(shown) else np.zeros((0, 2))
 
-    handles = _draw_edges(ax, places, edges, broken_edge)
+    handles = _draw_edges(ax, places, radii, edges, broken_edge)
     handles += _draw_groups(ax, places, radii, graph, shown, label)
     if len(places):
         low, high = (places - radii[:, None]).min(axis=0), (places + radii[:, None]).max(axis=0)
@@ -91,7 +92,18 @@ def plot_constraint_graph(
         ax.margins(0)
         ax.autoscale_view()
     _annotate(ax, graph, shown, handles, labels is not None)
+    if own_figure:
+        style.settle(ax)
     return ax
+
+
+def _free_aspect(ax: Axes) -> float:
+    """Width over height of what the legend will leave of the axes."""
+    width, height = style.inches(ax)
+    figure = ax.get_figure(root=True)
+    if figure is not None and figure.get_layout_engine() is not None:
+        width -= 1.9
+    return float(np.clip(width / height, 0.5, 3.0))
 
 
 @dataclass(frozen=True)
@@ -173,7 +185,11 @@ def _choose_groups(graph: _GroupGraph, limit: int) -> NDArray[np.int64]:
 
 
 def _draw_edges(
-    ax: Axes, places: NDArray[np.float64], edges: NDArray[np.int64], broken: NDArray[np.bool_]
+    ax: Axes,
+    places: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    edges: NDArray[np.int64],
+    broken: NDArray[np.bool_],
 ) -> list[Artist]:
     """Cannot-links, the broken ones on top; returns what the legend needs."""
     if len(edges) == 0:
@@ -196,7 +212,11 @@ def _draw_edges(
         Line2D([], [], color=style.CANNOT_LINK, lw=1.1, ls=style.DASHES, label="cannot-link")
     ]
     if broken.any():
-        middle = lines[broken].mean(axis=1)
+        # The middle of what the two nodes leave to see of the line.
+        start, end = lines[broken][:, 0], lines[broken][:, 1]
+        along = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
+        lean = (radii[edges[broken, 0]] - radii[edges[broken, 1]])[:, None]
+        middle = (start + end + lean * along) / 2
         ax.add_collection(
             LineCollection(
                 list(lines[broken]), colors=style.VIOLATED, linewidths=1.8, zorder=3, **keywords
@@ -297,7 +317,7 @@ def _draw_groups(
                 fontsize=7,
                 fontweight="bold",
                 color=style.INK,
-                bbox={"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85},
+                path_effects=[patheffects.withStroke(linewidth=1.8, foreground="white")],
                 zorder=5,
             )
     return handles

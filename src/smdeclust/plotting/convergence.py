@@ -63,12 +63,14 @@ def plot_convergence(
         mew=1.6,
         label=f"best found ({best[first]:.6g})",
         zorder=4,
+        clip_on=False,
     )
     if reference is not None:
         ax.axhline(
             reference,
             color=style.INK,
             lw=1.0,
+            zorder=3.5,
             ls=style.LINE_STYLES[3],
             label=f"reference ({reference:.6g})",
         )

@@ -107,7 +107,7 @@ def _spread(
     # A dense graph has tiny hop counts and all nodes on one heap: give it area by its node count.
     crowded = float(np.median(distance.min(axis=1)))
     places = places * float(np.clip(3.2 * unit / max(crowded, 1e-9), 1.0, 3.0))
-    wanted = radii[:, None] + radii[None, :] + 0.5 * unit
+    wanted = radii[:, None] + radii[None, :] + 0.9 * unit
     for _ in range(n_iter):
         offset = places[:, None, :] - places[None, :, :]
         distance = np.sqrt((offset**2).sum(axis=2))

@@ -46,7 +46,7 @@ def plot_margins(
     label = as_labels(labels, len(points))
     margin = point_margins(points, label, centers)
     names = np.unique(label)
-    ax = style.get_axes(ax, (6.6, float(np.clip(1.6 + 0.22 * len(names), 3.6, 9.5))))
+    ax = style.get_axes(ax, (6.6, float(np.clip(1.6 + 0.27 * len(names), 3.6, 9.5))))
 
     gap = max(1.0, 0.012 * len(points)) if len(names) <= 40 else 0.004 * len(points)
     top = 0.0
@@ -115,8 +115,8 @@ def _name_clusters(
         f"{name} ({count:,})" if len(names) <= 40 else str(name)
         for name, count in zip(names, counts, strict=True)
     ]
-    # 0.8: the axis label below will take its part of the height.
-    needed = 0.13 * height / (0.8 * style.inches(ax)[1])
+    # 0.85: the axis label below will take its part of the height.
+    needed = 0.12 * height / (0.85 * style.inches(ax)[1])
     ticks, shown, last = [], [], -np.inf
     for middle, text in zip(middles, texts, strict=True):
         if middle - last >= needed:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
-# Seven colours of Okabe and Ito and the wine of Tol in place of their yellow, which vanishes on
-# white paper. The order alternates dark and light so that neighbours differ in grey as well.
+# After Okabe and Ito, with the wine of Tol in place of their yellow, which vanishes on white paper,
+# and the blue a little darker: the first three (blue, orange, green) stay apart in grey as well.
 COLORS = (
-    "#0072B2",  # blue
+    "#005A9C",  # blue
     "#E69F00",  # orange
     "#009E73",  # green
     "#CC79A7",  # pink
@@ -48,6 +50,24 @@ def cluster_style(k: int) -> tuple[str, str]:
     return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
 
 
+def cluster_colors(places: NDArray[np.float64]) -> list[str]:
+    """One colour for each of many clusters, so that equal colours are far apart on paper.
+
+    Few clusters keep the colour of their number, the same in all pictures.
+    """
+    n_clusters = len(places)
+    if n_clusters <= MAX_LEGEND_CLUSTERS:
+        return [cluster_style(k)[0] for k in range(n_clusters)]
+    chosen = np.full(n_clusters, -1)
+    for k in range(n_clusters):
+        distance = np.linalg.norm(places[:k] - places[k], axis=1)
+        # Colour and marker together stay different.
+        distance[np.arange(k) % len(MARKERS) == k % len(MARKERS)] *= 1e-6
+        nearest = [distance[chosen[:k] == c].min(initial=np.inf) for c in range(len(COLORS))]
+        chosen[k] = int(np.argmax(nearest))
+    return [COLORS[c] for c in chosen]
+
+
 def series_style(s: int) -> dict[str, Any]:
     """Line keywords of the `s`-th curve of a picture."""
     return {
@@ -77,6 +97,18 @@ def inches(ax: Axes) -> tuple[float, float]:
     return box.width / figure.dpi, box.height / figure.dpi
 
 
+def settle(ax: Axes) -> None:
+    """Let the layout give the legend its room, then fit the view to the data once more.
+
+    With one scale for both axes matplotlib widens the view for each size that the axes take on
+    the way, and does not narrow it again: the picture would float in white.
+    """
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    ax.autoscale_view()
+
+
 def tidy(ax: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
     """Drop the frame's upper and right line; a faint grid below the data where asked."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -99,6 +131,7 @@ def legend_outside(
         title=title,
         title_fontsize="small",
         alignment="left",
+        handlelength=2.8,
         **keywords,
     )
 
