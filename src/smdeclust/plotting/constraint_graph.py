@@ -289,9 +289,7 @@ def _draw_groups(
             for i in np.flatnonzero(broken)
         ]
         ax.add_collection(
-            PatchCollection(
-                circles, facecolor="white", edgecolor=style.VIOLATED, hatch="////", lw=1.8, zorder=2
-            )
+            PatchCollection(circles, facecolor="white", edgecolor=style.VIOLATED, lw=2.0, zorder=2)
         )
         handles.append(
             Line2D(

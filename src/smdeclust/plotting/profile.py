@@ -31,7 +31,12 @@ class PerformanceProfile:
         """rho_s(tau): the share of problems with ratio at most `tau`, one row a method."""
         tau = np.atleast_1d(np.asarray(tau, dtype=np.float64))
         ordered = np.sort(self.ratios, axis=0)
-        counts = [np.searchsorted(column, tau, side="right") for column in ordered.T]
+        # A failure stays one at any factor, infinity included.
+        ended = np.isfinite(ordered).sum(axis=0)
+        counts = [
+            np.minimum(np.searchsorted(column, tau, side="right"), n)
+            for column, n in zip(ordered.T, ended, strict=True)
+        ]
         return np.array(counts) / len(self.ratios)
 
     def breakpoints(self) -> NDArray[np.float64]:
@@ -82,7 +87,7 @@ def performance_profile(
             f"problem {problem}. Shift or invert the metric first."
         )
     best = table.min(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = table / best
     ratios = np.where(table == best, 1.0, ratios)  # 0 / 0 is a tie
     ratios = np.where(np.isinf(table), np.inf, ratios)  # also where all failed

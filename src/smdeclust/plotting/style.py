@@ -21,7 +21,7 @@ COLORS = (
     "#882255",  # wine
     "#56B4E9",  # sky blue
     "#D55E00",  # vermilion
-    "#444444",  # dark grey
+    "#222222",  # near black
 )
 # 13 is prime to 8: cycling both at once gives 104 different pairs of colour and marker.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h", "d", "*")
