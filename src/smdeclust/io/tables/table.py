@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,7 +69,7 @@ def assign_columns(
     By default a last column named class, label or y is the label, and a first column named id is
     the id. False switches either off.
     """
-    repeated = sorted({name for name in names if list(names).count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise bad_line(path, 1, f"two columns named {shown(repeated[0])}", "different names")
     if "" in names:

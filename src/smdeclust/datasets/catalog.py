@@ -1,0 +1,140 @@
+"""The data sets of the paper's Table 1: names, sizes and constraint configurations."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Points and classes of one data set.
+
+    Attributes
+    ----------
+    name
+        Name, as in ``list_datasets``.
+    X
+        Points, shape (n, d), scaled as the paper's experiments use them.
+    y
+        Class of each point from 0, None where not known.
+    n_clusters
+        The number of clusters K that the paper asks for.
+    source
+        The file or address that it was read from.
+    """
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[np.int64] | None
+    n_clusters: int
+    source: str
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What is known of a data set before it is loaded.
+
+    Attributes
+    ----------
+    name
+        Name to load it by.
+    set
+        1, 2 or 3, as in the paper's Table 1.
+    n_points, n_features, n_clusters
+        Its sizes N, d and K.
+    configurations
+        Names of its constraint configurations, for ``load_constraints``.
+    """
+
+    name: str
+    set: int
+    n_points: int
+    n_features: int
+    n_clusters: int
+    configurations: tuple[str, ...]
+
+
+# name: N, d, K, and the two numbers of pairs of its configurations
+_SET1 = {
+    "iris": (150, 4, 3, (50, 100)),
+    "wine": (178, 13, 3, (50, 100)),
+    "connectionist": (208, 60, 2, (50, 100)),
+    "seeds": (210, 7, 3, (50, 100)),
+    "glass": (214, 9, 6, (50, 100)),
+    "accent": (329, 12, 6, (100, 150)),
+    "ecoli": (336, 7, 8, (100, 150)),
+    "ECG5000": (500, 140, 5, (150, 250)),
+    "computers": (500, 720, 2, (150, 250)),
+    "gene": (801, 20531, 5, (200, 400)),
+}
+_SET2 = {
+    "banana": (5300, 2, 2),
+    "letter": (20000, 16, 26),
+    "shuttle": (57999, 9, 7),
+    "cifar10": (60000, 3072, 10),
+    "mnist": (70000, 784, 10),
+}
+SET2_SIZES = (100, 200, 500, 1000)
+SET3_POINTS = (500, 1000, 2000, 5000, 10000, 20000)
+SET3_CLUSTERS = (2, 20, 100)
+SET3_SIZES = (100, 200, 500, 1000, 2000, 5000, 10000)
+
+
+def _set1_configurations(sizes: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"ml_{n_must}_cl_{n_cannot}_{number}"
+        for size in sizes
+        for n_must, n_cannot in ((size, 0), (0, size), (size // 2, size // 2))
+        for number in range(5)
+    )
+
+
+def set3_name(n_points: int, n_clusters: int) -> str:
+    """Return the name of a data set of the third set."""
+    return f"n{n_points}_k{n_clusters}"
+
+
+def _build() -> dict[str, DatasetInfo]:
+    infos = [
+        DatasetInfo(name, 1, n, d, k, _set1_configurations(sizes))
+        for name, (n, d, k, sizes) in _SET1.items()
+    ]
+    infos += [
+        DatasetInfo(name, 2, n, d, k, tuple(map(str, SET2_SIZES)))
+        for name, (n, d, k) in _SET2.items()
+    ]
+    infos += [
+        DatasetInfo(set3_name(n, k), 3, n, 2, k, tuple(map(str, SET3_SIZES)))
+        for n in SET3_POINTS
+        for k in SET3_CLUSTERS
+    ]
+    return {info.name: info for info in infos}
+
+
+_CATALOG = _build()
+
+
+def list_datasets(set: int | None = None) -> list[DatasetInfo]:
+    """Return what is known of all data sets of the paper, or of one of its three sets."""
+    if set not in (None, 1, 2, 3):
+        raise InvalidInputError(f"set is {set!r}, expected 1, 2, 3 or None for all.")
+    return [info for info in _CATALOG.values() if set in (None, info.set)]
+
+
+def find_dataset(name: object, set: int | None = None) -> DatasetInfo:
+    """Return the entry of a data set, or an error that names those there are."""
+    names = [info.name for info in list_datasets(set)]
+    if name in names:
+        return _CATALOG[str(name)]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"Did you mean {close[0]!r}? " if close else ""
+    place = "" if set is None else f" in set {set}"
+    raise InvalidInputError(
+        f"There is no data set {name!r}{place}. {hint}There are: {', '.join(names)}."
+    )

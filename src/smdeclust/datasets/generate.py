@@ -1,0 +1,175 @@
+"""Made data: mixtures of spherical Gaussians, and pairs drawn from known classes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from smdeclust.datasets.catalog import Dataset, set3_name
+from smdeclust.datasets.digest import first_seen_codes
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io import Constraints
+
+_MAX_PAIRS = 50_000_000
+
+
+def make_synthetic(
+    n: int,
+    k: int,
+    *,
+    n_features: int = 2,
+    cluster_std: float = 10.0,
+    standardize: bool = True,
+    random_state: Any = 24,
+) -> Dataset:
+    """Make a mixture of spherical Gaussians, as the paper's third set.
+
+    Centers are uniform in a box of side 20, and with the default standard deviation of 10 the
+    clusters overlap. The default arguments give the published data sets, to the last bit.
+
+    Parameters
+    ----------
+    n
+        Number of points.
+    k
+        Number of Gaussians; points are divided among them as evenly as possible.
+    n_features
+        Dimension of the points.
+    cluster_std
+        Standard deviation of each Gaussian, before scaling.
+    standardize
+        Whether columns are scaled to mean 0 and standard deviation 1.
+    random_state
+        Seed, ``numpy.random.RandomState`` or None, as in scikit-learn.
+
+    Returns
+    -------
+    Dataset
+        Points and the Gaussian of each, numbered in the order in which they first occur.
+    """
+    from sklearn.datasets import make_blobs
+
+    for name, value in (("n", n), ("k", k), ("n_features", n_features)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InvalidInputError(f"{name} is {value!r}, expected a whole number from 1.")
+    if k > n:
+        raise InvalidInputError(f"k is {k}, more than the {n} points. Make at least k points.")
+    if not (isinstance(cluster_std, int | float) and 0 < cluster_std < math.inf):
+        raise InvalidInputError(f"cluster_std is {cluster_std!r}, expected a positive number.")
+    X, component = make_blobs(
+        n_samples=n,
+        n_features=n_features,
+        centers=k,
+        cluster_std=cluster_std,
+        random_state=random_state,
+    )
+    if standardize:
+        from sklearn.preprocessing import StandardScaler
+
+        X = StandardScaler().fit_transform(X)
+    return Dataset(set3_name(n, k), X, first_seen_codes(component), k, "make_synthetic")
+
+
+def make_constraints(
+    y: ArrayLike, n_constraints: int, *, random_state: int | np.random.RandomState = 24
+) -> Constraints:
+    """Draw random pairs and make them must-links or cannot-links by the classes.
+
+    This is the published rule behind the constraints of the second and third set, which it
+    reproduces: pairs are drawn ``n_constraints`` at a time, ordered, merged and sorted until there
+    are enough, and the first ones are kept. Keeping the first of the sorted pairs favours pairs of
+    early rows; that is how the published files are.
+
+    Parameters
+    ----------
+    y
+        Class of each point.
+    n_constraints
+        Number of different pairs.
+    random_state
+        Seed of the legacy generator, or the generator.
+    """
+    classes = _as_classes(y)
+    n_points = len(classes)
+    if isinstance(n_constraints, bool) or not isinstance(n_constraints, int | np.integer):
+        raise InvalidInputError(f"n_constraints is {n_constraints!r}, expected a whole number.")
+    n_all = n_points * (n_points - 1) // 2
+    if not 0 <= n_constraints <= n_all:
+        raise InvalidInputError(
+            f"n_constraints is {n_constraints}, but {n_points} points make 0 to {n_all} pairs."
+        )
+    if n_constraints > _MAX_PAIRS:
+        raise InvalidInputError(f"n_constraints is {n_constraints}, at most {_MAX_PAIRS} are made.")
+    legacy = random_state
+    if not isinstance(legacy, np.random.RandomState):
+        legacy = np.random.RandomState(_as_seed(random_state))
+    pairs = np.empty((0, 2), dtype=np.int64)
+    while len(pairs) < n_constraints:
+        first = legacy.randint(0, n_points, size=n_constraints)
+        second = legacy.randint(0, n_points, size=n_constraints)
+        drawn = np.stack([np.minimum(first, second), np.maximum(first, second)], axis=1)
+        drawn = drawn[drawn[:, 0] != drawn[:, 1]]
+        pairs = np.unique(np.concatenate([pairs, drawn]), axis=0)
+    return _by_class(pairs[:n_constraints], classes)
+
+
+def make_constraints_from_labels(
+    y: ArrayLike, fraction: float, *, random_state: int | np.random.Generator = 24
+) -> Constraints:
+    """Label a random fraction of the points and link all pairs of them by their classes.
+
+    Parameters
+    ----------
+    y
+        Class of each point.
+    fraction
+        Part of the points that is labelled, in [0, 1]; the number of points is rounded up.
+    random_state
+        Seed or generator.
+    """
+    classes = _as_classes(y)
+    if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.floating):
+        raise InvalidInputError(f"fraction is {fraction!r}, expected a number from 0 to 1.")
+    if not 0 <= fraction <= 1:
+        raise InvalidInputError(f"fraction is {fraction!r}, expected a number from 0 to 1.")
+    # 0.1 * 30 is a little above 3 in floating point, and is 3 all the same
+    n_labelled = math.ceil(round(fraction * len(classes), 9))
+    if n_labelled * (n_labelled - 1) // 2 > _MAX_PAIRS:
+        raise InvalidInputError(
+            f"{n_labelled} labelled points make more than {_MAX_PAIRS} pairs. Label fewer."
+        )
+    rng = random_state
+    if not isinstance(rng, np.random.Generator):
+        rng = np.random.default_rng(_as_seed(random_state))
+    labelled = np.sort(rng.permutation(len(classes))[:n_labelled])
+    first, second = np.triu_indices(n_labelled, k=1)
+    return _by_class(np.stack([labelled[first], labelled[second]], axis=1), classes)
+
+
+def _by_class(pairs: NDArray[np.int64], classes: NDArray[Any]) -> Constraints:
+    together = classes[pairs[:, 0]] == classes[pairs[:, 1]]
+    return Constraints(must_link=pairs[together], cannot_link=pairs[~together])
+
+
+def _as_classes(y: ArrayLike) -> NDArray[Any]:
+    classes = np.asarray(y)
+    if classes.ndim != 1 or classes.dtype.kind not in "biufUS":
+        raise InvalidInputError(
+            f"y has shape {classes.shape} and type {classes.dtype}, expected one class a point."
+        )
+    if classes.dtype.kind == "f" and np.isnan(classes).any():
+        raise InvalidInputError("y holds NaN, expected a class for every point.")
+    return classes
+
+
+def _as_seed(random_state: object) -> int:
+    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not whole or not 0 <= int(random_state) < 2**32:  # type: ignore[call-overload]
+        raise InvalidInputError(
+            f"random_state is {random_state!r}, expected a whole number from 0 to 2**32 - 1 or a "
+            "generator."
+        )
+    return int(random_state)  # type: ignore[call-overload]

@@ -1,0 +1,176 @@
+"""The originals as their authors publish them: archives, KEEL, IDX and image sheets into arrays.
+
+Pickles are never read, which is why CIFAR-10 comes from image sheets or its binary version and not
+from the Python one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.tokens import parse_number
+
+Arrays = tuple[NDArray[Any], NDArray[np.int64]]
+
+CIFAR_SHEETS = ("test_batch", *(f"data_batch_{number}" for number in range(1, 6)))
+_CIFAR_PIXELS = 1024
+
+
+def archive_members(content: bytes, path: PathLike) -> dict[str, bytes]:
+    """Return the files of a zip or tar archive by their names without folders."""
+    try:
+        if content.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                found = {item.filename: archive.read(item) for item in archive.infolist()}
+        else:
+            with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+                files = [item for item in tar if item.isfile()]
+                streams = ((item.name, tar.extractfile(item)) for item in files)
+                found = {name: stream.read() for name, stream in streams if stream is not None}
+    # zlib, lzma, tarfile and zipfile have an error type each, and more
+    except Exception as error:
+        raise InvalidInputError(f"{path}: not a complete archive ({error}).") from error
+    return {PurePosixPath(name).name: data for name, data in found.items() if name[-1:] != "/"}
+
+
+def member(members: Mapping[str, bytes], name: str, path: PathLike) -> bytes:
+    """Return one file of an archive, found regardless of case."""
+    for candidate, data in members.items():
+        if candidate.lower() == name.lower():
+            return data
+    raise bad_line(path, None, f"the files {shown(', '.join(members))}", f"a file {name} inside")
+
+
+def parse_keel(content: bytes, path: PathLike) -> Arrays:
+    """Return points and classes of a KEEL ``.dat`` file: ``@`` lines, then ``x, x, ..., class``."""
+    rows: list[list[float]] = []
+    classes: list[str] = []
+    for number, line in enumerate(lines_of(decode(content, path)), start=1):
+        if not line.strip() or line.startswith("@"):
+            continue
+        *words, name = (word.strip() for word in line.split(","))
+        values = [parse_number(word) for word in words]
+        if not values or None in values or (rows and len(values) != len(rows[0])):
+            raise bad_line(path, number, shown(line), "numbers and a class, as many as before")
+        rows.append([value for value in values if value is not None])
+        classes.append(name)
+    if not rows:
+        raise bad_line(path, None, "no data line", "lines of numbers and a class")
+    return np.array(rows), np.unique(np.array(classes), return_inverse=True)[1].astype(np.int64)
+
+
+def parse_idx(content: bytes, path: PathLike) -> NDArray[np.uint8]:
+    """Return the array of an IDX file (MNIST), packed with gzip or not."""
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, ValueError) as error:
+            raise InvalidInputError(f"{path}: not a complete gzip file ({error}).") from error
+        except Exception as error:  # zlib.error is no OSError
+            raise InvalidInputError(f"{path}: not a valid gzip file ({error}).") from error
+    if content[:3] != b"\0\0\x08" or len(content) < 4:
+        raise bad_line(path, None, f"the first bytes {content[:4].hex()}", "an IDX file of bytes")
+    n_dimensions = content[3]
+    start = 4 + 4 * n_dimensions
+    sizes = np.frombuffer(content[4:start], dtype=">u4").tolist()
+    values = np.frombuffer(content[start:], dtype=np.uint8)
+    if len(sizes) != n_dimensions or int(np.prod(sizes, dtype=object)) != len(values):
+        raise bad_line(path, None, f"{len(values)} bytes for the sizes {sizes}", "as many as that")
+    return values.reshape(sizes)
+
+
+def parse_mnist(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
+    """Return the 60000 training and then the 10000 test images of MNIST."""
+    images, labels = [], []
+    for name in ("train", "t10k"):
+        batch = parse_idx(parts[f"{name}-images-idx3-ubyte.gz"], path)
+        images.append(batch.reshape(len(batch), -1))
+        labels.append(parse_idx(parts[f"{name}-labels-idx1-ubyte.gz"], path))
+    return _joined(images, labels, path)
+
+
+def parse_cifar_sheets(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
+    """Return CIFAR-10 from PNG sheets: one image a row of 1024 RGB pixels, test batch first."""
+    from PIL import Image
+
+    sheets = []
+    for name in CIFAR_SHEETS:
+        try:
+            with Image.open(io.BytesIO(member(parts, f"{name}.png", path))) as image:
+                # A sheet is 10000 x 1024 pixels by design; the guard is for pages of the web.
+                pixels = np.asarray(image.convert("RGB"))
+        except InvalidInputError:
+            raise
+        except Exception as error:  # PIL raises OSError, SyntaxError, ValueError, struct.error, ...
+            raise InvalidInputError(f"{path}: {name}.png is no valid image ({error}).") from error
+        if pixels.shape[1] != _CIFAR_PIXELS:
+            raise bad_line(path, None, f"{name}.png of width {pixels.shape[1]}", "width 1024")
+        # From pixel by pixel to all of red, then green, then blue.
+        sheets.append(pixels.transpose(0, 2, 1).reshape(len(pixels), -1))
+    labels = [
+        _label_list(member(parts, name, path), name, path)
+        for name in ("test_lables.json", "train_lables.json")
+    ]
+    return _joined(sheets, labels, path)
+
+
+def parse_cifar_binary(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
+    """Return CIFAR-10 from its binary version: records of a label and 3072 bytes."""
+    size = 1 + 3 * _CIFAR_PIXELS
+    images, labels = [], []
+    for name in CIFAR_SHEETS:
+        content = np.frombuffer(member(parts, f"{name}.bin", path), dtype=np.uint8)
+        if len(content) % size:
+            raise bad_line(path, None, f"{name}.bin of {len(content)} bytes", f"records of {size}")
+        records = content.reshape(-1, size)
+        images.append(records[:, 1:])
+        labels.append(records[:, 0])
+    return _joined(images, labels, path)
+
+
+def _label_list(content: bytes, name: str, path: PathLike) -> NDArray[np.int64]:
+    try:
+        labels = json.loads(decode(content, f"{path}/{name}"))
+        array = np.array(labels, dtype=np.int64)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InvalidInputError(f"{path}: {name} is no list of labels ({error}).") from error
+    return array.reshape(-1)
+
+
+def _joined(images: list[Any], labels: list[Any], path: PathLike) -> Arrays:
+    X, y = np.concatenate(images), np.concatenate(labels).astype(np.int64)
+    if len(X) != len(y):
+        raise bad_line(path, None, f"{len(X)} images and {len(y)} labels", "as many of both")
+    return X, y
+
+
+def parse_gene_csv(content: bytes, path: PathLike) -> NDArray[np.float64]:
+    """Return the matrix of UCI's ``data.csv``: a header of gene names, rows named sample_0 ..."""
+    rows = []
+    width = 0
+    for number, line in enumerate(lines_of(decode(content, path)), start=1):
+        words = line.split(",")[1:]
+        if number == 1:
+            width = len(words)
+            continue
+        try:
+            rows.append(np.array([float(word) for word in words]))
+        except ValueError as error:
+            raise bad_line(path, number, f"a wrong number ({error})", "numbers") from error
+        if len(words) != width:
+            raise bad_line(path, number, f"{len(words)} numbers", f"{width}, as in the header")
+    if not rows or not width:
+        raise bad_line(path, None, "no line of numbers", "a header and one line a sample")
+    return np.array(rows)
