@@ -1,0 +1,145 @@
+"""Certificate: a bound, the clustering it belongs to, and the proof, as plain arrays."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError, SMDEClustError
+
+FORMAT = 1
+
+
+class InvalidCertificateError(SMDEClustError, ValueError):
+    """The claim of a certificate does not follow from what it contains."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The branching tree and the multipliers of its leaves, all in terms of rows of the data.
+
+    Node 0 is the root. Every other node adds one pair to those of its parent: ``kind`` 1 puts rows
+    ``first`` and ``second`` together, ``kind`` -1 apart. Nodes without children are leaves. Leaf
+    ``leaf_node[l]`` owns the multipliers ``lambda_ptr[l]:lambda_ptr[l + 1]`` (coefficients
+    of ``Z[row, column]``) and the cuts ``cut_ptr[l]:cut_ptr[l + 1]``:
+    a center row, up to five member rows (-1: none) and a multiplier.
+    """
+
+    parent: NDArray[np.int64] = field(default_factory=lambda: np.array([-1]))
+    kind: NDArray[np.int64] = field(default_factory=lambda: np.array([0]))
+    first: NDArray[np.int64] = field(default_factory=lambda: np.array([-1]))
+    second: NDArray[np.int64] = field(default_factory=lambda: np.array([-1]))
+    leaf_node: NDArray[np.int64] = field(default_factory=lambda: np.array([0]))
+    lambda_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    lambda_row: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    lambda_column: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    lambda_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    cut_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    cut_rows: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 6), np.int32))
+    cut_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proven about one problem.
+
+    Attributes
+    ----------
+    labels
+        (N,) best clustering known, at least as good as the one given.
+    n_clusters
+        K.
+    lower_bound, upper_bound
+        No feasible clustering costs less than the first; ``labels`` cost the second.
+    gap
+        ``(upper - lower) / upper`` (see `relative_gap` for an optimum of zero).
+    status
+        ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"memory_limit"`` or ``"too_large"``.
+    tol
+        The gap asked for.
+    improved
+        Whether ``labels`` are better than those given.
+    root_bound
+        Bound before any branching.
+    n_groups, n_nodes, n_iterations
+        Size of the root relaxation, and the work done.
+    seconds
+        Wall time.
+    message
+        For people: what it would take where nothing was proven.
+    proof
+        The tree and its multipliers; what `smdeclust.exact.verify` checks.
+    """
+
+    labels: NDArray[np.int64]
+    n_clusters: int
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    status: str
+    tol: float
+    improved: bool = False
+    root_bound: float = 0.0
+    n_groups: int = 0
+    n_nodes: int = 0
+    n_iterations: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    proof: Proof = field(default_factory=Proof, repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to an ``.npz`` file of plain arrays (no pickle). The name is used as given."""
+        arrays: dict[str, Any] = {"format": np.int64(FORMAT)}
+        for item in fields(self):
+            if item.name != "proof":
+                arrays[item.name] = np.asarray(getattr(self, item.name))
+        for item in fields(self.proof):
+            arrays[f"proof_{item.name}"] = getattr(self.proof, item.name)
+        with open(path, "wb") as stream:
+            np.savez_compressed(stream, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read what `save` wrote. Nothing in the file is executed, and nothing is trusted yet.
+
+        Raises
+        ------
+        InvalidInputError
+            The file is not a certificate.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                if int(stored["format"]) != FORMAT:
+                    raise InvalidInputError(
+                        f"{path}: certificate format {int(stored['format'])} is not known here "
+                        f"(expected {FORMAT}); update smdeclust"
+                    )
+                proof = Proof(**{f.name: stored[f"proof_{f.name}"] for f in fields(Proof)})
+                values: dict[str, Any] = {"proof": proof}
+                for item in fields(cls):
+                    if item.name == "proof":
+                        continue
+                    value = stored[item.name]
+                    values[item.name] = value if item.name == "labels" else value.item()
+        except FileNotFoundError:
+            raise
+        except (KeyError, ValueError, OSError, EOFError) as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            raise InvalidInputError(
+                f"{path} is not a certificate written by Certificate.save: {error}"
+            ) from error
+        return cls(**values)
+
+
+def relative_gap(upper: float, lower: float, total: float) -> float:
+    """``(upper - lower) / upper``, with the denominator at least 1e-9 of the total scatter.
+
+    Costs below that are rounding errors of the data's own scale: a gap relative to them would say
+    nothing.
+    """
+    return max(upper - lower, 0.0) / max(upper, 1e-9 * total, np.finfo(float).tiny)

@@ -1,0 +1,186 @@
+"""certify: prove how good a clustering is, by branch and cut on the semidefinite relaxation."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from smdeclust.exact.admm import Settings
+from smdeclust.exact.certificate import Certificate, relative_gap
+from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation
+from smdeclust.exact.rounding import cost, improve, rounded_labels
+from smdeclust.exact.tree import SearchResult, branch_and_cut
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem import Problem
+
+logger = logging.getLogger(__name__)
+
+MAX_GROUPS = 2000
+# Rounding allowance of the claim, relative to the total scatter: more than `verify` ever deducts.
+_CLAIM_MARGIN = 1e-10
+
+
+def certify(
+    X: Any,
+    labels: Any,
+    *,
+    must_link: Any = None,
+    cannot_link: Any = None,
+    sample_weight: Any = None,
+    tol: float = 1e-4,
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+) -> Certificate:
+    """Prove a lower bound on the cost of every feasible clustering, and so how good ``labels`` are.
+
+    Parameters
+    ----------
+    X
+        (N, d) the points.
+    labels
+        (N,) a feasible clustering; the number of distinct labels is K. The better it is, the
+        sooner the proof ends; where the search meets a better one, that is returned.
+    must_link, cannot_link
+        Pairs of rows.
+    sample_weight
+        (N,) positive weights.
+    tol
+        Relative gap that counts as proven.
+    max_time
+        Seconds after which the best bound so far is returned.
+    n_jobs
+        Threads for the linear algebra; None means one, which is the fastest below a few hundred
+        groups.
+
+    Returns
+    -------
+    Certificate
+        ``lower_bound``, ``upper_bound``, ``gap``, ``status``, ``labels`` and the proof itself,
+        which `verify` checks. Out of time or memory, or too large: the best bound so far and the
+        status that says so, never an exception.
+    """
+    start = time.perf_counter()
+    deadline = np.inf if max_time is None else start + max_time
+    if not tol >= 0:
+        raise InvalidInputError(f"tol must be a number >= 0, got {tol!r}")
+    given = np.asarray(labels)
+    names, given = np.unique(given, return_inverse=True)
+    given = given.reshape(-1).astype(np.int64)
+    problem = Problem.build(X, len(names), must_link, cannot_link, sample_weight)
+    _check_labels(problem, given)
+
+    incumbent = _Incumbent(problem, given)
+    total = _total_scatter(problem)
+    margin = _CLAIM_MARGIN * total
+    result: SearchResult | None = None
+    status, message = "", ""
+    if problem.n_groups > MAX_GROUPS:
+        status, message = "too_large", _estimate(problem)
+    else:
+        try:
+            with threadpool_limits(limits=n_jobs or 1):
+                data = PointData.build(
+                    problem.X,
+                    problem.n_clusters,
+                    problem.must_link,
+                    problem.cannot_link,
+                    problem.sample_weight,
+                )
+                result = branch_and_cut(
+                    data,
+                    incumbent.round,
+                    upper_bound=incumbent.cost,
+                    target=lambda upper: (
+                        upper - 0.999 * tol * max(upper, 1e-9 * total) + 2.0 * margin
+                    ),
+                    deadline=deadline,
+                    settings=Settings(),
+                )
+        except MemoryError:
+            status, message = "memory_limit", _estimate(problem)
+    upper = incumbent.cost
+    lower = min(max((0.0 if result is None else result.lower_bound) - margin, 0.0), upper)
+    gap = relative_gap(upper, lower, total)
+    if not status:
+        status = "optimal" if gap <= tol else "time_limit"
+        if status != "optimal":
+            message = f"{gap:.2e} is left after {max_time} seconds"
+    extra: dict[str, Any] = {}
+    if result is not None:
+        extra = {
+            "root_bound": result.root_bound,
+            "n_nodes": result.n_nodes,
+            "n_iterations": result.n_iterations,
+            "proof": result.proof,
+        }
+    return Certificate(
+        labels=incumbent.labels,
+        n_clusters=problem.n_clusters,
+        lower_bound=lower,
+        upper_bound=upper,
+        gap=gap,
+        status=status,
+        tol=float(tol),
+        improved=incumbent.improved,
+        n_groups=problem.n_groups,
+        seconds=time.perf_counter() - start,
+        message=message,
+        **extra,
+    )
+
+
+class _Incumbent:
+    """The best clustering known."""
+
+    def __init__(self, problem: Problem, labels: IntArray) -> None:
+        self.problem = problem
+        self.labels = labels
+        self.cost = cost(problem, labels)
+        self.improved = False
+
+    def round(self, node: Relaxation, Y: FloatArray) -> float:
+        """Round a relaxation; keep the result if it is better. Returns the best cost."""
+        found = improve(self.problem, rounded_labels(node, Y))
+        if found is not None:
+            value = cost(self.problem, found)
+            if value < self.cost * (1.0 - 1e-12):
+                logger.info("better clustering: %.12g instead of %.12g", value, self.cost)
+                self.labels, self.cost, self.improved = found, value, True
+        return self.cost
+
+
+def _check_labels(problem: Problem, labels: IntArray) -> None:
+    if labels.shape != (problem.n_points,):
+        raise InvalidInputError(
+            f"labels: {labels.shape[0]} labels for {problem.n_points} points; give one per row"
+        )
+    if problem.sample_weight is not None and not np.all(problem.sample_weight > 0):
+        row = int(np.argmin(problem.sample_weight))
+        raise InvalidInputError(f"sample_weight: row {row} has no weight; leave such rows out")
+    broken = problem.violations(labels)
+    if broken != (0, 0):
+        raise InvalidInputError(
+            f"labels break {broken[0]} must-links and {broken[1]} cannot-links: only a feasible "
+            f"clustering can be certified (SMDEClust gives one)"
+        )
+
+
+def _total_scatter(problem: Problem) -> float:
+    squares = np.sum((problem.X - problem.offset) ** 2, axis=1)
+    weights = problem.sample_weight
+    return float(squares.sum() if weights is None else squares @ weights)
+
+
+def _estimate(problem: Problem) -> str:
+    """What a proof of this size would take, from the cubic cost of one iteration."""
+    n = problem.n_groups
+    seconds = 2e-3 * (n / 300.0) ** 3
+    gigabytes = 12 * 8 * n * n / 2**30
+    return (
+        f"{n} groups are more than the {MAX_GROUPS} a proof is tried for: it would need about "
+        f"{gigabytes:.1f} GiB of memory and {1000 * seconds / 3600:.1f} hours for the root alone"
+    )

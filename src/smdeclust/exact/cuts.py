@@ -1,0 +1,284 @@
+"""Valid inequalities that tighten the relaxation, and the projection that enforces them.
+
+For a center ``i`` and a set ``S`` of other groups, every clustering satisfies
+
+    sum_{j in S} Z_ij  <=  Z_ii + sum_{pairs {j, k} of S} Z_jk :
+
+if ``t`` members of ``S`` share the cluster of ``i``, of weight ``1 / z``, this reads
+``t z <= z + t (t - 1) / 2 z``, which holds for every integer ``t >= 0``. One member gives the pair
+inequality, two the triangle inequality; three to five close what triangles leave open.
+
+A cut is a row ``[i, j1, j2, ...]`` of ``WIDTH`` group numbers, padded with -1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from smdeclust.exact.relaxation import BoolArray, FloatArray, IntArray
+
+WIDTH = 6
+
+
+@njit(cache=True)
+def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # type: ignore[no-untyped-def]
+    """Find violated cuts, at most ``per_pair`` for each (center, first member). OUT_: written.
+
+    Greedy: for each pair (i, j), the best third group k, then further groups while each adds to the
+    violation. O(n^3) in the worst case, but only entries above a small threshold are looked at.
+    """
+    n = Z.shape[0]
+    count = 0
+    capacity = OUT_cuts.shape[0]
+    near = np.empty(n, np.int64)
+    gain = np.empty(n)
+    for i in range(n):
+        zii = Z[i, i]
+        m = 0
+        for j in range(n):
+            if j != i and not apart[i, j] and Z[i, j] > 0.02 * zii:
+                near[m] = j
+                m += 1
+        for a in range(m):
+            j = near[a]
+            if count >= capacity:
+                return count
+            base = Z[i, j] - zii
+            if base > min_violation * zii:
+                OUT_cuts[count, 0] = i
+                OUT_cuts[count, 1] = j
+                OUT_cuts[count, 2:] = -1
+                OUT_violation[count] = base / zii
+                count += 1
+            for b in range(m):
+                gain[b] = Z[i, near[b]] - Z[j, near[b]]
+            gain[a] = -1.0
+            for _ in range(per_pair):
+                first = np.argmax(gain[:m]) if m > 0 else 0
+                if m < 2 or gain[first] <= 0.0 or count >= capacity:
+                    break
+                k = near[first]
+                total = base + gain[first]
+                gain[first] = -1.0
+                OUT_cuts[count, 0] = i
+                OUT_cuts[count, 1] = j
+                OUT_cuts[count, 2] = k
+                OUT_cuts[count, 3:] = -1
+                size = 3
+                while size < OUT_cuts.shape[1]:
+                    best = 1e-3 * zii
+                    best_group = -1
+                    for b in range(m):
+                        extra = near[b]
+                        value = Z[i, extra]
+                        if value <= best:
+                            continue
+                        for c in range(1, size):
+                            if OUT_cuts[count, c] == extra:
+                                value = -1.0
+                                break
+                            value -= Z[OUT_cuts[count, c], extra]
+                            if value <= best:
+                                break
+                        if value > best:
+                            best = value
+                            best_group = extra
+                    if best_group < 0:
+                        break
+                    OUT_cuts[count, size] = best_group
+                    size += 1
+                    total += best
+                if total > min_violation * zii:
+                    OUT_violation[count] = total / zii
+                    count += 1
+    return count
+
+
+@njit(cache=True)
+def select(cuts, order, n, per_pair, limit):  # type: ignore[no-untyped-def]
+    """Take cuts in the given order, at most ``per_pair`` of them with the same (center, member)."""
+    used = np.zeros((n, n), np.int16)
+    taken = np.empty(len(order), np.int64)
+    count = 0
+    for index in order:
+        i = cuts[index, 0]
+        free = True
+        for c in range(1, cuts.shape[1]):
+            j = cuts[index, c]
+            if j < 0:
+                break
+            if used[i, j] >= per_pair:
+                free = False
+                break
+        if not free:
+            continue
+        for c in range(1, cuts.shape[1]):
+            j = cuts[index, c]
+            if j < 0:
+                break
+            used[i, j] += 1
+        taken[count] = index
+        count += 1
+        if count >= limit:
+            break
+    return taken[:count]
+
+
+@njit(cache=True)
+def squared_norms(cuts, inverse_root, apart):  # type: ignore[no-untyped-def]
+    """Squared Frobenius norm of every cut as a symmetric matrix on Y, cannot-links left out."""
+    out = np.empty(len(cuts))
+    for c in range(len(cuts)):
+        i = cuts[c, 0]
+        total = inverse_root[i] ** 4
+        for a in range(1, cuts.shape[1]):
+            j = cuts[c, a]
+            if j < 0:
+                break
+            if not apart[i, j]:
+                total += 0.5 * (inverse_root[i] * inverse_root[j]) ** 2
+            for b in range(a + 1, cuts.shape[1]):
+                k = cuts[c, b]
+                if k < 0:
+                    break
+                if not apart[j, k]:
+                    total += 0.5 * (inverse_root[j] * inverse_root[k]) ** 2
+        out[c] = total
+    return out
+
+
+@njit(cache=True)
+def _add_cut(W, cuts, c, inverse_root, step):  # type: ignore[no-untyped-def]
+    """Add ``step`` times cut ``c`` (as a symmetric matrix on Y) to W."""
+    i = cuts[c, 0]
+    W[i, i] += step * inverse_root[i] * inverse_root[i]
+    for a in range(1, cuts.shape[1]):
+        j = cuts[c, a]
+        if j < 0:
+            break
+        value = 0.5 * step * inverse_root[i] * inverse_root[j]
+        W[i, j] -= value
+        W[j, i] -= value
+        for b in range(a + 1, cuts.shape[1]):
+            k = cuts[c, b]
+            if k < 0:
+                break
+            value = 0.5 * step * inverse_root[j] * inverse_root[k]
+            W[j, k] += value
+            W[k, j] += value
+
+
+@njit(cache=True)
+def add_all(W, cuts, multipliers, inverse_root):  # type: ignore[no-untyped-def]
+    """Add ``B' mu`` to W in place."""
+    for c in range(len(cuts)):
+        if multipliers[c] != 0.0:
+            _add_cut(W, cuts, c, inverse_root, multipliers[c])
+
+
+@njit(cache=True)
+def _slack(W, apart, cuts, c, inverse_root):  # type: ignore[no-untyped-def]
+    """Value of cut ``c`` (>= 0 where satisfied) at the positive part of W."""
+    i = cuts[c, 0]
+    total = max(W[i, i], 0.0) * inverse_root[i] * inverse_root[i]
+    for a in range(1, cuts.shape[1]):
+        j = cuts[c, a]
+        if j < 0:
+            break
+        value = W[i, j]
+        if value > 0.0 and not apart[i, j]:
+            total -= value * inverse_root[i] * inverse_root[j]
+        for b in range(a + 1, cuts.shape[1]):
+            k = cuts[c, b]
+            if k < 0:
+                break
+            value = W[j, k]
+            if value > 0.0 and not apart[j, k]:
+                total += value * inverse_root[j] * inverse_root[k]
+    return total
+
+
+@njit(cache=True)
+def signs_and_cuts_step(  # type: ignore[no-untyped-def]
+    Y, relaxation, apart, cuts, norms, inverse_root, sweeps, INOUT_mu, INOUT_V, INOUT_U, OUT_W
+):
+    """V- and U-step: project ``T = relaxed Y + U`` onto {Y >= 0, 0 on cannot-links, cuts}.
+
+    Warm-started dual coordinate ascent: ``V = max(0, T + B' mu)``, each step raises or lowers one
+    multiplier. Stopping early leaves V slightly outside, but
+    ``U = T - V = min(0, T + B' mu) - B' mu`` holds exactly, and with it the bound read from U.
+
+    Returns the primal residual |Y - V| and the change |V - old V|.
+    """
+    n = Y.shape[0]
+    for i in range(n):
+        for j in range(n):
+            T = relaxation * Y[i, j] + (1.0 - relaxation) * INOUT_V[i, j] + INOUT_U[i, j]
+            INOUT_U[i, j] = T
+            OUT_W[i, j] = T
+    add_all(OUT_W, cuts, INOUT_mu, inverse_root)
+    for _ in range(sweeps):
+        for c in range(len(cuts)):
+            slack = _slack(OUT_W, apart, cuts, c, inverse_root)
+            if slack >= 0.0 and INOUT_mu[c] == 0.0:
+                continue
+            step = max(-slack / norms[c], -INOUT_mu[c])
+            if step != 0.0:
+                INOUT_mu[c] += step
+                _add_cut(OUT_W, cuts, c, inverse_root, step)
+    primal = 0.0
+    change = 0.0
+    for i in range(n):
+        for j in range(n):
+            value = OUT_W[i, j]
+            if value < 0.0 or apart[i, j]:
+                value = 0.0
+            primal += (Y[i, j] - value) ** 2
+            change += (INOUT_V[i, j] - value) ** 2
+            INOUT_V[i, j] = value
+            INOUT_U[i, j] -= value
+    return np.sqrt(primal), np.sqrt(change)
+
+
+@njit(cache=True)
+def slacks(V, apart, cuts, inverse_root):  # type: ignore[no-untyped-def]
+    """Value of every cut at V, relative to ``Z_ii`` of its center."""
+    out = np.empty(len(cuts))
+    for c in range(len(cuts)):
+        i = cuts[c, 0]
+        size = max(V[i, i], 1e-12) * inverse_root[i] * inverse_root[i]
+        out[c] = _slack(V, apart, cuts, c, inverse_root) / size
+    return out
+
+
+def new_cuts(
+    Z: FloatArray, apart: BoolArray, known: IntArray, *, limit: int, min_violation: float
+) -> IntArray:
+    """Return the most violated cuts not yet known, spread over the (center, member) pairs."""
+    n = Z.shape[0]
+    room = np.empty((min(n * n * 3, 3_000_000), WIDTH), np.int64)
+    violation = np.empty(len(room))
+    count = separate(Z, apart, min_violation, 2, room, violation)
+    if count == 0:
+        return np.empty((0, WIDTH), np.int64)
+    found, violation = room[:count], violation[:count]
+    # Same set in another order is the same cut: sort the members, padding last.
+    members = np.sort(np.where(found[:, 1:] < 0, n, found[:, 1:]), axis=1)
+    keys = np.column_stack([found[:, 0], members])
+    code = _encode(keys, n)
+    _, first = np.unique(code, return_index=True)
+    known_keys = np.column_stack([known[:, 0], np.where(known[:, 1:] < 0, n, known[:, 1:])])
+    first = first[~np.isin(code[first], _encode(known_keys, n))]
+    found = np.where(keys == n, -1, keys)[first]
+    order = np.argsort(-violation[first], kind="stable")
+    return found[select(found, order, n, 4, limit)]
+
+
+def _encode(keys: IntArray, n: int) -> IntArray:
+    """Hash rows to single integers (wrap-around arithmetic; a collision only drops a cut)."""
+    code = np.zeros(len(keys), np.uint64)
+    for column in range(keys.shape[1]):
+        code = code * np.uint64(6364136223846793005) + keys[:, column].astype(np.uint64)
+        code ^= code >> np.uint64(29)
+    return code.view(np.int64)

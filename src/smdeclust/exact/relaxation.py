@@ -1,0 +1,171 @@
+"""The semidefinite relaxation of one node: groups, weights, the cost matrix and the cannot-links.
+
+For a partition, let ``Z[g, h] = 1 / (weight of the cluster)`` if groups ``g`` and ``h`` are
+together and 0 otherwise (Peng & Wei, 2007). With ``Y = W^1/2 Z W^1/2`` and ``u = sqrt(w / sum(w))``,
+
+    f = constant + <C, Y>,   C = -B B',   B = sqrt(w) * (centered group means),
+
+where ``constant = sum_i w_i |p_i|^2`` over the points. ``Y`` is a projector of rank K that fixes
+``u``: ``Y = u u' + R`` with ``R u = 0``, ``0 <= R <= I`` and ``tr R = K - 1``. It is non-negative,
+and zero on cannot-links. The relaxation keeps the spectral set (a Fantope), the signs and the zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class PointData:
+    """What every node shares: the points, centered, with their weights and the given pairs."""
+
+    points: FloatArray
+    weights: FloatArray
+    n_clusters: int
+    must_link: IntArray
+    cannot_link: IntArray
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return int(self.points.shape[0])
+
+    @classmethod
+    def build(
+        cls,
+        X: Any,
+        n_clusters: int,
+        must_link: IntArray,
+        cannot_link: IntArray,
+        sample_weight: FloatArray | None = None,
+    ) -> PointData:
+        """Center the points; rotate them onto their span where they have more columns than rows.
+
+        A rotation changes no distance, so no bound: it only shortens the inner products.
+        """
+        points = np.asarray(X, dtype=np.float64)
+        n = points.shape[0]
+        weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        points = points - (weights @ points) / weights.sum()
+        if points.shape[1] > n:
+            points = np.asarray(np.linalg.qr(points.T, mode="r")).T
+        return cls(
+            np.ascontiguousarray(points),
+            weights,
+            int(n_clusters),
+            np.asarray(must_link, np.int64).reshape(-1, 2),
+            np.asarray(cannot_link, np.int64).reshape(-1, 2),
+        )
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The relaxation at one node of the tree, on contracted groups.
+
+    Attributes
+    ----------
+    group_of_point
+        Group of every point, under the given and the branching must-links.
+    weights, sqrt_weights, unit
+        ``w``, ``sqrt(w)`` and ``u``.
+    factor
+        ``B``, so that ``C = -B B'``.
+    cost
+        ``C / scale``, of unit Frobenius norm.
+    scale, constant
+        ``f = constant + scale * <cost, Y>``.
+    apart
+        Symmetric matrix, true on cannot-linked pairs of groups.
+    """
+
+    n_clusters: int
+    group_of_point: IntArray
+    weights: FloatArray
+    sqrt_weights: FloatArray
+    unit: FloatArray
+    factor: FloatArray
+    cost: FloatArray
+    scale: float
+    constant: float
+    apart: BoolArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.weights.shape[0])
+
+
+def contract(
+    n: int, must_link: IntArray, cannot_link: IntArray, n_clusters: int
+) -> IntArray | None:
+    """Group of every point, or None if the pairs contradict each other.
+
+    For two clusters, two groups that are both apart from a third must be together: such pairs are
+    contracted as well, until nothing changes.
+    """
+    pairs = must_link
+    while True:
+        graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+        n_groups, found = connected_components(graph, directed=False)
+        groups: IntArray = found.astype(np.int64)
+        ends = groups[cannot_link]
+        if np.any(ends[:, 0] == ends[:, 1]):
+            return None
+        if n_clusters != 2 or len(cannot_link) == 0:
+            return groups
+        # One neighbour of each group (the last written) is joined to all of its other neighbours.
+        both = np.vstack([ends, ends[:, ::-1]])
+        rows = np.vstack([cannot_link, cannot_link[:, ::-1]])
+        partner = np.full(n_groups, -1, dtype=np.int64)
+        partner[both[:, 0]] = rows[:, 1]
+        implied = np.column_stack([rows[:, 1], partner[both[:, 0]]])
+        implied = implied[groups[implied[:, 0]] != groups[implied[:, 1]]]
+        if len(implied) == 0:
+            return groups
+        pairs = np.vstack([pairs, implied])
+
+
+def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | None:
+    """Build the relaxation with extra branching pairs, or None where these cannot be met."""
+    must = np.vstack([data.must_link, together])
+    cannot = np.vstack([data.cannot_link, apart])
+    groups = contract(data.n_points, must, cannot, data.n_clusters)
+    if groups is None:
+        return None
+    n_groups = int(groups.max()) + 1
+    if n_groups < data.n_clusters:
+        return None
+    weights: FloatArray = np.bincount(groups, data.weights, n_groups).astype(np.float64)
+    sums = np.zeros((n_groups, data.points.shape[1]))
+    np.add.at(sums, groups, data.points * data.weights[:, None])
+    sqrt_weights = np.sqrt(weights)
+    factor = sums / sqrt_weights[:, None]
+    cost = -(factor @ factor.T)
+    scale = float(np.linalg.norm(cost)) or 1.0
+    mask = np.zeros((n_groups, n_groups), dtype=bool)
+    ends = groups[cannot]
+    mask[ends[:, 0], ends[:, 1]] = True
+    mask[ends[:, 1], ends[:, 0]] = True
+    constant = float(np.sum(data.weights[:, None] * data.points**2))
+    return Relaxation(
+        n_clusters=data.n_clusters,
+        group_of_point=groups,
+        weights=weights,
+        sqrt_weights=sqrt_weights,
+        unit=np.sqrt(weights / weights.sum()),
+        factor=factor,
+        cost=cost / scale,
+        scale=scale,
+        constant=constant,
+        apart=mask,
+    )

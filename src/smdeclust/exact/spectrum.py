@@ -1,0 +1,180 @@
+"""Spectral part: projection onto the Fantope, and the safe sum of smallest eigenvalues."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from smdeclust.exact.relaxation import FloatArray
+
+# Filtered subspace iteration pays only where a full reduction to tridiagonal form is dear.
+_MIN_SIZE_FOR_FILTER = 60
+
+
+def capped_simplex(values: FloatArray, total: float) -> tuple[FloatArray, float]:
+    """Project onto {0 <= g <= 1, sum g = total}: ``g = clip(values - theta, 0, 1)``.
+
+    Returns ``g`` and ``theta``. The sum is piecewise linear and falls with theta: find the piece by
+    bisection over the breakpoints, then solve it exactly.
+    """
+    breaks = np.sort(np.concatenate([values, values - 1.0]))
+    low, high = 0, len(breaks) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if np.clip(values - breaks[middle], 0.0, 1.0).sum() >= total:
+            low = middle
+        else:
+            high = middle
+    theta_low, theta_high = breaks[low], breaks[high]
+    sum_low = np.clip(values - theta_low, 0.0, 1.0).sum()
+    sum_high = np.clip(values - theta_high, 0.0, 1.0).sum()
+    if sum_low > sum_high:
+        theta = theta_low + (theta_high - theta_low) * (sum_low - total) / (sum_low - sum_high)
+    else:
+        theta = theta_low
+    return np.clip(values - theta, 0.0, 1.0), float(theta)
+
+
+def deflate(A: FloatArray, unit: FloatArray, value: float) -> FloatArray:
+    """Return A compressed to the complement of ``unit``, with eigenvalue ``value`` along it."""
+    image = A @ unit
+    half = image - (0.5 * (unit @ image + value)) * unit
+    # A - u h' - h u' : one symmetric rank-two update
+    out = A - np.outer(unit, half)
+    out -= np.outer(half, unit)
+    return out
+
+
+class FantopeProjector:
+    """Projection onto {u u' + R : R u = 0, 0 <= R <= I, tr R = K - 1}, with memory.
+
+    The iterates of the splitting method change slowly, so the eigenvectors of the last call start
+    the next: a Chebyshev-filtered subspace iteration. Its inexactness does not touch the bound.
+    """
+
+    def __init__(
+        self, unit: FloatArray, n_clusters: int, *, use_filter: bool = True, degree: int = 8
+    ) -> None:
+        self.unit = unit
+        self.rank = n_clusters - 1
+        self.size = min(len(unit), self.rank + 8)
+        self.basis: FloatArray | None = None
+        self.values: FloatArray | None = None
+        self.lowest = 0.0
+        self.use_filter = use_filter and len(unit) >= _MIN_SIZE_FOR_FILTER
+        self.exact_calls = 0
+        self.filter_calls = 0
+        self.active = 0
+        self.age = 0
+        self.degree = degree
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, T: FloatArray, *, exact: bool = False) -> FloatArray:
+        """Project the symmetric matrix T."""
+        n = len(self.unit)
+        if self.rank == 0:
+            return np.outer(self.unit, self.unit)
+        A = deflate(T, self.unit, 0.0)
+        while True:
+            values, vectors = self._top_pairs(A, exact)
+            weights, theta = capped_simplex(values, self.rank)
+            # Every eigenvalue left out lies below the smallest one kept.
+            if values[0] <= theta or len(values) >= n - 1:
+                break
+            if len(values) < self.size:  # the filter's safety margin was used up
+                exact = True
+            self.size = min(n, max(self.size + 8, int(1.5 * self.size)))
+            self.basis = None
+        keep = weights > 0.0
+        self.active = int(keep.sum())
+        self.size = int(np.clip(self.active + 8, self.rank + 8, n))
+        factor = vectors[:, keep] * np.sqrt(weights[keep])
+        Y = factor @ factor.T
+        Y += np.outer(self.unit, self.unit)
+        return Y
+
+    def _top_pairs(self, A: FloatArray, exact: bool) -> tuple[FloatArray, FloatArray]:
+        n = len(A)
+        size = min(self.size, n)
+        if self.use_filter and not exact and self.basis is not None and size < 0.3 * n:
+            result = self._filtered(A, size)
+            if result is not None:
+                self.filter_calls += 1
+                return result
+        self.exact_calls += 1
+        if size < 0.4 * n:
+            values, vectors = scipy.linalg.eigh(
+                A, subset_by_index=(n - size, n - 1), driver="evr", check_finite=False
+            )
+        else:
+            values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+        self.basis, self.values = vectors[:, -size:], values
+        return values, vectors
+
+    def _filtered(self, A: FloatArray, size: int) -> tuple[FloatArray, FloatArray] | None:
+        """One Chebyshev-filtered step from the last basis, then Rayleigh-Ritz."""
+        assert self.basis is not None
+        assert self.values is not None
+        X = self.basis[:, -size:]
+        if X.shape[1] < size:
+            extra = self.rng.standard_normal((len(A), size - X.shape[1]))
+            X = np.hstack([extra / np.sqrt(len(A)), X])
+        if self.age % 10 == 0:
+            self.lowest = _lower_end(A, self.rng)
+        self.age += 1
+        high = float(self.values[-X.shape[1] :][0])
+        low = min(self.lowest, high - 1e-3)
+        center, radius = 0.5 * (low + high), 0.5 * (high - low)
+        previous = X
+        current = (A @ X - center * X) / radius
+        for _ in range(self.degree - 1):
+            following = A @ current
+            following -= center * current
+            following *= 2.0 / radius
+            following -= previous
+            previous, current = current, following
+        current /= np.linalg.norm(current, axis=0)
+        Q, _ = scipy.linalg.qr(current, mode="economic", overwrite_a=True, check_finite=False)
+        H = Q.T @ (A @ Q)
+        values, S = scipy.linalg.eigh(H, driver="evd", check_finite=False)
+        vectors = Q @ S
+        self.basis, self.values = vectors, values
+        return values, vectors
+
+
+def _lower_end(A: FloatArray, rng: np.random.Generator, steps: int = 10) -> float:
+    """Estimate the lower end of the spectrum by a short Lanczos run, less its residual."""
+    n = len(A)
+    q = rng.standard_normal(n)
+    q /= np.linalg.norm(q)
+    alpha, beta = np.zeros(steps), np.zeros(steps)
+    before = np.zeros(n)
+    for k in range(steps):
+        r = A @ q - (beta[k - 1] * before if k else 0.0)
+        alpha[k] = q @ r
+        r -= alpha[k] * q
+        beta[k] = np.linalg.norm(r)
+        if beta[k] < 1e-12:
+            return float(alpha[: k + 1].min())
+        before, q = q, r / beta[k]
+    values, vectors = scipy.linalg.eigh_tridiagonal(alpha, beta[:-1])
+    return float(values[0] - beta[-1] * abs(vectors[-1, 0]))
+
+
+def sum_of_smallest(M: FloatArray, unit: FloatArray, count: int) -> float:
+    """Lower bound on ``u'Mu`` plus the sum of the ``count`` smallest eigenvalues of M on u-perp.
+
+    The margin covers the rounding of the deflation and of LAPACK's eigenvalues generously; the
+    independent check in ``verify`` derives its own from residuals.
+    """
+    n = len(unit)
+    norm = float(np.linalg.norm(M))
+    along = float(unit @ M @ unit)
+    margin = 16.0 * (count + 1) * n * np.finfo(float).eps * norm
+    if count == 0:
+        return along - margin
+    A = deflate(M, unit, 4.0 * norm + 1.0)
+    values = scipy.linalg.eigh(
+        A, eigvals_only=True, subset_by_index=(0, count - 1), driver="evr", check_finite=False
+    )
+    return along + float(values.sum()) - margin
