@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,7 +17,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.plotting import style
 
 _TITLES = {
-    "objective": "objective\n(% above the best valid)",
+    "objective": "objective\n(% above best valid)",
     "ari": "adjusted Rand index\n(higher is better)",
     "time": "time (s)\n(lower is better)",
 }
@@ -74,7 +74,7 @@ def plot_comparison(
     ax = style.get_axes(ax, (3.2 * len(present) + 1.2, 1.5 + 0.42 * len(methods)))
     ax.set_axis_off()
     failed = np.array([_failed(results[method]) for method in methods])
-    gap = 0.05
+    gap = 0.08 if style.inches(ax)[0] < 6.0 else 0.05
     width = (1.0 - gap * (len(present) - 1)) / len(present)
     for position, metric in enumerate(present):
         panel = ax.inset_axes((position * (width + gap), 0.0, width, 1.0))
@@ -140,10 +140,14 @@ def _draw_panel(
     if log:
         panel.set_xscale("log")
     elif metric in _HIGHER_IS_BETTER:
-        panel.xaxis.set_major_locator(FixedLocator([-1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0]))
+        panel.xaxis.set_major_locator(FixedLocator([-1.0, -0.5, 0.0, 0.5, 1.0]))
+    else:
+        panel.xaxis.set_major_locator(MaxNLocator(4))
     _label_bars(panel, metric, shown, shown_high, mean, start, log, best)
     panel.set_ylim(len(values) - 0.4, -0.6)
-    panel.set_title(_TITLES.get(metric, metric), fontsize=10)
+    narrow = style.inches(panel)[0] < 2.0
+    panel.set_title(_TITLES.get(metric, metric), fontsize=7 if narrow else 10)
+    panel.tick_params(labelsize=8 if narrow else 10)
     panel.tick_params(axis="y", length=0)
     style.tidy(panel, "x")
     if not log and np.nanmin(np.append(shown_low, 0.0)) < 0:

@@ -106,6 +106,16 @@ def _free_aspect(ax: Axes) -> float:
     return float(np.clip(width / height, 0.5, 3.0))
 
 
+def _font_size(ax: Axes, places: NDArray[np.float64], radii: NDArray[np.float64]) -> float:
+    """Points of a number that fits into a group of two, 7.5 at most."""
+    if len(radii) == 0:
+        return 0.0
+    width, height = np.ptp(places, axis=0) + 2 * radii.max() + 2
+    inches = style.inches(ax)[1]
+    per_unit = 72 * min(_free_aspect(ax) * inches / width, inches / height)
+    return float(min(1.5 * np.sqrt(2) * per_unit, 7.5))
+
+
 @dataclass(frozen=True)
 class _GroupGraph:
     sizes: NDArray[np.int64]  # points of each group
@@ -304,7 +314,8 @@ def _draw_groups(
                 label="violated must-link group",
             )
         )
-    if len(shown) <= _MAX_NUMBERED:
+    font = _font_size(ax, places, radii) if len(shown) <= _MAX_NUMBERED else 0.0
+    if font >= 5.0:
         for i in np.flatnonzero(graph.sizes[shown] > 1):
             ax.text(
                 places[i, 0],
@@ -312,7 +323,7 @@ def _draw_groups(
                 str(graph.sizes[shown[i]]),
                 ha="center",
                 va="center_baseline",
-                fontsize=7,
+                fontsize=font,
                 fontweight="bold",
                 color=style.INK,
                 path_effects=[patheffects.withStroke(linewidth=1.8, foreground="white")],
