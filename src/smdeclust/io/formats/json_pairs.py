@@ -87,6 +87,9 @@ def _load(text: str, reading: Reading) -> Any:
 class _Number(str):
     """A number as written, to tell it from a string id."""
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def _word(value: object, key: str, line: int, reading: Reading) -> str:
     # Positions must be numbers; ids may be numbers or strings.
