@@ -58,7 +58,8 @@ class Certificate:
     gap
         ``(upper - lower) / upper`` (see `relative_gap` for an optimum of zero).
     status
-        ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"memory_limit"`` or ``"too_large"``.
+        ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"memory_limit"``, ``"too_large"`` or
+        ``"precision_limit"`` (``tol`` is finer than double precision allows for these data).
     tol
         The gap asked for.
     improved

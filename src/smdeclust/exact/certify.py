@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from smdeclust.exact.admm import Settings
+from smdeclust.exact.admm import Ending, Settings
 from smdeclust.exact.certificate import Certificate, relative_gap
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation
 from smdeclust.exact.rounding import cost, improve, rounded_labels
@@ -20,8 +20,9 @@ from smdeclust.problem import Problem
 logger = logging.getLogger(__name__)
 
 MAX_GROUPS = 2000
-# Rounding allowance of the claim, relative to the total scatter: more than `verify` ever deducts.
-_CLAIM_MARGIN = 1e-10
+# Rounding allowance of the claim, relative to (total scatter) (N + d) K: more than what `verify`
+# deducts, whose error bounds grow in the same way.
+_CLAIM_MARGIN = 2e-14
 
 
 def certify(
@@ -75,7 +76,7 @@ def certify(
 
     incumbent = _Incumbent(problem, given)
     total = _total_scatter(problem)
-    margin = _CLAIM_MARGIN * total
+    margin = _CLAIM_MARGIN * total * (sum(problem.X.shape) * problem.n_clusters)
     result: SearchResult | None = None
     status, message = "", ""
     if problem.n_groups > MAX_GROUPS:
@@ -106,9 +107,13 @@ def certify(
     lower = min(max((0.0 if result is None else result.lower_bound) - margin, 0.0), upper)
     gap = relative_gap(upper, lower, total)
     if not status:
-        status = "optimal" if gap <= tol else "time_limit"
-        if status != "optimal":
-            message = f"{gap:.2e} is left after {max_time} seconds"
+        if gap <= tol:
+            status = "optimal"
+        elif result is not None and result.ending is Ending.TIME:
+            status, message = "time_limit", f"a gap of {gap:.2e} is left after {max_time} seconds"
+        else:
+            status = "precision_limit"
+            message = f"a gap of {gap:.2e} is left: less than that is lost in rounding"
     extra: dict[str, Any] = {}
     if result is not None:
         extra = {

@@ -1,13 +1,13 @@
 """The semidefinite relaxation of one node: groups, weights, the cost matrix and the cannot-links.
 
 For a partition, let ``Z[g, h] = 1 / (weight of the cluster)`` if groups ``g`` and ``h`` are
-together and 0 otherwise (Peng & Wei, 2007). With ``Y = W^1/2 Z W^1/2`` and ``u = sqrt(w / sum(w))``,
+together and 0 otherwise (Peng & Wei, 2007). With ``Y = W^1/2 Z W^1/2``, ``u = sqrt(w / sum(w))``,
 
     f = constant + <C, Y>,   C = -B B',   B = sqrt(w) * (centered group means),
 
 where ``constant = sum_i w_i |p_i|^2`` over the points. ``Y`` is a projector of rank K that fixes
 ``u``: ``Y = u u' + R`` with ``R u = 0``, ``0 <= R <= I`` and ``tr R = K - 1``. It is non-negative,
-and zero on cannot-links. The relaxation keeps the spectral set (a Fantope), the signs and the zeros.
+and zero on cannot-links. The relaxation keeps the spectral set (a Fantope), signs and zeros.
 """
 
 from __future__ import annotations
