@@ -1,0 +1,143 @@
+"""Step 5 of the exact assignment: no empty cluster.
+
+Every cluster needs a representative of its own. Where groups do not influence each other, that is
+a matching of clusters to groups by regret, found by one shortest path per empty cluster: along it
+each cluster gives a group to the next, and the first one has a group to spare. An active group
+counts with a lower bound of what moving it would cost its component; if the matching moves one,
+the caller must branch on it, else the answer is optimal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from smdeclust.assignment.distances import squared_distances
+from smdeclust.assignment.status import BRANCH, INFEASIBLE, SOLVED
+
+
+@njit(cache=True, nogil=True)
+def count_groups(labels, weights, counts):
+    """Write how many groups of positive weight each cluster has; returns how many are empty."""
+    counts[:] = 0
+    for g in range(len(labels)):
+        if weights[g] > 0:
+            counts[labels[g]] += 1
+    n_empty = 0
+    for k in range(len(counts)):
+        if counts[k] == 0:
+            n_empty += 1
+    return n_empty
+
+
+@njit(cache=True, nogil=True)
+def cover(
+    points, weights, centers, centers_t, costs, active, nearest, regret, labels, counts, moved
+):
+    """Fill empty clusters at the least extra cost.
+
+    Changes `labels` and `counts`; marks the linked groups that it `moved`. Returns (status, extra,
+    group, cluster): BRANCH names an active group that was moved and its new cluster, `extra` is
+    then a lower bound only.
+    """
+    n_clusters = len(centers)
+    arc = np.empty((n_clusters, n_clusters))
+    giver = np.empty((n_clusters, n_clusters), np.int64)
+    stale = np.ones(n_clusters, np.bool_)
+    away = np.empty(n_clusters)
+    following = np.empty(n_clusters, np.int64)
+    extra = 0.0
+    branch_group, branch_cluster = -1, -1
+    moved[:] = False
+    start = labels[: len(costs)].copy()
+    for empty in range(n_clusters):
+        if counts[empty] > 0:
+            continue
+        _refresh_arcs(
+            points, weights, centers, centers_t, costs, active, nearest, regret, labels,
+            stale, arc, giver,
+        )  # fmt: skip
+        donor = _shortest_path(arc, counts, empty, away, following)
+        if donor < 0:
+            return INFEASIBLE, np.inf, -1, -1
+        extra += away[donor]
+        k = donor
+        while k != empty:
+            g, to = giver[k, following[k]], following[k]
+            labels[g] = to
+            stale[k] = stale[to] = True
+            k = to
+        counts[donor] -= 1
+        counts[empty] += 1
+    for g in range(len(costs)):
+        if labels[g] != start[g]:
+            moved[g] = True
+            if active[g] and branch_group < 0:
+                branch_group, branch_cluster = g, labels[g]
+    status = SOLVED if branch_group < 0 else BRANCH
+    return status, extra, branch_group, branch_cluster
+
+
+@njit(cache=True, nogil=True)
+def _refresh_arcs(
+    points, weights, centers, centers_t, costs, active, nearest, regret, labels, stale, arc, giver
+):
+    """arc[j, k]: least cost at which some group now in j moves to k, `giver` that group."""
+    n_linked, n_clusters = costs.shape
+    for j in range(n_clusters):
+        if stale[j]:
+            arc[j] = np.inf
+            giver[j] = -1
+    row = np.empty(n_clusters)
+    for g in range(len(labels)):
+        j = labels[g]
+        if not stale[j] or weights[g] <= 0:
+            continue
+        if g < n_linked:
+            row[:] = costs[g]
+            if active[g]:
+                for k in range(n_clusters):
+                    row[k] = max(0.0, row[k] - nearest[g] - regret[g])
+        else:
+            squared_distances(points[g], centers, centers_t, row)
+            for k in range(n_clusters):
+                row[k] *= weights[g]
+        here = row[j]
+        for k in range(n_clusters):
+            if k != j and row[k] - here < arc[j, k]:
+                arc[j, k] = row[k] - here
+                giver[j, k] = g
+    stale[:] = False
+
+
+@njit(cache=True, nogil=True)
+def _shortest_path(arc, counts, empty, away, following):
+    """Bellman-Ford from `empty` backwards; returns the cluster with groups to spare that is
+    nearest, or -1. Writes `away` and the next cluster on the way, `following`."""
+    n = len(arc)
+    away[:] = np.inf
+    following[:] = -1
+    away[empty] = 0.0
+    largest = 0.0
+    for j in range(n):
+        for k in range(n):
+            if arc[j, k] < np.inf:
+                largest = max(largest, abs(arc[j, k]))
+    slack = 1e-14 * largest  # rounding must not make a cycle look profitable
+    for _ in range(n):
+        improved = False
+        for k in range(n):
+            if away[k] == np.inf:
+                continue
+            for j in range(n):
+                if j != empty and arc[j, k] + away[k] < away[j] - slack:
+                    away[j] = arc[j, k] + away[k]
+                    following[j] = k
+                    improved = True
+        if not improved:
+            break
+    donor = -1
+    for j in range(n):
+        if counts[j] >= 2 and away[j] < np.inf and (donor < 0 or away[j] < away[donor]):
+            donor = j
+    return donor

@@ -1,0 +1,66 @@
+"""Step 1 and 2 of the exact assignment: costs of linked groups, nearest centers of the others.
+
+Differences are squared directly, never expanded to ``|x|^2 - 2xy + |y|^2``: nothing cancels. The
+inner sums may be reordered for speed (`SUMS`), which keeps infinities, unlike full fastmath.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+SUMS = {"reassoc", "contract", "nsz"}
+
+# Up to this many features the inner loop runs over centers instead of features.
+FEW_FEATURES = 16
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def squared_distances(x, centers, centers_t, out):
+    """Write |x - y_k|^2 for all k to `out`. O(K d)."""
+    n_clusters, n_features = centers.shape
+    if n_features <= FEW_FEATURES and n_clusters >= 4:
+        for k in range(n_clusters):
+            gap = x[0] - centers_t[0, k]
+            out[k] = gap * gap
+        for j in range(1, n_features):
+            for k in range(n_clusters):
+                gap = x[j] - centers_t[j, k]
+                out[k] += gap * gap
+    else:
+        for k in range(n_clusters):
+            total = 0.0
+            for j in range(n_features):
+                gap = x[j] - centers[k, j]
+                total += gap * gap
+            out[k] = total
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def nearest_centers(points, weights, start, centers, centers_t, labels):
+    """Label the groups from `start` on by their nearest center; the first of equals wins.
+
+    Writes `labels`; returns the weighted cost. O((G - start) K d).
+    """
+    n_groups = len(points)
+    n_clusters = len(centers)
+    row = np.empty(n_clusters)
+    cost = 0.0
+    for g in range(start, n_groups):
+        squared_distances(points[g], centers, centers_t, row)
+        best = 0
+        for k in range(1, n_clusters):
+            if row[k] < row[best]:
+                best = k
+        cost += weights[g] * row[best]
+        labels[g] = best
+    return cost
+
+
+@njit(cache=True, nogil=True)
+def linked_costs(points, weights, n_linked, centers, centers_t, costs):
+    """Write cost[g, k] = w_g |m_g - y_k|^2 for the linked groups. O(L K d)."""
+    for g in range(n_linked):
+        squared_distances(points[g], centers, centers_t, costs[g])
+        for k in range(len(centers)):
+            costs[g, k] *= weights[g]

@@ -1,0 +1,174 @@
+"""Step 4, cycles: eliminate nodes of degree at most two into small tables (treewidth two).
+
+A node of degree D needs only its D + 1 cheapest labels: at most D are taken by neighbours. So the
+tables are tiny whatever K is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
+
+# Larger cores go to the general solver: their adjacency is dense here.
+LARGEST_CORE = 512
+
+NO_EDGE = -1
+PLAIN_EDGE = -2  # a cannot-link; entries >= 0 are offsets of tables
+
+
+@njit(cache=True, nogil=True)
+def elimination_order(edge, order, first, second):
+    """Plan the elimination of nodes of degree <= 2; joins the two neighbours of each.
+
+    Changes `edge` (a copy is expected); writes `order` and the neighbours (`first`, `second`, -1
+    where there is none). Returns how many nodes could be eliminated. O(n^2).
+    """
+    n = len(edge)
+    degree = np.zeros(n, np.int64)
+    for i in range(n):
+        for j in range(n):
+            if edge[i, j] != NO_EDGE:
+                degree[i] += 1
+    done = np.zeros(n, np.bool_)
+    stack = np.empty(n * 3, np.int64)
+    n_stack = 0
+    for i in range(n):
+        if degree[i] <= 2:
+            stack[n_stack] = i
+            n_stack += 1
+    n_done = 0
+    while n_stack:
+        n_stack -= 1
+        v = stack[n_stack]
+        if done[v]:
+            continue
+        a, b = -1, -1
+        for j in range(n):
+            if edge[v, j] != NO_EDGE and not done[j]:
+                a, b = j, a
+        done[v] = True
+        order[n_done], first[n_done], second[n_done] = v, a, b
+        n_done += 1
+        if a >= 0 and b >= 0 and edge[a, b] == NO_EDGE:
+            edge[a, b] = edge[b, a] = PLAIN_EDGE
+        else:
+            for u in (a, b):
+                if u >= 0:
+                    degree[u] -= 1
+                    if degree[u] <= 2:
+                        stack[n_stack] = u
+                        n_stack += 1
+    return n_done
+
+
+@njit(cache=True, nogil=True)
+def cheapest_labels(costs, size, out):
+    """Write the `size` cheapest labels to `out`, ascending. O(K size)."""
+    for i in range(size):
+        out[i] = -1
+    n = 0
+    for k in range(len(costs)):
+        if n == size and costs[k] >= costs[out[n - 1]]:
+            continue
+        i = n if n < size else size - 1
+        n = i + 1
+        while i > 0 and costs[k] < costs[out[i - 1]]:
+            out[i] = out[i - 1]
+            i -= 1
+        out[i] = k
+
+
+@njit(cache=True, nogil=True)
+def edge_cost(edge, pool, domain, size, a, i, b, j):
+    """Cost that the edge between a and b adds where they take their i-th and j-th label."""
+    table = edge[a, b]
+    if table == PLAIN_EDGE:
+        return np.inf if domain[a, i] == domain[b, j] else 0.0
+    return pool[table + i * size[b] + j] if a < b else pool[table + j * size[a] + i]
+
+
+@njit(cache=True, nogil=True)
+def eliminate(nodes, folded, indptr, indices, alive, degree, local, labels):
+    """Label the core `nodes` optimally, or report HARD if some minor has no node of degree <= 2.
+
+    `folded` holds the costs, `local` is work space. Writes `labels` at `nodes`.
+    """
+    n = len(nodes)
+    if n > LARGEST_CORE:
+        return HARD
+    for i in range(n):
+        local[nodes[i]] = i
+    edge = np.full((n, n), NO_EDGE, np.int64)
+    for i in range(n):
+        v = nodes[i]
+        for e in range(indptr[v], indptr[v + 1]):
+            if alive[indices[e]]:
+                edge[i, local[indices[e]]] = PLAIN_EDGE
+    order = np.empty(n, np.int64)
+    first = np.empty(n, np.int64)
+    second = np.empty(n, np.int64)
+    if elimination_order(edge.copy(), order, first, second) < n:
+        return HARD
+
+    size = np.empty(n, np.int64)
+    for i in range(n):
+        size[i] = min(degree[nodes[i]] + 1, folded.shape[1])
+    widest = size.max()
+    domain = np.empty((n, widest), np.int64)
+    unary = np.empty((n, widest))
+    for i in range(n):
+        cheapest_labels(folded[nodes[i]], size[i], domain[i])
+        for s in range(size[i]):
+            unary[i, s] = folded[nodes[i], domain[i, s]]
+
+    n_pool = 0
+    for step in range(n):
+        if second[step] >= 0:
+            n_pool += size[first[step]] * size[second[step]]
+    pool = np.empty(n_pool)
+    n_pool = 0
+    for step in range(n):
+        v, a, b = order[step], first[step], second[step]
+        if a < 0:
+            continue
+        if b < 0:
+            for i in range(size[a]):
+                least = np.inf
+                for s in range(size[v]):
+                    c = unary[v, s] + edge_cost(edge, pool, domain, size, v, s, a, i)
+                    least = min(least, c)
+                unary[a, i] += least
+            continue
+        lo, hi = min(a, b), max(a, b)
+        for i in range(size[lo]):
+            for j in range(size[hi]):
+                least = np.inf
+                for s in range(size[v]):
+                    c = unary[v, s] + edge_cost(edge, pool, domain, size, v, s, lo, i)
+                    c += edge_cost(edge, pool, domain, size, v, s, hi, j)
+                    least = min(least, c)
+                if edge[lo, hi] != NO_EDGE:
+                    least += edge_cost(edge, pool, domain, size, lo, i, hi, j)
+                pool[n_pool + i * size[hi] + j] = least
+        edge[lo, hi] = edge[hi, lo] = n_pool
+        n_pool += size[lo] * size[hi]
+
+    chosen = np.empty(n, np.int64)
+    for step in range(n - 1, -1, -1):
+        v, a, b = order[step], first[step], second[step]
+        least = np.inf
+        for s in range(size[v]):
+            c = unary[v, s]
+            if a >= 0:
+                c += edge_cost(edge, pool, domain, size, v, s, a, chosen[a])
+            if b >= 0:
+                c += edge_cost(edge, pool, domain, size, v, s, b, chosen[b])
+            if c < least:
+                least = c
+                chosen[v] = s
+        if np.isinf(least):
+            return INFEASIBLE
+        labels[nodes[v]] = domain[v, chosen[v]]
+    return SOLVED

@@ -1,0 +1,86 @@
+"""The exact assignment step: centers -> cheapest feasible labels, no cluster empty.
+
+Steps 1 to 5 of the design are one file each: `distances`, `active_set`, `components` (with
+`elimination` and `core`), `cover`; `easy` runs them compiled, `general` where that is not enough.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smdeclust.assignment.easy import assign_easy
+from smdeclust.assignment.general import Budget, assign_general
+from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem import Core, Problem
+
+
+def exact_assignment(
+    problem: Problem,
+    centers: Any,
+    *,
+    upper_labels: Any = None,
+    max_time: float | None = None,
+    max_nodes: int | None = None,
+) -> Assignment:
+    """Assign every point to a center at the least total cost that the constraints allow.
+
+    Parameters
+    ----------
+    problem
+        The points, pairs and K.
+    centers
+        (K, d) centers in the coordinates of the data.
+    upper_labels
+        (N,) labels known to be feasible, if any: they shorten the proof on dense cannot-links.
+    max_time, max_nodes
+        Budget of the proof, in seconds and in branch and bound nodes. When it ends, the best
+        labels found come back with a true lower bound and status FEASIBLE.
+
+    Returns
+    -------
+    Assignment
+        ``labels``, ``cost``, ``bound``, ``status``, ``gap``, ``nodes``.
+    """
+    centers = as_centers(centers, problem)
+    upper = None if upper_labels is None else problem.group_labels(np.asarray(upper_labels))
+    budget = Budget(max_time, max_nodes)
+    labels, cost, bound = assign(problem.core, problem.core.enter(centers), upper, budget)
+    if labels is None:
+        status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
+        return Assignment(None, np.inf, bound + problem.scatter, status, budget.nodes)
+    return Assignment(
+        labels=problem.expand(labels),
+        cost=cost + problem.scatter,
+        bound=bound + problem.scatter,
+        status=Status.OPTIMAL if bound >= cost else Status.FEASIBLE,
+        nodes=budget.nodes,
+    )
+
+
+def assign(
+    core: Core, centers: np.ndarray, upper: np.ndarray | None = None, budget: Budget | None = None
+) -> tuple[np.ndarray | None, float, float]:
+    """The same on groups: returns labels (or ``None``), cost and lower bound, without scatter."""
+    labels = np.empty(len(core.points), dtype=np.int64)
+    status, cost = assign_easy(
+        core.points, core.weights, core.indptr, core.indices, centers, labels
+    )
+    if status == SOLVED:
+        return labels, cost, cost
+    if status == INFEASIBLE:
+        return None, np.inf, np.inf
+    return assign_general(core, centers, upper=upper, budget=budget or Budget())
+
+
+def as_centers(centers: Any, problem: Problem) -> np.ndarray:
+    """Return `centers` as a (K, d) float64 array, or say what is wrong with them."""
+    array = np.asarray(centers, dtype=np.float64)
+    expected = (problem.n_clusters, problem.n_features)
+    if array.shape != expected:
+        raise InvalidInputError(f"centers must have shape {expected}, got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise InvalidInputError("centers must be finite.")
+    return np.ascontiguousarray(array)

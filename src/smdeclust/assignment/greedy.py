@@ -1,0 +1,120 @@
+"""The greedy assignment step (Algorithm 2): groups in order, each to the nearest allowed center."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from smdeclust.assignment.distances import linked_costs, nearest_centers
+from smdeclust.assignment.exact import as_centers
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem import Core, Problem
+
+
+@dataclass(frozen=True)
+class GreedyAssignment:
+    """Labels that may break cannot-links, and how many they break.
+
+    Attributes
+    ----------
+    labels
+        (N,) cluster of each point. Clusters may be empty.
+    cost
+        Sum of squared distances of the points to their given centers.
+    violations
+        Number of cannot-link pairs within one cluster (must-links always hold).
+    """
+
+    labels: np.ndarray
+    cost: float
+    violations: int
+
+
+def greedy_assignment(
+    problem: Problem, centers: Any, *, labels: Any = None, removed: int | None = None
+) -> GreedyAssignment:
+    """Assign each must-link group to the nearest center that its placed neighbours leave free.
+
+    Where a group finds no free center it takes its nearest one, and the result is infeasible.
+
+    Parameters
+    ----------
+    problem
+        The points, pairs and K.
+    centers
+        (K, d) centers in the coordinates of the data.
+    labels, removed
+        The second use of Algorithm 2, in mutation: keep these (N,) labels, but move the groups of
+        cluster `removed` to other clusters.
+    """
+    array = as_centers(centers, problem)
+    if (labels is None) != (removed is None):
+        raise InvalidInputError("labels and removed go together: give both or neither.")
+    if removed is not None and not 0 <= removed < problem.n_clusters:
+        raise InvalidInputError(f"removed must be a cluster, 0 to {problem.n_clusters - 1}.")
+    start = None if labels is None else problem.group_labels(np.asarray(labels))
+    core_centers = problem.core.enter(array)
+    found = greedy(problem.core, core_centers, start, removed)
+    point_labels = problem.expand(found)
+    gaps = problem.core.points - core_centers[found]
+    cost = float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights) + problem.scatter
+    return GreedyAssignment(point_labels, cost, problem.violations(point_labels)[1])
+
+
+def greedy(
+    core: Core, centers: np.ndarray, labels: np.ndarray | None = None, removed: int | None = None
+) -> np.ndarray:
+    """The same on groups, in the coordinates of the core: returns (G,) labels."""
+    if labels is None or removed is None:
+        found = np.full(len(core.points), -1, dtype=np.int64)
+        _greedy(core.points, core.weights, core.indptr, core.indices, centers, found, -1)
+        return found
+    found = np.array(labels, dtype=np.int64)
+    found[found == removed] = -1
+    _greedy(core.points, core.weights, core.indptr, core.indices, centers, found, removed)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _greedy(points, weights, indptr, indices, centers, labels, removed):
+    """Algorithm 2 for the groups with label -1; no group gets the label `removed`.
+
+    Writes `labels`. O(G K d + edges).
+    """
+    n_linked = len(indptr) - 1
+    n_clusters = len(centers)
+    centers_t = centers.T.copy()
+    row = np.empty((1, n_clusters))
+    blocked = np.empty(n_clusters, np.bool_)
+    for g in range(n_linked):
+        if labels[g] >= 0:
+            continue
+        linked_costs(points[g : g + 1], weights[g : g + 1], 1, centers, centers_t, row)
+        blocked[:] = False
+        for e in range(indptr[g], indptr[g + 1]):
+            if labels[indices[e]] >= 0:
+                blocked[labels[indices[e]]] = True
+        allowed, anywhere = -1, -1
+        for k in range(n_clusters):
+            if k == removed:
+                continue
+            if anywhere < 0 or row[0, k] < row[0, anywhere]:
+                anywhere = k
+            if not blocked[k] and (allowed < 0 or row[0, k] < row[0, allowed]):
+                allowed = k
+        labels[g] = allowed if allowed >= 0 else anywhere
+    if removed < 0:
+        nearest_centers(points, weights, n_linked, centers, centers_t, labels)
+        return
+    for g in range(n_linked, len(points)):
+        if labels[g] >= 0:
+            continue
+        linked_costs(points[g : g + 1], weights[g : g + 1], 1, centers, centers_t, row)
+        best = -1
+        for k in range(n_clusters):
+            if k != removed and (best < 0 or row[0, k] < row[0, best]):
+                best = k
+        labels[g] = best
