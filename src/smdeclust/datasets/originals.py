@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -76,17 +77,18 @@ def parse_idx(content: bytes, path: PathLike) -> NDArray[np.uint8]:
     if content.startswith(b"\x1f\x8b"):
         try:
             content = gzip.decompress(content)
-        except (OSError, EOFError, ValueError) as error:
+        except Exception as error:  # OSError, EOFError, zlib.error, struct.error
             raise InvalidInputError(f"{path}: not a complete gzip file ({error}).") from error
-        except Exception as error:  # zlib.error is no OSError
-            raise InvalidInputError(f"{path}: not a valid gzip file ({error}).") from error
-    if content[:3] != b"\0\0\x08" or len(content) < 4:
+    # two zeros, 8 for bytes, the number of dimensions, the sizes
+    if content[:3] != b"\0\0\x08" or content[3:4] not in (b"\1", b"\2", b"\3"):
         raise bad_line(path, None, f"the first bytes {content[:4].hex()}", "an IDX file of bytes")
     n_dimensions = content[3]
     start = 4 + 4 * n_dimensions
+    if len(content) < start:
+        raise bad_line(path, None, f"{len(content)} bytes", f"at least {start}, the header")
     sizes = np.frombuffer(content[4:start], dtype=">u4").tolist()
     values = np.frombuffer(content[start:], dtype=np.uint8)
-    if len(sizes) != n_dimensions or int(np.prod(sizes, dtype=object)) != len(values):
+    if math.prod(sizes) != len(values):
         raise bad_line(path, None, f"{len(values)} bytes for the sizes {sizes}", "as many as that")
     return values.reshape(sizes)
 
