@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import http.server
 import io
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 from smdeclust.datasets import (
+    catalog,
     list_datasets,
     load_constraints,
     load_set1,
@@ -310,9 +312,12 @@ def test_gene_of_full_size(
     assert data.y is not None
 
 
-def test_gene_from_uci(served: Path, made_gene: np.ndarray) -> None:
+def test_gene_from_uci(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gene also comes from UCI's archive within an archive, where the repository lacks it."""
-    header = "," + ",".join(f"gene_{i}" for i in range(20531))
+    small = dataclasses.replace(list_datasets(1)[-1], n_points=6, n_features=30)
+    monkeypatch.setitem(catalog._CATALOG, "gene", small)
+    made_gene = np.random.default_rng(2).integers(0, 10, size=(6, 30))
+    header = "," + ",".join(f"gene_{i}" for i in range(30))
     rows = (b"sample_%d,%s" % item for item in enumerate(digits_text(made_gene, b",")))
     content = header.encode() + b"\n" + b"".join(rows)
     stream = io.BytesIO()

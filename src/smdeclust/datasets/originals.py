@@ -168,7 +168,7 @@ def parse_gene_csv(content: bytes, path: PathLike) -> NDArray[np.float64]:
             width = len(words)
             continue
         try:
-            rows.append(np.array([float(word) for word in words]))
+            rows.append(np.array(list(map(float, words))))
         except ValueError as error:
             raise bad_line(path, number, f"a wrong number ({error})", "numbers") from error
         if len(words) != width:

@@ -85,7 +85,7 @@ def _table(
         words = [cells[position] for position in columns.features]
         try:
             # float() also reads 1_000 and other digits than 0-9; exact says there are none
-            values = [float(word) for word in words] if exact else None
+            values = list(map(float, words)) if exact else None
         except ValueError:
             values = None
         if values is None:

@@ -45,7 +45,7 @@ def read(content: bytes, path: PathLike) -> Table:
                 path, number, f"{len(words)} numbers", f"{n_features}, as the header says"
             )
         try:
-            row = np.array([float(word) for word in words]) if exact else None
+            row = np.array(list(map(float, words))) if exact else None
         except ValueError:
             row = None
         rows.append(_checked(words, path, number) if row is None else row)
