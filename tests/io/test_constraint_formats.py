@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Constraints, read_constraints, write_constraints
+from smdeclust.io import Constraints, read_constraints, write_constraints, write_labels
 
 MUST = [[0, 1], [2, 3]]
 CANNOT = [[1, 2]]
@@ -180,6 +180,19 @@ def test_ids(tmp_path: Path, content: str) -> None:
         read_constraints(path, ids=["x", "y", "z", "w"])
 
 
+def test_labels_of_named_points(tmp_path: Path) -> None:
+    """Labels may name their points by id or row; points that are not listed are unknown."""
+    path = save(tmp_path, "id,label\nd,x\na,y\nb,x\nc,\n")
+    found = read_constraints(path, ids=list("abcde"))
+    assert found.must_link.tolist() == [[1, 3]]
+    assert found.cannot_link.tolist() == [[0, 1]]
+    assert found.where("must_link", 0) == f"{path}, lines 4 and 2"
+    write_labels(path, [1, 0, 1])
+    assert read_constraints(path).must_link.tolist() == [[0, 2]]
+    with pytest.raises(InvalidInputError, match="line 3: found the point '0' again.*line 2"):
+        read_constraints(save(tmp_path, "row,label\n0,1\n0,2\n"))
+
+
 def test_ids_of_the_data_must_differ(tmp_path: Path) -> None:
     """Repeated and empty ids are errors that name the rows."""
     path = save(tmp_path, "ML a b\n")
@@ -265,7 +278,7 @@ WRONG = {
     "found a list, expected an object": "[1, 2]",
     "without them": '{"sml": [[0, 1]]}',
     "2 numbers in sml_proba": '{"sml": [[0, 1]], "sml_proba": [0.5, 0.5]}',
-    "the confidence '1.5'": '{"sml": [[0, 1]], "sml_proba": [1.5]}',
+    r"the confidence '1.5' \(entry 0 of sml_proba\)": '{"sml": [[0, 1]], "sml_proba": [1.5]}',
     "the confidence '0'": "i,j,type,confidence\n0,1,ml,0\n",
     "line 2: found '2 3 5', expected 'i j 1'": "0 1 -1\n2 3 5\n",
     "deeply nested": "[" * 100_000,
@@ -297,6 +310,7 @@ def test_not_utf8(tmp_path: Path) -> None:
         ("0 1 1\n2 3 1\n", ["signed", "graphs"]),
         ("0 1\n1 0\n", ["two-column", "matrix"]),
         ("0 1 1\n1 0 -1\n1 -1 0\n", ["signed", "matrix"]),
+        ("0.0 1.0 1.0\n1.0 0.0 -1.0\n1.0 -1.0 0.0\n", ["signed", "matrix"]),
     ],
 )
 def test_ambiguous_content(tmp_path: Path, content: str, names: list[str]) -> None:

@@ -48,6 +48,12 @@ def test_csv_quotes_and_choices(tmp_path: Path) -> None:
     assert table.labels.tolist() == ['x, "1"', "y"]
 
 
+@pytest.mark.parametrize("name", ["PK", "PAR1"])
+def test_columns_named_like_magic(tmp_path: Path, name: str) -> None:
+    """A CSV whose first column is called as a binary format begins is still a CSV."""
+    assert read_table(save(tmp_path, f"{name},b\n1,2\n")).feature_names == (name, "b")
+
+
 def test_headed_text(tmp_path: Path) -> None:
     """``n d`` and ``n d k`` headed text reads; k becomes the number of clusters."""
     assert read_table(save(tmp_path, "2 2\n1 2\n3 4\n")).n_clusters is None

@@ -18,7 +18,8 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.files import PathLike
 
 NPY_MAGIC = b"\x93NUMPY"
-ZIP_MAGIC = b"PK"
+# All four bytes (the second is an archive without files): a CSV may well begin with PK.
+ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 # Deflate cannot compress better than about 1 : 1032.
 _MAX_RATIO = 1100
 

@@ -70,14 +70,14 @@ class PairCollector:
         return Constraints(**arrays, **confidences, files=files, origins=origins)
 
 
-def parse_confidence(word: str, path: PathLike, line: int) -> float:
-    """Return a confidence in (0, 1]."""
+def parse_confidence(word: str, path: PathLike, line: int | None, place: str = "") -> float:
+    """Return a confidence in (0, 1]; ``place`` says where it stands, for lists without lines."""
     number = parse_number(word)
     if number is None or not 0 < number <= 1:
         raise bad_line(
             path,
             line,
-            f"the confidence {shown(word)}",
+            f"the confidence {shown(word)}{place}",
             "a number above 0 and at most 1",
             "Leave the confidence out for a hard pair.",
         )

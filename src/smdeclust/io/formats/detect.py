@@ -9,7 +9,7 @@ from __future__ import annotations
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.arrays import NPY_MAGIC, ZIP_MAGIC, parse_npy
 from smdeclust.io.files import PathLike, decode, lines_of, shown
-from smdeclust.io.formats import csv_pairs, links
+from smdeclust.io.formats import csv_pairs, links, per_point
 from smdeclust.io.tokens import data_lines, parse_number, parse_whole, split_words
 
 _LOOKED_AT = 1000
@@ -55,6 +55,8 @@ def candidates(
         return ["links"]
     if csv_pairs.header_of(first) is not None:
         return ["csv"]
+    if per_point.header_of(first) is not None:
+        return ["labels"]
     table = [split_words(line) for _, line in lines[:_LOOKED_AT]]
     return _by_columns(table, len(lines), n_points, given_ids)
 
@@ -77,11 +79,12 @@ def _by_columns(
             found = ["signed", "graphs"]
         elif None not in weights:
             found = ["graphs"]
-    square = width == n_lines and n_points in (None, n_lines) and width > 1
-    if square and all(word in ("0", "1", "-1", "+1") for row in table for word in row):
-        found = [*found, "matrix"]
-    elif square and not found:
-        found = ["matrix"] if all(parse_number(word) is not None for word in table[0]) else []
+    if width == n_lines and width > 1:
+        whole = all(parse_whole(word) in (-1, 0, 1) for row in table for word in row)
+        if whole and (n_points in (None, n_lines) or not found):
+            found = [*found, "matrix"]
+        elif not found and all(parse_number(word) is not None for word in table[0]):
+            found = ["matrix"]  # its wrong entry is then named
     return found
 
 

@@ -129,10 +129,10 @@ def _confidences(
     wrong = [value for value in values if not isinstance(value, _Number)]
     if wrong:
         raise bad_line(reading.path, None, f"{shown(wrong[0])} in {names[0]}", "numbers in (0, 1]")
-    try:
-        return [parse_confidence(str(value), reading.path, 1) for value in values]
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{error} It stands in {names[0]}.") from error
+    return [
+        parse_confidence(str(value), reading.path, None, f" (entry {index} of {names[0]})")
+        for index, value in enumerate(values)
+    ]
 
 
 def _pair_lines(text: str) -> dict[str, list[int]]:

@@ -2,7 +2,8 @@
 
 ``groups``: rows of the same number >= 0 must be apart (cannot-link) or together (must-link), -1 is
 free. ``labels``: classes known for some points, empty or -1 where not; together within a class,
-apart across classes.
+apart across classes. Both may name the point of each line, below a header as ``id,label`` or
+``row,label``; points that are not listed are then free or unknown.
 
 Together is transitive, so a chain through the rows of a group says it all, and between two classes
 that hold together one cannot-link does. Apart is not transitive: all pairs of a group are listed.
@@ -22,7 +23,7 @@ from smdeclust.io.arrays import NPY_MAGIC, parse_npy
 from smdeclust.io.collector import Reading
 from smdeclust.io.constraints import KINDS, Constraints
 from smdeclust.io.files import bad_line, decode, lines_of, shown
-from smdeclust.io.tokens import parse_whole
+from smdeclust.io.tokens import parse_whole, split_words
 
 LABEL_NAMES = ("class", "label", "labels", "y", "group", "groups")
 _MAX_PAIRS = 50_000_000
@@ -32,8 +33,8 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
     """Read one group number a point."""
     path = reading.path
     rows_of_group: dict[str, list[int]] = {}
-    words, lines = _entries(content, reading)
-    for row, (word, line) in enumerate(zip(words, lines, strict=True)):
+    entries = _entries(content, reading)
+    for row, (word, line) in entries.items():
         number = parse_whole(word)
         if number is None or number < -1:
             raise bad_line(
@@ -46,7 +47,7 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
             rows_of_group.setdefault(str(number), []).append(row)
     groups = list(rows_of_group.values())
     if reading.kind == "must_link":
-        return _build(_chains(groups), _none(), lines, reading)
+        return _build(_chains(groups), _none(), entries, reading)
     n_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
     if n_pairs > _MAX_PAIRS:
         raise InvalidInputError(
@@ -54,14 +55,14 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
             "clustering has that many clusters: check that the groups are to be kept apart."
         )
     apart = [_all_pairs(group) for group in groups if len(group) > 1]
-    return _build(_none(), np.concatenate([_none(), *apart]), lines, reading)
+    return _build(_none(), np.concatenate([_none(), *apart]), entries, reading)
 
 
 def read_labels(content: bytes, reading: Reading) -> Constraints:
     """Read one class label a point, empty or -1 where it is unknown."""
     rows_of_class: dict[str, list[int]] = {}
-    words, lines = _entries(content, reading)
-    for row, (word, line) in enumerate(zip(words, lines, strict=True)):
+    entries = _entries(content, reading)
+    for row, (word, line) in entries.items():
         if word.lower() in ("nan", "na", "none", "null"):
             raise bad_line(
                 reading.path,
@@ -81,30 +82,34 @@ def read_labels(content: bytes, reading: Reading) -> Constraints:
             "cannot-link pairs. Check that these are class labels and not ids."
         )
     across = [(a[0], b[0]) for a, b in combinations(classes, 2)]
-    return _build(_chains(classes), np.array(across, dtype=np.int64), lines, reading)
+    return _build(_chains(classes), np.array(across, dtype=np.int64), entries, reading)
 
 
-def _entries(content: bytes, reading: Reading) -> tuple[list[str], list[int]]:
-    """Return the entry of each row and its line; a header naming the column is passed over."""
-    path = reading.path
+def header_of(line: str) -> str | None:
+    """Return the name of the label column where ``line`` is a header of one or two columns."""
+    words = split_words(line)
+    name = words[-1].strip('"').lower() if words else ""
+    return name if name in LABEL_NAMES and len(words) <= 2 else None
+
+
+def _entries(content: bytes, reading: Reading) -> dict[int, tuple[str, int]]:
+    """Return the entry of each row and its line, rows in order."""
+    path, n_points = reading.path, reading.rows.n_points
     if content.startswith(NPY_MAGIC):
         array = parse_npy(content, path)
         if array.ndim != 1 or array.dtype.kind not in "biufU":
-            raise bad_line(
-                path,
-                None,
-                f"an array of shape {array.shape} and type {array.dtype}",
-                "one number a row",
-            )
+            found = f"an array of shape {array.shape} and type {array.dtype}"
+            raise bad_line(path, None, found, "one number a row")
         words = [str(value) for value in array.tolist()]
-        lines = list(range(1, len(words) + 1))
+        first_line = 1
     else:
         # Blank lines count here: an empty label is an unknown one.
-        words = [line.strip().strip('"') for line in lines_of(decode(content, path))]
-        lines = list(range(1, len(words) + 1))
-        if words and words[0].lower() in LABEL_NAMES:
-            words, lines = words[1:], lines[1:]
-    n_points = reading.rows.n_points
+        words = [line.strip() for line in lines_of(decode(content, path))]
+        header = words[0] if words and header_of(words[0]) is not None else ""
+        if len(split_words(header)) == 2:
+            return _named_entries(words, reading)
+        first_line = 2 if header else 1
+        words = [word.strip('"') for word in words[first_line - 1 :]]
     if n_points is not None and len(words) != n_points:
         raise bad_line(
             path,
@@ -112,7 +117,27 @@ def _entries(content: bytes, reading: Reading) -> tuple[list[str], list[int]]:
             f"{len(words)} entries",
             f"{n_points}, one line a point of the data",
         )
-    return words, lines
+    return {row: (word, first_line + row) for row, word in enumerate(words)}
+
+
+def _named_entries(lines: list[str], reading: Reading) -> dict[int, tuple[str, int]]:
+    entries: dict[int, tuple[str, int]] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        if not line:
+            continue
+        words = split_words(line)
+        if len(words) != 2:
+            raise bad_line(reading.path, number, shown(line), "a point and its entry")
+        row = reading.rows(words[0], reading.path, number)
+        if row in entries:
+            raise bad_line(
+                reading.path,
+                number,
+                f"the point {shown(words[0])} again",
+                f"every point once, and it stands in line {entries[row][1]} already",
+            )
+        entries[row] = (words[1], number)
+    return dict(sorted(entries.items()))
 
 
 def _none() -> NDArray[np.int64]:
@@ -131,11 +156,16 @@ def _all_pairs(group: list[int]) -> NDArray[np.int64]:
 
 
 def _build(
-    must: NDArray[np.int64], cannot: NDArray[np.int64], lines: list[int], reading: Reading
+    must: NDArray[np.int64],
+    cannot: NDArray[np.int64],
+    entries: dict[int, tuple[str, int]],
+    reading: Reading,
 ) -> Constraints:
-    numbers = np.array(lines, dtype=np.int64)
     origins = {kind: np.empty((0, 3), dtype=np.int64) for kind in KINDS}
     pairs: dict[str, Any] = {"must_link": must.reshape(-1, 2), "cannot_link": cannot.reshape(-1, 2)}
-    for kind, rows in pairs.items():
-        origins[kind] = np.insert(numbers[rows].reshape(-1, 2), 0, 0, axis=1)
+    rows = np.array(list(entries), dtype=np.int64)
+    lines = np.array([line for _, line in entries.values()], dtype=np.int64)
+    for kind, linked in pairs.items():
+        where = lines[np.searchsorted(rows, linked)].reshape(-1, 2)
+        origins[kind] = np.insert(where, 0, 0, axis=1)
     return Constraints(**pairs, files=(os.fspath(reading.path),), origins=origins)

@@ -76,8 +76,12 @@ def read_table(
 
 def detect_table(content: bytes, path: PathLike) -> str:
     """Return the format of a data file, from its first bytes or its first line."""
-    for magic, name in ((NPY_MAGIC, "npy"), (ZIP_MAGIC, "npz"), (binary.PARQUET_MAGIC, "parquet")):
-        if content.startswith(magic):
-            return name
+    if content.startswith(NPY_MAGIC):
+        return "npy"
+    if content.startswith(ZIP_MAGIC):
+        return "npz"
+    # The lengths within a Parquet file hold zero bytes; a CSV with a column PAR1 does not.
+    if content.startswith(binary.PARQUET_MAGIC) and b"\0" in content:
+        return "parquet"
     first = decode(content, path).partition("\n")[0]
     return "text" if headed_text.header_of(first) is not None else "csv"
