@@ -1,3 +1,31 @@
 """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+
+# public name -> module; loaded on first use, so that `import smdeclust` is quick
+_HOME = {
+    "SMDEClust": "smdeclust.estimators",
+    "InfeasibleConstraintsError": "smdeclust.exceptions",
+    "InvalidInputError": "smdeclust.exceptions",
+    "NoFeasibleSolutionError": "smdeclust.exceptions",
+    "Problem": "smdeclust.problem",
+    "exact_assignment": "smdeclust.assignment",
+    "greedy_assignment": "smdeclust.assignment",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'smdeclust' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -23,7 +23,6 @@ from smdeclust.assignment.status import BRANCH, HARD, INFEASIBLE, SOLVED
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.problem import Core
 
-
 # After so many branches on single groups the whole coupled problem is solved at once.
 MOST_BRANCHES = 30
 

@@ -1,0 +1,103 @@
+"""What all estimators share: validation, the problem, fitted attributes, predict, transform."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem import Problem
+from smdeclust.problem.points import as_points, as_weights
+
+
+class ConstrainedClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
+    """Base of the estimators: constraints are data, so they go to ``fit``."""
+
+    n_clusters: int
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Fit and return ``labels_``."""
+        return self.fit(X, y, **fit_params).labels_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the nearest center of each point. New points have no constraints."""
+        check_is_fitted(self, "cluster_centers_")
+        X = self._check_points(X, reset=False)
+        return pairwise_distances_argmin(X, self.cluster_centers_.astype(X.dtype))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the (n, K) distances of points to centers."""
+        check_is_fitted(self, "cluster_centers_")
+        return euclidean_distances(self._check_points(X, reset=False), self.cluster_centers_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the sum of squared distances of points to their nearest centers."""
+        check_is_fitted(self, "cluster_centers_")
+        points = self._check_points(X, reset=False)
+        weight = as_weights(sample_weight, len(points))
+        gaps = points - self.cluster_centers_[self.predict(X)]
+        squares = np.einsum("ij,ij->i", gaps, gaps)
+        return -float(squares.sum() if weight is None else squares @ weight)
+
+    def _check_points(self, X: Any, *, reset: bool) -> np.ndarray:
+        """Validate `X` as scikit-learn does, and say where a bad value is."""
+        X = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+        return as_points(X)
+
+    def _build_problem(
+        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any
+    ) -> Problem:
+        points = self._check_points(X, reset=True)
+        return Problem.build(points, self.n_clusters, must_link, cannot_link, sample_weight)
+
+    def _set_solution(self, problem: Problem, group_labels: np.ndarray) -> Self:
+        """Set labels, centers and inertia; clusters are numbered by their centers, in
+        lexicographic order, so that the same clustering always has the same labels."""
+        centers = problem.centers(group_labels)
+        order = np.lexsort(centers.T[::-1])
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
+        self.labels_ = number[problem.expand(group_labels)]
+        self.cluster_centers_ = centers[order]
+        self.inertia_ = problem.objective(group_labels)
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    whole: bool = False,
+    optional: bool = False,
+) -> None:
+    """Raise an error that names the parameter unless `value` is a number in [low, high]."""
+    if optional and value is None:
+        return
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    fits = isinstance(value, kinds) and not isinstance(value, bool)
+    if not fits or not low <= value <= high:
+        kind = "an integer" if whole else "a number"
+        span = f" from {low:g}" if low > -np.inf else ""
+        span += f" up to {high:g}" if high < np.inf else ""
+        raise InvalidInputError(
+            f"{name} must be {kind}{span}{' or None' if optional else ''}, got {value!r}."
+        )
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise an error that names the parameter unless `value` is one of `choices`."""
+    if value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")

@@ -1,0 +1,270 @@
+"""SMDEClust: the memetic method as a scikit-learn estimator. Strings become objects here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.local_search import local_search
+from smdeclust.memetic import Operators, State, evolve, stopping
+from smdeclust.memetic.crossover import DifferentialCrossover
+from smdeclust.memetic.initialization import random_points
+from smdeclust.memetic.mutation import (
+    RelocationMutation,
+    exact_reassign,
+    greedy_reassign,
+    no_mutation,
+)
+from smdeclust.memetic.replacement import Replacement
+from smdeclust.problem import Problem
+
+logger = logging.getLogger("smdeclust")
+
+# variant -> assignment step of crossover and mutation, and whether there is mutation
+VARIANTS = {
+    "S-MDE": ("exact", False),
+    "SM-MDE": ("exact", True),
+    "SG-MDE": ("greedy", False),
+    "SMG-MDE": ("greedy", True),
+}
+
+
+class SMDEClust(ConstrainedClusterer):
+    """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints.
+
+    A population of solutions evolves by differential crossover of matched centers and optional
+    mutation; every offspring is refined by a local search whose assignment step is exact, so
+    every solution satisfies every constraint.
+
+    Parameters
+    ----------
+    n_clusters
+        K.
+    assignment
+        Assignment step inside mutation: ``"greedy"`` or ``"exact"``. (The local search is always
+        exact.)
+    mutation
+        Whether offspring mutate, with probability 1 / (generation + 1).
+    local_search
+        ``"deep"`` goes on by swaps of Kempe chains where assigning and moving centers stops;
+        ``"lloyd"`` is the paper's.
+    population_size
+        P, at least 4.
+    max_no_improvement
+        Stop after so many offspring in a row that do not improve the best solution.
+    tol
+        Stop when the objectives of the population differ by no more than this, summed over pairs.
+    relative
+        Whether `tol`, and the least gain that counts as better, are shares of the objective
+        (otherwise absolute, as in the paper).
+    scale_factor
+        F, a number or an interval to draw it from at each crossover.
+    alpha
+        How much mutation prefers points far from their center, 0 to 1.
+    max_generations, max_local_iter, max_time
+        Limits on generations, on iterations of one local search, and on seconds. After `max_time`
+        the best solution so far is returned.
+    random_state
+        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
+    callback
+        Called with the state of the run after every local search.
+    verbose
+        1: log one line per generation.
+
+    Attributes
+    ----------
+    labels_
+        (N,) cluster of each point; all constraints hold.
+    cluster_centers_
+        (K, d) means of the clusters, in lexicographic order.
+    inertia_
+        Sum of (weighted) squared distances of the points to the centers of their clusters.
+    n_iter_
+        Generations.
+    n_local_searches_, n_local_iterations_
+        Local searches, and their iterations in all.
+    n_unproven_
+        Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0).
+    stop_reason_
+        ``"collapse"``, ``"no_improvement"``, ``"max_generations"`` or ``"max_time"``.
+    history_
+        Arrays of equal length, one entry a generation: ``generation``, ``evaluations``, ``time``,
+        ``best``, ``mean``, ``worst``, ``diversity``.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        assignment: str = "greedy",
+        mutation: bool = True,
+        local_search: str = "deep",
+        population_size: int = 20,
+        max_no_improvement: int = 500,
+        tol: float = 1e-6,
+        relative: bool = True,
+        scale_factor: float | tuple[float, float] = (0.5, 0.8),
+        alpha: float = 0.5,
+        max_generations: int | None = None,
+        max_local_iter: int | None = None,
+        max_time: float | None = None,
+        random_state: Any = None,
+        callback: Callable[[State], None] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.assignment = assignment
+        self.mutation = mutation
+        self.local_search = local_search
+        self.population_size = population_size
+        self.max_no_improvement = max_no_improvement
+        self.tol = tol
+        self.relative = relative
+        self.scale_factor = scale_factor
+        self.alpha = alpha
+        self.max_generations = max_generations
+        self.max_local_iter = max_local_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @classmethod
+    def from_paper(cls, variant: str = "SG-MDE", *, n_clusters: int, **overrides: Any) -> Self:
+        """The paper's exact setting of one of its variants: S-MDE, SM-MDE, SG-MDE, SMG-MDE."""
+        check_choice("variant", variant, tuple(VARIANTS))
+        assignment, mutation = VARIANTS[variant]
+        setting: dict[str, Any] = {
+            "assignment": assignment,
+            "mutation": mutation,
+            "local_search": "lloyd",
+            "population_size": 20,
+            "max_no_improvement": 500,
+            "tol": 1e-4,
+            "relative": False,
+            "scale_factor": (0.5, 0.8),
+            "alpha": 0.5,
+        }
+        return cls(n_clusters, **(setting | overrides))
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Ignored.
+        must_link, cannot_link
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        self._check_parameters()
+        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        state = evolve(
+            self._operators(problem),
+            self.population_size,
+            Replacement(1e-10, relative=True) if self.relative else Replacement(),
+            self._stopping_rule(),
+            np.random.default_rng(seed),
+            self._progress(),
+        )
+        best = state.best
+        assert best is not None
+        self.n_iter_ = state.generation
+        self.n_local_searches_ = state.n_local_searches
+        self.n_local_iterations_ = state.n_local_iterations
+        self.n_unproven_ = int(not best.proven)
+        self.stop_reason_ = state.stop_reason
+        self.history_ = state.history.arrays()
+        return self._set_solution(problem, best.labels)
+
+    def _operators(self, problem: Problem) -> Operators:
+        """Wire the steps of Algorithm 1 together as the parameters say."""
+        low_high = self.scale_factor
+        factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
+        mutate: Any = no_mutation
+        if self.mutation:
+            exact = self.assignment == "exact"
+            reassign = exact_reassign(problem, None) if exact else greedy_reassign(problem)
+            mutate = RelocationMutation(problem, reassign, self.alpha)
+        return Operators(
+            initialize=random_points(problem),
+            crossover=DifferentialCrossover(factor),
+            mutate=mutate,
+            local_search=partial(
+                local_search,
+                problem,
+                max_iter=self.max_local_iter,
+                deep=self.local_search == "deep",
+            ),
+        )
+
+    def _stopping_rule(self) -> stopping.StoppingRule:
+        limit = self.max_generations
+        return stopping.any_of(
+            stopping.max_time(self.max_time) if self.max_time is not None else None,
+            stopping.collapse(self.tol, self.relative),
+            stopping.no_improvement(self.max_no_improvement),
+            stopping.max_generations(limit) if limit is not None else None,
+        )
+
+    def _progress(self) -> Callable[[State], None] | None:
+        if not self.verbose and self.callback is None:
+            return None
+        callback, size, verbose = self.callback, self.population_size, self.verbose
+
+        def report(state: State) -> None:
+            if callback is not None:
+                callback(state)
+            if verbose and state.n_local_searches % size == 0 and state.best is not None:
+                logger.info(
+                    "generation %d: best %.6g, %d local searches, %.1f s",
+                    state.generation,
+                    state.best.objective,
+                    state.n_local_searches,
+                    state.elapsed,
+                )
+
+        return report
+
+    def _check_parameters(self) -> None:
+        check_choice("assignment", self.assignment, ("greedy", "exact"))
+        check_choice("local_search", self.local_search, ("deep", "lloyd"))
+        check_number("population_size", self.population_size, low=4, whole=True)
+        check_number("max_no_improvement", self.max_no_improvement, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+        check_number("alpha", self.alpha, low=0, high=1)
+        check_number("max_generations", self.max_generations, low=0, whole=True, optional=True)
+        check_number("max_local_iter", self.max_local_iter, low=1, whole=True, optional=True)
+        check_number("max_time", self.max_time, low=0, optional=True)
+        factors = self.scale_factor if isinstance(self.scale_factor, tuple) else [self.scale_factor]
+        for value in factors:
+            check_number("scale_factor", value, low=0, high=2)
+        if isinstance(self.scale_factor, tuple) and (
+            len(self.scale_factor) != 2 or self.scale_factor[0] > self.scale_factor[1]
+        ):
+            raise InvalidInputError(
+                f"scale_factor must be a number or an interval (low, high), got "
+                f"{self.scale_factor!r}."
+            )
+        if self.verbose and not logger.handlers and not logging.getLogger().handlers:
+            logging.basicConfig(level=logging.INFO, format="%(message)s")

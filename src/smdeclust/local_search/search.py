@@ -1,0 +1,113 @@
+"""The local search of the paper (BLP-KM's step), and its deep form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.assignment.general import Budget, assign_general
+from smdeclust.assignment.status import SOLVED
+from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search.centers import move_centers, sum_of_squares
+from smdeclust.local_search.kempe import kempe_descent
+from smdeclust.local_search.lloyd import LEAST_FALL, lloyd
+from smdeclust.problem import Core, Problem, Solution
+
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+def local_search(
+    problem: Problem,
+    centers: np.ndarray,
+    *,
+    max_iter: int | None = None,
+    deep: bool = False,
+    proof_time: float | None = None,
+) -> Solution:
+    """Assign exactly and move centers in turn, until the objective does not fall.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    centers
+        (K, d') start, in the coordinates of ``problem.core``.
+    max_iter
+        Most iterations, or ``None``.
+    deep
+        Whether to go on by swaps of Kempe chains where Lloyd stops, and stop when neither helps.
+    proof_time
+        Seconds for each proof on a dense core; then the best labels found are used. ``None``: no
+        limit. Whether the last assignment was proven is in the solution.
+    """
+    core = problem.core
+    state = _State(
+        labels=np.full(problem.n_groups, -1, dtype=np.int64),
+        centers=np.array(centers, dtype=np.float64, order="C"),
+    )
+    limit = NO_LIMIT if max_iter is None else max_iter
+    while True:
+        n_before = state.n_done
+        status, state.objective, state.n_done = lloyd(
+            core.points, core.weights, core.indptr, core.indices, state.centers, state.labels,
+            state.objective, state.n_done, limit, deep,
+        )  # fmt: skip
+        state.proven |= state.n_done > n_before
+        if status == SOLVED:
+            break
+        fell = _assign_and_move(core, state, Budget(max_time=proof_time))
+        if not fell and not (deep and _swap_chains(core, state)):
+            break
+    return Solution(
+        labels=state.labels,
+        centers=state.centers,
+        objective=state.objective + problem.scatter,
+        n_iterations=state.n_done,
+        proven=state.proven,
+    )
+
+
+@dataclass
+class _State:
+    """Where a local search stands: the best labels, their means, their objective."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    objective: float = np.inf
+    n_done: int = 0
+    proven: bool = True
+
+
+def _assign_and_move(core: Core, state: _State, budget: Budget) -> bool:
+    """One iteration by the general solver; returns whether the objective fell."""
+    upper = None if state.n_done == 0 else state.labels
+    found, cost, bound = assign_general(core, state.centers, upper=upper, budget=budget)
+    if found is None:
+        raise NoFeasibleSolutionError(
+            "No feasible assignment was found: the cannot-links are dense, and whether they can "
+            "be kept with so many clusters is not known. Use more clusters or fewer pairs."
+        )
+    state.n_done += 1
+    state.proven = bound >= cost
+    moved = np.empty_like(state.centers)
+    move_centers(core.points, core.weights, found, moved)
+    objective = float(sum_of_squares(core.points, core.weights, found, moved))
+    if not objective < state.objective * (1 - LEAST_FALL):
+        return False
+    state.labels, state.centers, state.objective = found, moved, objective
+    return True
+
+
+def _swap_chains(core: Core, state: _State) -> bool:
+    """Go on by Kempe chains; returns whether any was swapped."""
+    swaps = kempe_descent(
+        core.points, core.weights, core.indptr, core.indices, state.labels, state.centers,
+        state.objective,
+    )  # fmt: skip
+    if swaps:
+        move_centers(core.points, core.weights, state.labels, state.centers)
+        state.objective = float(
+            sum_of_squares(core.points, core.weights, state.labels, state.centers)
+        )
+    return swaps > 0

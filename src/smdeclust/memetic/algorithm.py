@@ -1,0 +1,97 @@
+"""Algorithm 1: memetic differential evolution. Start reading here.
+
+The loop knows nothing of clustering: operators are plain callables, and a solution is anything with
+an ``objective``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.memetic.history import History
+from smdeclust.memetic.population import State, pick_parents
+from smdeclust.memetic.replacement import Replacement
+from smdeclust.memetic.stopping import StoppingRule
+from smdeclust.problem import Solution
+
+
+@dataclass(frozen=True)
+class Operators:
+    """The steps of Algorithm 1, each a plain callable.
+
+    Attributes
+    ----------
+    initialize
+        rng -> start centers of one solution (line 2).
+    crossover
+        (S1, S2, S3, rng) -> centers of the offspring (line 7).
+    mutate
+        (centers, generation, rng) -> centers (line 8); returns them unchanged where it is off.
+    local_search
+        centers -> solution (line 9).
+    """
+
+    initialize: Callable[[np.random.Generator], np.ndarray]
+    crossover: Callable[[Solution, Solution, Solution, np.random.Generator], np.ndarray]
+    mutate: Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
+    local_search: Callable[[np.ndarray], Solution]
+
+
+def evolve(
+    operators: Operators,
+    population_size: int,
+    replacement: Replacement,
+    stop: StoppingRule,
+    rng: np.random.Generator,
+    on_offspring: Callable[[State], None] | None = None,
+) -> State:
+    """Run Algorithm 1 and return its final state: the best solution, the population, counters.
+
+    Parameters
+    ----------
+    operators
+        Initialisation, crossover, mutation, local search.
+    population_size
+        P, at least 4.
+    replacement
+        When an offspring takes its target's place, and when it counts as a new best.
+    stop
+        Asked after every local search; what it answers becomes ``state.stop_reason``.
+    rng
+        Source of all randomness.
+    on_offspring
+        Called after every local search, for progress displays.
+    """
+    state = State(history=History())
+
+    def look(child: Solution) -> bool:
+        state.count(child)
+        if on_offspring is not None:
+            on_offspring(state)
+        state.stop_reason = stop(state)
+        return state.stop_reason is not None
+
+    for _ in range(population_size):
+        child = operators.local_search(operators.initialize(rng))
+        state.population.append(child)
+        replacement.update_best(state, child)
+        if look(child):
+            return state.finish()
+    state.begin_generation()
+    state.stop_reason = stop(state)
+
+    while state.stop_reason is None:
+        for target in range(population_size):
+            first, second, base = pick_parents(target, state.population, rng)
+            centers = operators.crossover(first, second, base, rng)
+            centers = operators.mutate(centers, state.generation, rng)
+            child = operators.local_search(centers)
+            replacement(state, target, child)
+            if look(child):
+                return state.finish()
+        state.end_generation()
+        state.stop_reason = stop(state)
+    return state.finish()

@@ -1,0 +1,28 @@
+"""Crossover (line 7): psi = S1 + F (S2 - S3), S1 and S2 relabelled onto S3."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.memetic.matching import match
+from smdeclust.problem import Solution
+
+
+class DifferentialCrossover:
+    """The crossover of the paper.
+
+    Parameters
+    ----------
+    scale_factor
+        F is drawn uniformly from this interval at each crossover.
+    """
+
+    def __init__(self, scale_factor: tuple[float, float] = (0.5, 0.8)) -> None:
+        self.scale_factor = scale_factor
+
+    def __call__(
+        self, first: Solution, second: Solution, base: Solution, rng: np.random.Generator
+    ) -> np.ndarray:
+        factor = rng.uniform(*self.scale_factor)
+        onto = base.centers
+        return match(first.centers, onto) + factor * (match(second.centers, onto) - onto)

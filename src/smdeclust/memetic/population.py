@@ -1,0 +1,96 @@
+"""The population and what is known about the run so far."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smdeclust.memetic.history import History
+from smdeclust.problem import Solution
+
+
+@dataclass
+class State:
+    """Everything that changes while Algorithm 1 runs.
+
+    Attributes
+    ----------
+    population
+        The P solutions.
+    best
+        S*, the best solution so far; never changed in place.
+    generation
+        Generations completed (the first population is generation 0).
+    n_without_improvement
+        Offspring since the best solution last improved (n_it*).
+    n_local_searches, n_local_iterations
+        Calls of the local search, and their iterations in all.
+    complete
+        Whether the first population is complete.
+    mid_generation
+        Whether a generation is under way.
+    stop_reason
+        Why the run ended, in one word; ``None`` while it runs.
+    """
+
+    population: list[Solution] = field(default_factory=list)
+    best: Solution | None = None
+    generation: int = 0
+    n_without_improvement: int = 0
+    n_local_searches: int = 0
+    n_local_iterations: int = 0
+    complete: bool = False
+    mid_generation: bool = True
+    stop_reason: str | None = None
+    started: float = field(default_factory=time.perf_counter)
+    history: History = field(default_factory=History)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.started
+
+    def objectives(self) -> np.ndarray:
+        """Objectives of the population."""
+        return np.array([solution.objective for solution in self.population])
+
+    def diversity(self) -> float:
+        """Sum over all pairs of |f_s - f_t|, in O(P log P)."""
+        values = np.sort(self.objectives())
+        n = len(values)
+        return float(((2 * np.arange(n) - n + 1) * values).sum())
+
+    def count(self, child: Solution) -> None:
+        """Count one local search."""
+        self.n_local_searches += 1
+        self.n_local_iterations += child.n_iterations
+        self.mid_generation = True
+
+    def begin_generation(self) -> None:
+        """The first population is complete."""
+        self.complete = True
+        self.mid_generation = False
+        self.history.record(self)
+
+    def end_generation(self) -> None:
+        """A generation is complete."""
+        self.generation += 1
+        self.mid_generation = False
+        self.history.record(self)
+
+    def finish(self) -> State:
+        """The run is over: record the end if it came within a generation."""
+        if self.mid_generation and self.population:
+            self.history.record(self)
+        return self
+
+
+def pick_parents(
+    target: int, population: list[Solution], rng: np.random.Generator
+) -> tuple[Solution, Solution, Solution]:
+    """Three solutions, all different from each other and from the target (line 6)."""
+    others = rng.choice(len(population) - 1, size=3, replace=False)
+    first, second, base = (population[i + (i >= target)] for i in others)
+    return first, second, base

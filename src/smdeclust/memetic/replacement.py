@@ -1,0 +1,44 @@
+"""Replacement (lines 10 to 14): an offspring takes its target's place if it is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smdeclust.memetic.population import State
+from smdeclust.problem import Solution
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Immediate replacement: the next target of the same generation already sees it.
+
+    Attributes
+    ----------
+    least_gain
+        Better means better by at least this, times the objective if `relative`.
+    relative
+        Whether `least_gain` is a share of the objective (the paper's is absolute).
+    """
+
+    least_gain: float = 1e-6
+    relative: bool = False
+
+    def is_better(self, child: Solution, than: Solution) -> bool:
+        """Whether the gain is more than rounding."""
+        scale = abs(than.objective) if self.relative else 1.0
+        return than.objective - child.objective >= self.least_gain * scale > 0
+
+    def __call__(self, state: State, target: int, child: Solution) -> None:
+        """Put the child in its target's place if it is better, and keep count."""
+        improved = False
+        if self.is_better(child, state.population[target]):
+            state.population[target] = child
+            improved = self.update_best(state, child)
+        state.n_without_improvement = 0 if improved else state.n_without_improvement + 1
+
+    def update_best(self, state: State, child: Solution) -> bool:
+        """Make the child the best solution if it is; returns whether it was."""
+        if state.best is None or self.is_better(child, state.best):
+            state.best = child
+            return True
+        return False

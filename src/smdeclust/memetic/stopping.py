@@ -1,0 +1,68 @@
+"""Stopping (line 4): rules that look at the state and answer why to stop, or None.
+
+Rules keep no state of their own, so one rule can serve many runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from smdeclust.memetic.population import State
+
+StoppingRule = Callable[[State], "str | None"]
+
+
+def any_of(*rules: StoppingRule | None) -> StoppingRule:
+    """The first reason that any of these rules gives."""
+    active = [rule for rule in rules if rule is not None]
+
+    def stop(state: State) -> str | None:
+        for rule in active:
+            reason = rule(state)
+            if reason is not None:
+                return reason
+        return None
+
+    return stop
+
+
+def no_improvement(limit: int) -> StoppingRule:
+    """N_MAX offspring in a row without a better best solution; asked between generations."""
+
+    def stop(state: State) -> str | None:
+        done = state.complete and not state.mid_generation
+        return "no_improvement" if done and state.n_without_improvement >= limit else None
+
+    return stop
+
+
+def collapse(tol: float, relative: bool = False) -> StoppingRule:
+    """The objectives of the population have become one: their pairwise differences sum to <= tol
+    (times the best objective, if relative); asked between generations."""
+
+    def stop(state: State) -> str | None:
+        if not state.complete or state.mid_generation or state.best is None:
+            return None
+        scale = abs(state.best.objective) if relative else 1.0
+        return "collapse" if state.diversity() <= tol * scale else None
+
+    return stop
+
+
+def max_generations(limit: int) -> StoppingRule:
+    """So many generations; asked between generations."""
+
+    def stop(state: State) -> str | None:
+        done = state.complete and not state.mid_generation
+        return "max_generations" if done and state.generation >= limit else None
+
+    return stop
+
+
+def max_time(limit: float) -> StoppingRule:
+    """So many seconds; asked after every local search."""
+
+    def stop(state: State) -> str | None:
+        return "max_time" if state.elapsed >= limit else None
+
+    return stop
