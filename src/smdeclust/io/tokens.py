@@ -99,6 +99,11 @@ class RowResolver:
                     "Correct the id, or read the file as row positions (give no ids).",
                 )
             return row
+        # Nearly every word is a plain row in range; the rest of this function says what is not.
+        if word.isdecimal() and word.isascii() and len(word) <= 18:
+            row = int(word) - self.index_base
+            if row >= 0 and (self.n_points is None or row < self.n_points):
+                return row
         number = parse_whole(word)
         if number is None:
             raise bad_line(
