@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Constraints, read_constraints, write_constraints, write_labels
@@ -233,6 +235,33 @@ def test_round_trip(tmp_path: Path, format: str) -> None:
     for name in vars(written):
         if name not in ("files", "origins"):
             assert np.array_equal(getattr(found, name), getattr(written, name)), name
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 10**15), st.integers(0, 10**15)), max_size=8)
+SOFT = st.lists(
+    st.tuples(st.integers(0, 99), st.integers(0, 99), st.floats(0, 1, exclude_min=True)),
+    max_size=5,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(must=PAIRS, cannot=PAIRS, soft_must=SOFT, soft_cannot=SOFT)
+def test_formats_agree(tmp_path: Path, must, cannot, soft_must, soft_cannot) -> None:
+    """Any pairs survive json and csv unchanged, repetitions, order and confidences included."""
+    written = Constraints(
+        must_link=must,
+        cannot_link=cannot,
+        soft_must_link=[pair[:2] for pair in soft_must],
+        soft_cannot_link=[pair[:2] for pair in soft_cannot],
+        soft_must_link_confidence=[pair[2] for pair in soft_must],
+        soft_cannot_link_confidence=[pair[2] for pair in soft_cannot],
+    )
+    for format in ("json", "csv"):
+        write_constraints(written, tmp_path / "out", format)
+        found = read_constraints(tmp_path / "out")
+        for name in vars(written):
+            if name not in ("files", "origins"):
+                assert np.array_equal(getattr(found, name), getattr(written, name)), name
 
 
 def test_links_refuses_soft_pairs(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from smdeclust.io import Constraints, Table, read_constraints, read_table
 from smdeclust.io.files import read_bytes
 from smdeclust.io.tables import headed_text
 
+# Hashes of original files that are known. Those of the zip archives are not; what comes out of
+# them is compared with digests.json, as everything is.
 _MNIST_HASHES = {
     "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
     "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",

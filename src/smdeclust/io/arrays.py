@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 import zipfile
 from typing import Any
 
@@ -29,15 +30,17 @@ def parse_npy(content: bytes, path: PathLike, name: str = "") -> NDArray[Any]:
     place = f"{path}: the array {name!r}" if name else f"{path}"
     stream = io.BytesIO(content)
     try:
-        version = np.lib.format.read_magic(stream)
-        if version == (1, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-        elif version == (2, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
-        else:
-            raise InvalidInputError(
-                f"{place} has .npy version {version}, expected 1.0 or 2.0 (plain arrays)."
-            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a header written by Python 2 is still a header
+            version = np.lib.format.read_magic(stream)
+            if version == (1, 0):
+                shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+            elif version == (2, 0):
+                shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
+            else:
+                raise InvalidInputError(
+                    f"{place} has .npy version {version}, expected 1.0 or 2.0 (plain arrays)."
+                )
     except InvalidInputError:
         raise
     # The header is a Python literal: besides ValueError, broken ones raise almost anything.
