@@ -1,0 +1,20 @@
+"""The command line ``smdeclust``: one file a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    Parameters
+    ----------
+    arguments
+        What follows the program's name; None takes it from the command line.
+    """
+    try:
+        from smdeclust.cli.app import run
+    except KeyboardInterrupt:  # Ctrl-C while the first modules load
+        raise SystemExit(130) from None
+    raise SystemExit(run(arguments))

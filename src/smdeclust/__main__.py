@@ -1,0 +1,5 @@
+"""``python -m smdeclust`` is the command line."""
+
+from smdeclust.cli import main
+
+main()

@@ -1,0 +1,147 @@
+"""The program: registers the commands, turns every error into a sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import screen
+from smdeclust.cli.commands import COMMANDS
+from smdeclust.cli.errors import BAD_INPUT, DONE, Outcome, Terminated, as_document, explain
+
+# typer carries its own copy of click in newer versions: take the classes from it, wherever it is.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="smdeclust",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import smdeclust
+
+        screen.print_result(f"smdeclust {smdeclust.__version__}")
+        raise Outcome(DONE)
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """k-means clustering that keeps your must-link and cannot-link pairs, all of them.
+
+    New here? Run [bold]smdeclust demo[/bold], then [bold]smdeclust fit --help[/bold].
+    """
+
+
+for _name, _function in COMMANDS.items():
+    app.command(_name)(_function)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 0 done, 1 bad input, 2 infeasible pairs, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    _prepare_streams()
+    with suppress(ValueError):  # not in the main thread, as in a test
+        signal.signal(signal.SIGTERM, _on_terminate)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = _invoke(given)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _forget_stdout()  # the reader, such as head, has had enough
+            code = DONE
+        except BaseException as error:
+            code = _report(error, as_json="--json" in given)
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    try:
+        result = app(arguments, prog_name="smdeclust", standalone_mode=False)
+        return result if isinstance(result, int) else DONE
+    except Outcome as outcome:
+        return outcome.code
+    except typer.Exit as leave:
+        return int(leave.exit_code)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+
+
+def _report(error: BaseException, as_json: bool) -> int:
+    if os.environ.get("SMDECLUST_DEBUG"):
+        traceback.print_exception(error)
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else BAD_INPUT
+    if isinstance(error, ClickException):
+        code, message = BAD_INPUT, _usage_message(error)
+    else:
+        code, message = explain(error)
+    with suppress(OSError, ValueError):  # standard error may be gone: the code has to do
+        screen.say(f"Error: {message}", style="red")
+    if as_json:
+        try:
+            screen.print_json(as_document(error, code, message))
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            _forget_stdout()
+    elif isinstance(error, OSError):
+        _flush_or_forget()
+    return code
+
+
+def _usage_message(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "smdeclust"
+    message = error.format_message().strip()
+    if message and message[-1] not in ".?!":
+        message += "."
+    return f"{message} See '{path} --help'."
+
+
+def _prepare_streams() -> None:
+    """Text that the terminal's encoding lacks is escaped instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _flush_or_forget() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _forget_stdout()
+
+
+def _forget_stdout() -> None:
+    """Let what is still buffered go nowhere, else Python complains when it ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _on_terminate(*_: object) -> None:
+    raise Terminated
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if not issubclass(category, DeprecationWarning | FutureWarning):
+        screen.note(" ".join(str(message).split()))

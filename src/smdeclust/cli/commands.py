@@ -1,0 +1,12 @@
+"""The commands by name, in the order in which the help lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from smdeclust.cli.demo import demo
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "demo": demo,
+}

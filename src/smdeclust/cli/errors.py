@@ -1,0 +1,76 @@
+"""Every way of failing as a sentence and an exit code; never a traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+DONE, BAD_INPUT, INFEASIBLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+
+class Terminated(BaseException):
+    """The process was asked to end (SIGTERM)."""
+
+
+class CommandError(Exception):
+    """The command line cannot be carried out as given; the message says what to do."""
+
+
+class Outcome(Exception):
+    """The command is done and has said all there is to say; leave with this code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """Return the exit code and the sentence of an error."""
+    from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
+
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "Interrupted. No output file was changed."
+    if isinstance(error, Terminated):
+        return TERMINATED, "Terminated. No output file was changed."
+    if isinstance(error, InfeasibleConstraintsError):
+        return INFEASIBLE, str(error)
+    if isinstance(error, SMDEClustError | CommandError):
+        return BAD_INPUT, str(error)
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, (
+            "Out of memory: the data and the pairs need more than there is. Use fewer points or "
+            "features, or a machine with more memory."
+        )
+    if isinstance(error, OSError):
+        return BAD_INPUT, _os_sentence(error)
+    if isinstance(error, ModuleNotFoundError):
+        return BAD_INPUT, f"This command needs a package that is not installed: {error.name}."
+    if isinstance(error, RecursionError):
+        return BAD_INPUT, "The input is nested too deeply."
+    kind = type(error).__name__
+    return BAD_INPUT, (
+        f"Unexpected error ({kind}: {error}). This is a bug: please report it, with the traceback "
+        "that SMDECLUST_DEBUG=1 shows."
+    )
+
+
+def _os_sentence(error: OSError) -> str:
+    where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return (
+            f"{where}the disk is full (or a size limit is reached). Nothing was left half-written."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{where}no permission to write or read there. Choose another place."
+    return f"{where}{error.strerror or error}."
+
+
+def as_document(error: BaseException, code: int, message: str) -> dict[str, Any]:
+    """The same for machines."""
+    document: dict[str, Any] = {"type": type(error).__name__, "message": message, "exit_code": code}
+    for name in ("reason", "details"):
+        value = getattr(error, name, None)
+        if isinstance(value, str | dict):
+            document[name] = value
+    return {"error": document}

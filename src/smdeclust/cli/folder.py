@@ -1,0 +1,81 @@
+"""The output folder: all files of a result appear together, or none does."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from smdeclust.cli.errors import CommandError
+
+
+def check_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
+    """Say before the work begins if the results could not be written in the end.
+
+    Raises
+    ------
+    CommandError
+        The folder is a file, cannot be written to, or holds files of these names and `force` was
+        not given.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"{folder}: this is a file, expected a folder. Choose another --out.")
+    taken = [name for name in names if (folder / name).exists()]
+    if taken and not force:
+        raise CommandError(
+            f"{folder}: the folder has {', '.join(taken)} already. Choose another --out, or say "
+            "--force to replace."
+        )
+    present = folder
+    while not present.exists():
+        present = present.parent
+    if not present.is_dir():
+        raise CommandError(f"{folder}: {present} is a file, so no folder can be made in it.")
+    if not os.access(present, os.W_OK | os.X_OK):
+        raise CommandError(f"{folder}: no permission to write to {present}. Choose another --out.")
+
+
+def check_file(path: Path, *, force: bool) -> None:
+    """The same for a single output file."""
+    if path.is_dir():
+        raise CommandError(f"{path}: this is a folder, expected the name of a file to write.")
+    if path.is_file() and not force:
+        raise CommandError(f"{path}: the file exists. Choose another, or say --force to replace.")
+    if not path.parent.is_dir():
+        raise CommandError(f"{path}: there is no folder {path.parent}. Make it first.")
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write all files aside, then rename them into place; on any failure leave nothing new."""
+    made = _make(folder)
+    aside = {name: folder / f".{name}.{secrets.token_hex(6)}.part" for name in files}
+    try:
+        for name, content in files.items():
+            with aside[name].open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        for name, part in aside.items():
+            os.replace(part, folder / name)
+    except BaseException:
+        for part in aside.values():
+            part.unlink(missing_ok=True)
+        for new in made:
+            try:
+                new.rmdir()
+            except OSError:  # not empty: somebody else uses it
+                break
+        raise
+
+
+def _make(folder: Path) -> list[Path]:
+    """Make the folder and those above it; return the new ones, innermost first."""
+    missing = []
+    current = folder
+    while not current.exists():
+        missing.append(current)
+        current = current.parent
+    for new in reversed(missing):
+        new.mkdir(exist_ok=True)
+    return missing

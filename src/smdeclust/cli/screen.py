@@ -1,0 +1,141 @@
+"""What is seen: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+Cell = str | Text
+
+
+def _console(*, stderr: bool) -> Console:
+    # No markup, no emoji, no highlighting: names of files and columns are shown as they are.
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+def say(message: str, *, style: str | None = None) -> None:
+    """Write a sentence for people to standard error."""
+    _console(stderr=True).print(Text(printable(message), style=style or ""), soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """Write something that the user should know, and that stops nothing, to standard error."""
+    say(f"Note: {message}", style="yellow")
+
+
+def print_result(text: str) -> None:
+    """Write a result to standard output as it is."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def print_json(document: Any) -> None:
+    """Write a result for machines to standard output."""
+    from smdeclust.io.write import _plain
+
+    print_result(json.dumps(_plain(document), indent=2, allow_nan=False))
+
+
+def print_table(
+    rows: Sequence[Sequence[Cell]],
+    *,
+    header: Sequence[str] | None = None,
+    title: str | None = None,
+    right: Sequence[int] = (),
+    caption: str | None = None,
+) -> None:
+    """Write a table to standard output; columns numbered in `right` are set flush right."""
+    table = Table(
+        title=printable(title) if title else None,
+        title_justify="left",
+        title_style="bold",
+        caption=printable(caption) if caption else None,
+        caption_justify="left",
+        show_header=header is not None,
+        box=_box(),
+        pad_edge=False,
+    )
+    width = max((len(row) for row in rows), default=len(header or ()))
+    for column in range(width):
+        table.add_column(
+            Text(printable(header[column])) if header else "",
+            justify="right" if column in right else "left",
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(c if isinstance(c, Text) else Text(printable(c)) for c in row))
+    _console(stderr=False).print(table)
+
+
+def _box() -> Any:
+    from rich import box
+
+    return box.SIMPLE_HEAD
+
+
+def printable(text: str) -> str:
+    """Escape what would move the cursor or ring the bell: names in files may hold anything."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """A number for people: six digits that matter, a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.{digits}g}"
+
+
+def seconds(value: float) -> str:
+    """A duration for people."""
+    if value < 1:
+        return f"{1000 * value:.0f} ms"
+    return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 pair``, ``2 pairs``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+@contextmanager
+def progress(title: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """Show a progress line on standard error while the block runs, where that is a terminal.
+
+    Yields a function ``update(text, completed=None)``; it does nothing where nothing is shown.
+    """
+    if not sys.stderr.isatty():
+        yield lambda *_, **__: None
+        return
+    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+    if total is not None:
+        columns.append(BarColumn(bar_width=20))
+    columns += [TextColumn("{task.fields[text]}", markup=False), TimeElapsedColumn()]
+    with Progress(*columns, console=_console(stderr=True), transient=True) as shown:
+        task = shown.add_task(title, total=total, text="")
+
+        def update(text: str, completed: float | None = None) -> None:
+            shown.update(task, text=text, completed=completed)
+
+        yield update
+
+
+def solver_progress(update: Callable[..., None]) -> Callable[[Any], None]:
+    """A callback for ``SMDEClust`` that shows the state of its run."""
+
+    def show(state: Any) -> None:
+        best = "" if state.best is None else f"best {number(state.best.objective, 8)}, "
+        update(f"{best}generation {state.generation}, {state.n_local_searches} local searches")
+
+    return show
