@@ -47,11 +47,13 @@ class Relaxation:
         self.x[np.arange(n), self.nearest] = 1.0
         self.open = allowed.copy()  # upper bounds now in the LP
         self.feasible = True
+        self._row_dual = np.zeros(0)
         # Cut rows, flat: variables and right-hand sides, for the safe bound.
         self._cut_rows: list[IntArray] = []
         self._cut_size: list[IntArray] = []
         self._cut_node: list[IntArray] = []
         self._cut_label: list[IntArray] = []
+        self._cut_coefficient: list[FloatArray] = []
         self._cut_rhs: list[FloatArray] = []
         self._col_node: list[IntArray] = []
         self._col_label: list[IntArray] = []
@@ -64,6 +66,8 @@ class Relaxation:
             ("threads", 1),
             ("presolve", "off"),
             ("simplex_strategy", 1),
+            # Devex: steepest-edge weights would be computed anew at each of many short solves.
+            ("simplex_dual_edge_weight_strategy", 1),
             ("dual_feasibility_tolerance", 1e-9),
         ):
             self._highs.setOptionValue(name, value)
@@ -111,9 +115,14 @@ class Relaxation:
         self._n_rows += len(nodes)
 
     def add_rows(
-        self, starts: IntArray, nodes: IntArray, labels: IntArray, rhs: FloatArray
+        self,
+        starts: IntArray,
+        nodes: IntArray,
+        labels: IntArray,
+        coefficients: FloatArray,
+        rhs: FloatArray,
     ) -> None:
-        """Add rows: the sum of x over the variables of each is at most its right-hand side."""
+        """Add rows: the weighted sum of x over the variables of each is at most its rhs."""
         self._activate(np.unique(nodes))
         columns = self.column[nodes, labels]
         present = columns >= 0
@@ -121,6 +130,7 @@ class Relaxation:
             size = np.add.reduceat(present.astype(np.int64), starts[:-1])
             starts = np.concatenate(([0], np.cumsum(size)))
             nodes, labels, columns = nodes[present], labels[present], columns[present]
+            coefficients = coefficients[present]
         m = len(rhs)
         self._highs.addRows(
             m,
@@ -129,29 +139,67 @@ class Relaxation:
             len(columns),
             starts.astype(np.int32),
             columns.astype(np.int32),
-            np.ones(len(columns)),
+            coefficients,
         )
         self._cut_rows.append(self._n_rows + np.arange(m))
         self._cut_size.append(np.diff(starts))
         self._cut_node.append(nodes)
         self._cut_label.append(labels)
+        self._cut_coefficient.append(coefficients)
         self._cut_rhs.append(rhs)
         self._n_rows += m
         self.n_cuts += m
 
-    def separate(self) -> int:
-        """Add inequalities that x breaks: cliques, else odd cycles. Returns how many."""
+    def separate(self, *, cycles: bool) -> int:
+        """Add inequalities that x breaks: cliques, and odd cycles if asked or no clique is broken.
+
+        Returns the number of rows added.
+        """
         starts, nodes, labels = violated_cliques(
             self.x, self.allowed, self.indptr, self.indices, 1e-6, 4000
         )
-        if len(labels):
-            rhs = np.ones(len(labels))
-            self.add_rows(starts, nodes, np.repeat(labels, np.diff(starts)), rhs)
-            return len(labels)
-        starts, nodes, labels = violated_odd_cycles(self.x, self.indptr, self.indices, 1e-3, 1000)
-        if len(starts) > 1:
-            self.add_rows(starts, nodes, labels, (np.diff(starts) - 1) / 2.0)
-        return len(starts) - 1
+        added = len(labels)
+        if added:
+            rhs = np.ones(added)
+            self.add_rows(
+                starts, nodes, np.repeat(labels, np.diff(starts)), np.ones(len(nodes)), rhs
+            )
+        if cycles or not added:
+            starts, nodes, labels, coefficients, rhs = violated_odd_cycles(
+                self.x, self.allowed, self.indptr, self.indices, 1e-3, 1000
+            )
+            if len(rhs):
+                self.add_rows(starts, nodes, labels, coefficients, rhs)
+                added += len(rhs)
+        return added
+
+    def purge(self) -> None:
+        """Drop the cut rows that are slack now; the basis stays a basis without them."""
+        basis = self._highs.getBasis()
+        row_status = list(basis.row_status)
+        rows = np.concatenate(self._cut_rows)
+        size = np.concatenate(self._cut_size)
+        basic = np.array([row_status[r] == _BASIC for r in rows])
+        if not basic.any():
+            return
+        gone = np.zeros(self._n_rows, dtype=bool)
+        gone[rows[basic]] = True
+        dropped = np.flatnonzero(gone).astype(np.int32)
+        self._highs.deleteRows(len(dropped), dropped)
+        basis.row_status = [s for s, g in zip(row_status, gone, strict=True) if not g]
+        basis.valid = True
+        self._highs.setBasis(basis)
+        renumber = np.cumsum(~gone) - 1
+        variables = np.repeat(~basic, size)
+        self._cut_rows = [renumber[rows[~basic]]]
+        self._cut_size = [size[~basic]]
+        self._cut_node = [np.concatenate(self._cut_node)[variables]]
+        self._cut_label = [np.concatenate(self._cut_label)[variables]]
+        self._cut_coefficient = [np.concatenate(self._cut_coefficient)[variables]]
+        self._cut_rhs = [np.concatenate(self._cut_rhs)[~basic]]
+        self._row_dual = self._row_dual[~gone]
+        self._n_rows -= len(dropped)
+        self.n_cuts -= len(dropped)
 
     # ---------------------------------------------------------------- solving
 
@@ -171,12 +219,11 @@ class Relaxation:
             self.x[np.flatnonzero(idle), best] = 1.0
 
     def solve(self) -> bool:
-        """Re-optimise; False if the LP is infeasible (or not solved: see `solved`)."""
+        """Re-optimise; False if the LP is infeasible or could not be solved (see `feasible`)."""
         self._highs.run()
         status = self._highs.getModelStatus()
         self.feasible = status != highspy.HighsModelStatus.kInfeasible
-        self.solved = status == highspy.HighsModelStatus.kOptimal
-        if not self.solved:
+        if status != highspy.HighsModelStatus.kOptimal:
             return False
         solution = self._highs.getSolution()
         values = np.array(solution.col_value)
@@ -207,7 +254,7 @@ class Relaxation:
             size = np.concatenate(self._cut_size)
             n, n_labels = reduced.shape
             flat = np.concatenate(self._cut_node) * n_labels + np.concatenate(self._cut_label)
-            weight = np.repeat(y, size)
+            weight = np.repeat(y, size) * np.concatenate(self._cut_coefficient)
             used = weight != 0.0
             reduced -= np.bincount(flat[used], weight[used], n * n_labels).reshape(n, n_labels)
             constant = float(y @ rhs)

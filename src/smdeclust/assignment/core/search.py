@@ -8,7 +8,7 @@ components of nodes that still share open labels, and each is solved on its own,
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -23,6 +23,11 @@ from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
 
 #: Share of the open labels that must have gone for a restart on the smaller problem to pay.
 _RESTART_SHARE = 0.25
+import os
+
+PF = float(os.environ.get("PF", 2))
+SL = int(os.environ.get("SL", 2))
+SB = int(os.environ.get("SB", 8))
 
 
 @dataclass
@@ -33,8 +38,11 @@ class Budget:
     max_nodes: float = np.inf
     nodes: int = 0
 
+    def late(self) -> bool:
+        return time.monotonic() >= self.deadline
+
     def spent(self) -> bool:
-        return self.nodes >= self.max_nodes or time.monotonic() >= self.deadline
+        return self.nodes >= self.max_nodes or self.late()
 
 
 @dataclass(frozen=True)
@@ -59,13 +67,6 @@ class _Incumbent:
     def offer(self, labels: IntArray, cost: float) -> None:
         if cost < self.cutoff - self.tolerance:
             self.labels, self.cost, self.cutoff = labels.copy(), cost, cost
-
-
-@dataclass(order=True)
-class _Open:
-    bound: float
-    order: int
-    allowed: BoolArray = field(compare=False)
 
 
 @njit(cache=True)
@@ -148,35 +149,35 @@ def _process(
 ) -> float:
     """Solve and cut at one search node; `allowed` shrinks in place. Returns its bound."""
     bound = -np.inf
-    rounds = 0
     lp.restrict(allowed)
-    fresh = lp.n_cuts == 0  # nothing in the LP: x is the cheapest labels
+    rounds = slow = 0
+    gain = np.inf
     while True:
-        if not fresh:
-            if not lp.solve():
-                # Without an optimum there is no dual to trust: keep the bound we have.
-                return np.inf if not lp.feasible else bound
+        if lp.n_cuts == 0:  # nothing in the LP: x is the cheapest labels
+            bound = float(np.where(allowed, lp.costs, np.inf).min(axis=1).sum())
+        elif not lp.solve():
+            # Without an optimum there is no dual to trust: keep the bound we have.
+            return np.inf if not lp.feasible else bound
+        else:
             new_bound, reduced = lp.reduced_costs()
             gain = new_bound - bound
             bound = max(bound, new_bound)
             if bound >= best.cutoff - best.tolerance:
                 return bound
             keep = new_bound + reduced < best.cutoff - best.tolerance
-            if not (keep[allowed]).all():
+            if not keep[allowed].all():
                 allowed &= keep
                 if not propagate(allowed, lp.indptr, lp.indices):
                     return np.inf
                 lp.restrict(allowed)
-        else:
-            gain = np.inf
-            bound = float(np.where(allowed, lp.costs, np.inf).min(axis=1).sum())
-        fresh = False
-        if budget.spent() and rounds > 0:
+        if budget.late() and rounds > 0:
             return bound
         rounds += 1
-        if not root and rounds > 3 and gain < 0.02 * (best.cutoff - bound):
+        # Tailing off is measured against the gap that is left to close.
+        slow = slow + 1 if gain < 0.02 * (best.cutoff - bound) else 0
+        if slow >= 4:
             break
-        if lp.separate() == 0:
+        if lp.separate(cycles=slow > 0) == 0:
             break
     _round(lp, allowed, best)
     return bound
@@ -288,6 +289,8 @@ def _tree(
     lp: Relaxation, allowed: BoolArray, root_bound: float, best: _Incumbent, budget: Budget
 ) -> SearchResult:
     """Depth-first branching from a processed root."""
+    lp.purge()
+    purge_at = 2 * lp.n_cuts + 200
     stack = [(root_bound, allowed, True)]
     while stack:
         if budget.spent():
@@ -297,11 +300,11 @@ def _tree(
             continue
         if not processed:
             budget.nodes += 1
+            if lp.n_cuts > purge_at:
+                lp.purge()
             bound = max(bound, _process(lp, allowed, best, budget, root=False))
             if bound >= best.cutoff - best.tolerance:
                 continue
-        elif budget.nodes:
-            lp.restrict(allowed)
         v, k = _choose(lp, allowed)
         if v < 0:  # one labelling left
             labels = allowed.argmax(axis=1).astype(np.int64)
@@ -311,6 +314,7 @@ def _tree(
         without[v, k] = False
         allowed[v] = False
         allowed[v, k] = True
+        # The last one pushed is explored first: fixing a label dives to an incumbent soon.
         for child in (without, allowed):
             if propagate(child, lp.indptr, lp.indices):
                 stack.append((bound, child, False))
@@ -319,16 +323,19 @@ def _tree(
 
 
 def _choose(lp: Relaxation, allowed: BoolArray) -> tuple[int, int]:
-    """The node and label to branch on; node -1 if every node has one label left."""
+    """The node and label to branch on; node -1 if every node has one label left.
+
+    The most fractional label, weighted by the degree: deciding a hub decides much else. (Strong
+    branching and pseudo-costs took more nodes and far more time here.)
+    """
     several = allowed.sum(axis=1) > 1
     if not several.any():
         return -1, -1
     x = np.where(allowed, lp.x, 0.0)
-    score = np.minimum(x, 1.0 - x) * several[:, None]
-    degree = np.diff(lp.indptr)
-    score *= (1.0 + degree)[:, None]
-    if score.max() > INTEGRALITY:
-        best, label = divmod(int(score.argmax()), score.shape[1])
-        return best, label
-    v = int(np.flatnonzero(several)[0])
-    return v, int(np.where(allowed[v], lp.costs[v], np.inf).argmin())
+    fraction = np.minimum(x, 1.0 - x) * several[:, None]
+    if fraction.max() <= INTEGRALITY:
+        v = int(np.flatnonzero(several)[0])
+        return v, int(np.where(allowed[v], lp.costs[v], np.inf).argmin())
+    score = fraction * (1.0 + np.diff(lp.indptr))[:, None]
+    node, label = divmod(int(score.argmax()), allowed.shape[1])
+    return node, label

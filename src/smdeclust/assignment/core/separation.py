@@ -217,19 +217,131 @@ def _conflict_graph(
 
 
 @njit(cache=True)
+def _lift(
+    x: FloatArray,
+    allowed: BoolArray,
+    indptr: IntArray,
+    indices: IntArray,
+    nodes: IntArray,
+    labels: IntArray,
+    coefficients: FloatArray,
+    begin: int,
+    length: int,
+    capacity: int,
+    hits: IntArray,
+) -> int:
+    """Lift variables into an odd cycle stored at `begin`; returns the size of the row (OUT).
+
+    A variable that conflicts with many of the cycle leaves room for few of them, so its
+    coefficient is what it takes away: the hub of a wheel takes all. The lifted ones conflict
+    pairwise, so at most one is chosen and their coefficients hold together. `hits` is a zero
+    workspace (n, K).
+    """
+    n_labels = x.shape[1]
+    total = 0
+    for t in range(begin, begin + length):
+        total += indptr[nodes[t] + 1] - indptr[nodes[t]] + n_labels
+    touched = np.empty(total, np.int64)
+    count = 0
+    for t in range(begin, begin + length):
+        v = nodes[t]
+        k = labels[t]
+        for e in range(indptr[v], indptr[v + 1]):
+            u = indices[e]
+            if allowed[u, k]:
+                if hits[u, k] == 0:
+                    touched[count] = u * n_labels + k
+                    count += 1
+                hits[u, k] += 1
+        for other in range(n_labels):
+            if other != k and allowed[v, other]:
+                if hits[v, other] == 0:
+                    touched[count] = v * n_labels + other
+                    count += 1
+                hits[v, other] += 1
+    for t in range(begin, begin + length):
+        hits[nodes[t], labels[t]] = 0
+    rhs = (length - 1) // 2
+    kept = 0
+    weight = np.empty(count)
+    gain = np.empty(count, np.int64)
+    blocked = np.empty(length, np.bool_)
+    for i in range(count):
+        u = touched[i] // n_labels
+        k = touched[i] % n_labels
+        enough = hits[u, k] >= 3
+        hits[u, k] = 0
+        if not enough:
+            continue
+        first = -1
+        for t in range(length):
+            v = nodes[begin + t]
+            same = v == u
+            if labels[begin + t] == k and not same:
+                same = _has_edge(indptr, indices, u, v)
+            blocked[t] = same
+            if same and first < 0:
+                first = t
+        room = 0
+        run = 0
+        for step in range(1, length + 1):
+            if blocked[(first + step) % length]:
+                room += (run + 1) // 2
+                run = 0
+            else:
+                run += 1
+        if rhs - room > 0:
+            touched[kept] = touched[i]
+            gain[kept] = rhs - room
+            weight[kept] = -(gain[kept] * (x[u, k] + 1e-4))
+            kept += 1
+    order = np.argsort(weight[:kept], kind="mergesort")
+    size = length
+    for i in range(kept):
+        if begin + size >= capacity:
+            break
+        u = touched[order[i]] // n_labels
+        k = touched[order[i]] % n_labels
+        fits = True
+        for t in range(begin + length, begin + size):
+            if nodes[t] == u:
+                continue
+            if labels[t] != k or not _has_edge(indptr, indices, u, nodes[t]):
+                fits = False
+                break
+        if fits:
+            nodes[begin + size] = u
+            labels[begin + size] = k
+            coefficients[begin + size] = gain[order[i]]
+            size += 1
+    return size
+
+
+@njit(cache=True)
 def violated_odd_cycles(
-    x: FloatArray, indptr: IntArray, indices: IntArray, min_violation: float, capacity: int
-) -> tuple[IntArray, IntArray, IntArray]:
+    x: FloatArray,
+    allowed: BoolArray,
+    indptr: IntArray,
+    indices: IntArray,
+    min_violation: float,
+    capacity: int,
+) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
     """Odd cycles of the conflict graph that hold more than (L - 1) / 2 of x.
 
     A cycle is broken by x if and only if its slacks 1 - x_a - x_b sum to less than one, so the
     shortest odd closed walk through every variable tells (two-sided Dijkstra on the graph doubled
-    by parity). Returns (starts, nodes, labels) of the cycles' variables.
+    by parity). Found cycles are lifted. Returns (starts, nodes, labels, coefficients, right-hand
+    sides) of the rows.
     """
     node, label, value, ptr, arcs, slack = _conflict_graph(x, indptr, indices)
     count = len(node)
     starts = np.zeros(capacity + 1, np.int64)
-    out = np.empty(32 * capacity + 2 * count, np.int64)
+    room = 64 * capacity + 2 * count
+    out_node = np.empty(room, np.int64)
+    out_label = np.empty(room, np.int64)
+    out_coefficient = np.ones(room)
+    rhs = np.empty(capacity)
+    hits = np.zeros(x.shape, np.int64)
     found = 0
     hop = 1e-5  # prefers short cycles among equally broken ones
     dist = np.full(2 * count, np.inf)
@@ -321,14 +433,34 @@ def violated_odd_cycles(
             size_c = m - begin
             if size_c % 2 == 1 and size_c >= 3 and total > (size_c - 1) / 2 + 0.5 * min_violation:
                 at = starts[found]
-                if at + size_c <= len(out):
+                if at + size_c <= room:
                     for t in range(begin, m):
-                        out[at + t - begin] = walk[t]
+                        out_node[at + t - begin] = node[walk[t]]
+                        out_label[at + t - begin] = label[walk[t]]
                         seen[walk[t]] = True
+                    rhs[found] = (size_c - 1) // 2
                     found += 1
-                    starts[found] = at + size_c
+                    starts[found] = at + _lift(
+                        x,
+                        allowed,
+                        indptr,
+                        indices,
+                        out_node,
+                        out_label,
+                        out_coefficient,
+                        at,
+                        size_c,
+                        room,
+                        hits,
+                    )
         for t in range(n_touched):
             dist[touched[t]] = np.inf
             parent[touched[t]] = -1
-    total_size = starts[found]
-    return starts[: found + 1], node[out[:total_size]], label[out[:total_size]]
+    end = starts[found]
+    return (
+        starts[: found + 1],
+        out_node[:end],
+        out_label[:end],
+        out_coefficient[:end],
+        rhs[:found],
+    )
