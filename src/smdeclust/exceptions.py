@@ -23,8 +23,8 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         ``"no_coloring"``.
     details
         The explanation as data. ``must_link_path``: ``path`` (rows joined one to the next by
-        must-links) and ``pair`` (the cannot-linked ends). ``clique``: ``rows`` (one point of each of
-        more than K mutually cannot-linked groups). ``too_few_groups``: ``n_groups`` and
+        must-links) and ``pair`` (the cannot-linked ends). ``clique``: ``rows`` (one point of each
+        of more than K mutually cannot-linked groups). ``too_few_groups``: ``n_groups`` and
         ``n_clusters``. ``no_coloring``: ``rows`` (points whose groups alone admit no colouring).
     """
 

@@ -8,13 +8,13 @@ answer that breaks nothing is optimal.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.components import solve_component
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
+from smdeclust.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def nearest_labels(costs, active, labels, nearest):
     """Write the cheapest cost of each row to `nearest`, its label to `labels` unless active."""
     for g in range(len(costs)):
@@ -27,7 +27,7 @@ def nearest_labels(costs, active, labels, nearest):
             labels[g] = best
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def grow_active(labels, indptr, indices, active, fresh):
     """Add the ends of broken cannot-links to the active set; returns how many were added."""
     n_new = 0
@@ -44,7 +44,7 @@ def grow_active(labels, indptr, indices, active, fresh):
     return n_new
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_component(root, indptr, indices, active, seen, degree, out):
     """Write the active component of `root` to `out`, and each node's degree in it; returns size."""
     out[0] = root
@@ -66,7 +66,7 @@ def find_component(root, indptr, indices, active, seen, degree, out):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def solve_active(costs, indptr, indices, active, fresh, nearest, labels, regret, component_of):
     """Label every component that has a fresh node; the others are solved already.
 
@@ -80,7 +80,9 @@ def solve_active(costs, indptr, indices, active, fresh, nearest, labels, regret,
     degree = np.empty(n, np.int64)
     members = np.empty(n, np.int64)
     parent = np.empty(n, np.int64)
-    side = np.full(n, -1, np.int64)
+    side = np.empty(n, np.int64)
+    for v in range(n):
+        side[v] = -1
     folded = np.empty(costs.shape)
     outcome = SOLVED
     for root in range(n):
@@ -104,7 +106,7 @@ def solve_active(costs, indptr, indices, active, fresh, nearest, labels, regret,
     return outcome
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def settle(nodes, costs, nearest, labels, regret, component_of):
     """Record what a solved component costs above nearest."""
     total = 0.0

@@ -7,13 +7,13 @@ eliminating nodes of degree two. What these cannot finish is reported as HARD.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.elimination import eliminate
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
+from smdeclust.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def two_smallest(values):
     """Return the positions of the smallest and second smallest entry (-1 if there is none)."""
     first, second = 0, -1
@@ -25,7 +25,7 @@ def two_smallest(values):
     return first, second
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def two_colors(nodes, costs, indptr, indices, alive, side, labels):
     """K = 2: a connected component has two colourings; take the cheaper one. O(edges).
 
@@ -62,7 +62,7 @@ def two_colors(nodes, costs, indptr, indices, alive, side, labels):
     return SOLVED
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order):
     """Fold leaves into their neighbour, again and again, until no leaf is left.
 
@@ -104,7 +104,7 @@ def peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order):
     return n_peeled
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def unfold_leaves(order, parent, folded, labels):
     """Label peeled nodes, last peeled first, each by its cheapest label that its parent has not."""
     for i in range(len(order) - 1, -1, -1):
@@ -118,7 +118,7 @@ def unfold_leaves(order, parent, folded, labels):
     return SOLVED
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def solve_component(nodes, costs, indptr, indices, alive, degree, folded, parent, side, labels):
     """Label one component optimally if its structure allows it.
 
@@ -131,7 +131,8 @@ def solve_component(nodes, costs, indptr, indices, alive, degree, folded, parent
             alive[v] = False
         return status
     for v in nodes:
-        folded[v] = costs[v]
+        for k in range(costs.shape[1]):
+            folded[v, k] = costs[v, k]
     order = np.empty(len(nodes), np.int64)
     n_peeled = peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order)
     status = SOLVED

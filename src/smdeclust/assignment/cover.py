@@ -10,16 +10,17 @@ the caller must branch on it, else the answer is optimal.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.distances import squared_distances
 from smdeclust.assignment.status import BRANCH, INFEASIBLE, SOLVED
+from smdeclust.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_groups(labels, weights, counts):
     """Write how many groups of positive weight each cluster has; returns how many are empty."""
-    counts[:] = 0
+    for k in range(len(counts)):
+        counts[k] = 0
     for g in range(len(labels)):
         if weights[g] > 0:
             counts[labels[g]] += 1
@@ -30,26 +31,26 @@ def count_groups(labels, weights, counts):
     return n_empty
 
 
-@njit(cache=True, nogil=True)
-def cover(
-    points, weights, centers, centers_t, costs, active, nearest, regret, labels, counts, moved
-):
+@kernel()
+def cover(points, weights, centers, centers_t, costs, active, nearest, regret, labels, counts):
     """Fill empty clusters at the least extra cost.
 
-    Changes `labels` and `counts`; marks the linked groups that it `moved`. Returns (status, extra,
-    group, cluster): BRANCH names an active group that was moved and its new cluster, `extra` is
-    then a lower bound only.
+    Changes `labels` and `counts`. Returns (status, extra, group, cluster): BRANCH names an active
+    group that was moved and its new cluster, `extra` is then a lower bound only.
     """
     n_clusters = len(centers)
     arc = np.empty((n_clusters, n_clusters))
     giver = np.empty((n_clusters, n_clusters), np.int64)
-    stale = np.ones(n_clusters, np.bool_)
+    stale = np.empty(n_clusters, np.bool_)
+    for k in range(n_clusters):
+        stale[k] = True
     away = np.empty(n_clusters)
     following = np.empty(n_clusters, np.int64)
     extra = 0.0
     branch_group, branch_cluster = -1, -1
-    moved[:] = False
-    start = labels[: len(costs)].copy()
+    start = np.empty(len(costs), np.int64)
+    for g in range(len(costs)):
+        start[g] = labels[g]
     for empty in range(n_clusters):
         if counts[empty] > 0:
             continue
@@ -70,15 +71,13 @@ def cover(
         counts[donor] -= 1
         counts[empty] += 1
     for g in range(len(costs)):
-        if labels[g] != start[g]:
-            moved[g] = True
-            if active[g] and branch_group < 0:
-                branch_group, branch_cluster = g, labels[g]
+        if labels[g] != start[g] and active[g] and branch_group < 0:
+            branch_group, branch_cluster = g, labels[g]
     status = SOLVED if branch_group < 0 else BRANCH
     return status, extra, branch_group, branch_cluster
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _refresh_arcs(
     points, weights, centers, centers_t, costs, active, nearest, regret, labels, stale, arc, giver
 ):
@@ -86,17 +85,18 @@ def _refresh_arcs(
     n_linked, n_clusters = costs.shape
     for j in range(n_clusters):
         if stale[j]:
-            arc[j] = np.inf
-            giver[j] = -1
+            for k in range(n_clusters):
+                arc[j, k] = np.inf
+                giver[j, k] = -1
     row = np.empty(n_clusters)
     for g in range(len(labels)):
         j = labels[g]
         if not stale[j] or weights[g] <= 0:
             continue
         if g < n_linked:
-            row[:] = costs[g]
-            if active[g]:
-                for k in range(n_clusters):
+            for k in range(n_clusters):
+                row[k] = costs[g, k]
+                if active[g]:
                     row[k] = max(0.0, row[k] - nearest[g] - regret[g])
         else:
             squared_distances(points[g], centers, centers_t, row)
@@ -107,16 +107,18 @@ def _refresh_arcs(
             if k != j and row[k] - here < arc[j, k]:
                 arc[j, k] = row[k] - here
                 giver[j, k] = g
-    stale[:] = False
+    for k in range(n_clusters):
+        stale[k] = False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _shortest_path(arc, counts, empty, away, following):
     """Bellman-Ford from `empty` backwards; returns the cluster with groups to spare that is
     nearest, or -1. Writes `away` and the next cluster on the way, `following`."""
     n = len(arc)
-    away[:] = np.inf
-    following[:] = -1
+    for k in range(n):
+        away[k] = np.inf
+        following[k] = -1
     away[empty] = 0.0
     largest = 0.0
     for j in range(n):

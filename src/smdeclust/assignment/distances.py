@@ -1,21 +1,20 @@
 """Step 1 and 2 of the exact assignment: costs of linked groups, nearest centers of the others.
 
 Differences are squared directly, never expanded to ``|x|^2 - 2xy + |y|^2``: nothing cancels. The
-inner sums may be reordered for speed (`SUMS`), which keeps infinities, unlike full fastmath.
+inner sums may be reordered for speed.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-SUMS = {"reassoc", "contract", "nsz"}
+from smdeclust.kernels import kernel, summing_kernel
 
 # Up to this many features the inner loop runs over centers instead of features.
 FEW_FEATURES = 16
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@summing_kernel()
 def squared_distances(x, centers, centers_t, out):
     """Write |x - y_k|^2 for all k to `out`. O(K d)."""
     n_clusters, n_features = centers.shape
@@ -36,7 +35,17 @@ def squared_distances(x, centers, centers_t, out):
             out[k] = total
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel()
+def transposed(centers):
+    """Return a copy of the centers with one row a feature."""
+    out = np.empty((centers.shape[1], centers.shape[0]))
+    for k in range(centers.shape[0]):
+        for j in range(centers.shape[1]):
+            out[j, k] = centers[k, j]
+    return out
+
+
+@summing_kernel()
 def nearest_centers(points, weights, start, centers, centers_t, labels):
     """Label the groups from `start` on by their nearest center; the first of equals wins.
 
@@ -57,7 +66,7 @@ def nearest_centers(points, weights, start, centers, centers_t, labels):
     return cost
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def linked_costs(points, weights, n_linked, centers, centers_t, costs):
     """Write cost[g, k] = w_g |m_g - y_k|^2 for the linked groups. O(L K d)."""
     for g in range(n_linked):

@@ -6,15 +6,15 @@ On the instances of the paper's first set this is all that ever runs.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.active_set import grow_active, nearest_labels, solve_active
 from smdeclust.assignment.cover import count_groups, cover
-from smdeclust.assignment.distances import linked_costs, nearest_centers
+from smdeclust.assignment.distances import linked_costs, nearest_centers, transposed
 from smdeclust.assignment.status import SOLVED
+from smdeclust.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def relax(costs, indptr, indices, active, fresh, nearest, labels, regret, component_of):
     """Label the linked groups optimally, empty clusters allowed (steps 2 to 4).
 
@@ -30,7 +30,7 @@ def relax(costs, indptr, indices, active, fresh, nearest, labels, regret, compon
     return SOLVED
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def assign_easy(points, weights, indptr, indices, centers, labels):
     """Label all groups optimally for these centers, no cluster empty.
 
@@ -39,7 +39,7 @@ def assign_easy(points, weights, indptr, indices, centers, labels):
     """
     n_linked = len(indptr) - 1
     n_clusters = len(centers)
-    centers_t = centers.T.copy()
+    centers_t = transposed(centers)
     cost = nearest_centers(points, weights, n_linked, centers, centers_t, labels)
 
     costs = np.empty((n_linked, n_clusters))
@@ -59,19 +59,18 @@ def assign_easy(points, weights, indptr, indices, centers, labels):
 
     if count_groups(labels, weights, counts) == 0:
         return SOLVED, cost
-    moved = np.zeros(n_linked, np.bool_)
     while True:
         status, extra, _, _ = cover(
-            points, weights, centers, centers_t, costs, active, nearest, regret, labels, counts,
-            moved,
-        )  # fmt: skip
+            points, weights, centers, centers_t, costs, active, nearest, regret, labels, counts
+        )
         if status != SOLVED:
             return status, np.inf
         if grow_active(labels, indptr, indices, active, fresh) == 0:
             return SOLVED, cost + extra
         # A moved group met a cannot-link: the active set grows, and all is done anew.
         cost = nearest_centers(points, weights, n_linked, centers, centers_t, labels)
-        fresh[:] = active
+        for g in range(n_linked):
+            fresh[g] = active[g]
         status = solve_active(
             costs, indptr, indices, active, fresh, nearest, labels, regret, component_of
         )

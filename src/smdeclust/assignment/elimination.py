@@ -7,9 +7,9 @@ tables are tiny whatever K is.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
+from smdeclust.kernels import kernel
 
 # Larger cores go to the general solver: their adjacency is dense here.
 LARGEST_CORE = 512
@@ -18,11 +18,11 @@ NO_EDGE = -1
 PLAIN_EDGE = -2  # a cannot-link; entries >= 0 are offsets of tables
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def elimination_order(edge, order, first, second):
     """Plan the elimination of nodes of degree <= 2; joins the two neighbours of each.
 
-    Changes `edge` (a copy is expected); writes `order` and the neighbours (`first`, `second`, -1
+    Changes `edge`; writes `order` and the neighbours (`first`, `second`, -1
     where there is none). Returns how many nodes could be eliminated. O(n^2).
     """
     n = len(edge)
@@ -54,7 +54,8 @@ def elimination_order(edge, order, first, second):
         if a >= 0 and b >= 0 and edge[a, b] == NO_EDGE:
             edge[a, b] = edge[b, a] = PLAIN_EDGE
         else:
-            for u in (a, b):
+            for i in range(2):
+                u = a if i == 0 else b
                 if u >= 0:
                     degree[u] -= 1
                     if degree[u] <= 2:
@@ -63,7 +64,7 @@ def elimination_order(edge, order, first, second):
     return n_done
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cheapest_labels(costs, size, out):
     """Write the `size` cheapest labels to `out`, ascending. O(K size)."""
     for i in range(size):
@@ -80,7 +81,7 @@ def cheapest_labels(costs, size, out):
         out[i] = k
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def edge_cost(edge, pool, domain, size, a, i, b, j):
     """Cost that the edge between a and b adds where they take their i-th and j-th label."""
     table = edge[a, b]
@@ -89,7 +90,7 @@ def edge_cost(edge, pool, domain, size, a, i, b, j):
     return pool[table + i * size[b] + j] if a < b else pool[table + j * size[a] + i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def eliminate(nodes, folded, indptr, indices, alive, degree, local, labels):
     """Label the core `nodes` optimally, or report HARD if some minor has no node of degree <= 2.
 
@@ -100,22 +101,27 @@ def eliminate(nodes, folded, indptr, indices, alive, degree, local, labels):
         return HARD
     for i in range(n):
         local[nodes[i]] = i
-    edge = np.full((n, n), NO_EDGE, np.int64)
+    edge = np.empty((n, n), np.int64)
+    planned = np.empty((n, n), np.int64)
     for i in range(n):
+        for j in range(n):
+            edge[i, j] = planned[i, j] = NO_EDGE
         v = nodes[i]
         for e in range(indptr[v], indptr[v + 1]):
             if alive[indices[e]]:
-                edge[i, local[indices[e]]] = PLAIN_EDGE
+                j = local[indices[e]]
+                edge[i, j] = planned[i, j] = PLAIN_EDGE
     order = np.empty(n, np.int64)
     first = np.empty(n, np.int64)
     second = np.empty(n, np.int64)
-    if elimination_order(edge.copy(), order, first, second) < n:
+    if elimination_order(planned, order, first, second) < n:
         return HARD
 
     size = np.empty(n, np.int64)
+    widest = 0
     for i in range(n):
         size[i] = min(degree[nodes[i]] + 1, folded.shape[1])
-    widest = size.max()
+        widest = max(widest, size[i])
     domain = np.empty((n, widest), np.int64)
     unary = np.empty((n, widest))
     for i in range(n):

@@ -149,7 +149,6 @@ def _solve_branch(
     n_linked = len(costs)
     labels = np.empty(len(core.points), dtype=np.int64)
     counts = np.empty(len(centers), dtype=np.int64)
-    moved = np.empty(n_linked, dtype=np.bool_)
     linked = _Linked(costs, core.indptr, core.indices, labels[:n_linked])
     while True:
         cost = nearest_centers(core.points, core.weights, n_linked, centers, centers_t, labels)
@@ -162,7 +161,7 @@ def _solve_branch(
             return _Branch(costs, labels, cost - unproven, cost)
         status, extra, group, cluster = cover(
             core.points, core.weights, centers, centers_t, costs, linked.active, linked.nearest,
-            linked.regret, labels, counts, moved,
+            linked.regret, labels, counts,
         )  # fmt: skip
         if status == INFEASIBLE:
             return _Branch(costs)

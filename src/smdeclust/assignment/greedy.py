@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from smdeclust.assignment.distances import linked_costs, nearest_centers
+from smdeclust.assignment.distances import linked_costs, nearest_centers, transposed
 from smdeclust.assignment.exact import as_centers
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.kernels import kernel
 from smdeclust.problem import Core, Problem
 
 
@@ -78,7 +78,7 @@ def greedy(
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _greedy(points, weights, indptr, indices, centers, labels, removed):
     """Algorithm 2 for the groups with label -1; no group gets the label `removed`.
 
@@ -86,14 +86,15 @@ def _greedy(points, weights, indptr, indices, centers, labels, removed):
     """
     n_linked = len(indptr) - 1
     n_clusters = len(centers)
-    centers_t = centers.T.copy()
+    centers_t = transposed(centers)
     row = np.empty((1, n_clusters))
     blocked = np.empty(n_clusters, np.bool_)
     for g in range(n_linked):
         if labels[g] >= 0:
             continue
         linked_costs(points[g : g + 1], weights[g : g + 1], 1, centers, centers_t, row)
-        blocked[:] = False
+        for k in range(n_clusters):
+            blocked[k] = False
         for e in range(indptr[g], indptr[g + 1]):
             if labels[indices[e]] >= 0:
                 blocked[labels[indices[e]]] = True

@@ -74,7 +74,7 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
     matrix = vstack([m for m, _, _ in rows]).tocsr()
     low = np.concatenate([np.full(m.shape[0], a) for m, a, _ in rows])
     high = np.concatenate([np.full(m.shape[0], b) for m, _, b in rows])
-    options: dict[str, Any] = {"mip_rel_gap": 0.0}
+    options: Any = {"mip_rel_gap": 0.0}
     if max_time is not None:
         options["time_limit"] = max_time
     # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known scale.
@@ -83,7 +83,7 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
     scale = 1e5 / largest if largest > 0 else 1.0
     result = milp(
         (regrets * scale).ravel(),
-        integrality=np.ones(distances.size),
+        integrality=np.ones(distances.size, dtype=np.int8),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix, low, high),
         options=options,
@@ -110,9 +110,10 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
         model.Params.MIPGap = 0.0
         if max_time is not None:
             model.Params.TimeLimit = max_time
-        x = model.addMVar(distances.size, obj=distances.ravel(), vtype="B")
+        x: Any = model.addMVar(distances.size, obj=distances.ravel(), vtype="B")
         for matrix, low, high in constraint_rows(problem):
-            product = matrix.tocsr() @ x
+            rows: Any = matrix.tocsr()
+            product = rows @ x
             if low == high:
                 model.addConstr(product == low)
             elif np.isinf(high):

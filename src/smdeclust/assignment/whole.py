@@ -7,6 +7,8 @@ cluster, its K cheapest free groups take part: more fillers are never needed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, vstack
@@ -34,10 +36,12 @@ def assign_whole(
     regrets = costs - costs.min(axis=1, keepdims=True)
     largest = float(regrets.max())
     scale = 1e5 / largest if largest > 0 else 1.0
-    options = {"mip_rel_gap": 0.0} | ({} if max_time is None else {"time_limit": max_time})
+    options: Any = {"mip_rel_gap": 0.0}
+    if max_time is not None:
+        options["time_limit"] = max_time
     result = milp(
         (regrets * scale).ravel(),
-        integrality=np.ones(regrets.size),
+        integrality=np.ones(regrets.size, dtype=np.int8),
         bounds=Bounds(0, 1),
         constraints=_rows(core, len(nodes), n_clusters),
         options=options,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from smdeclust.assignment.distances import SUMS
+from smdeclust.kernels import summing_kernel
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@summing_kernel()
 def move_centers(points, weights, labels, centers):
     """Write the weighted cluster means to `centers`. No cluster may be empty. O(G d)."""
     n_features = centers.shape[1]
     total = np.zeros(len(centers))
-    centers[:] = 0.0
+    for k in range(len(centers)):
+        for j in range(n_features):
+            centers[k, j] = 0.0
     for g in range(len(points)):
         k, w = labels[g], weights[g]
         total[k] += w
@@ -24,7 +25,7 @@ def move_centers(points, weights, labels, centers):
             centers[k, j] /= total[k]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@summing_kernel()
 def sum_of_squares(points, weights, labels, centers):
     """f without the scatter inside groups: differences squared directly. O(G d)."""
     total = 0.0

@@ -9,15 +9,15 @@ exactly from the two clusters' means and weights.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from smdeclust.assignment.distances import SUMS, squared_distances
+from smdeclust.assignment.distances import squared_distances, transposed
+from smdeclust.kernels import kernel, summing_kernel
 
 # A move must gain more than this share of the objective: less is rounding.
 LEAST_GAIN = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def kempe_chain(g, target, labels, indptr, indices, mark, stamp, chain):
     """Write the Kempe chain of `g` towards cluster `target` to `chain`; returns its length.
 
@@ -40,7 +40,7 @@ def kempe_chain(g, target, labels, indptr, indices, mark, stamp, chain):
     return n
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@summing_kernel()
 def _swap_gain(chain, points, weights, labels, a, b, centers, total, counts, shift):
     """How much the objective falls if the chain is swapped between a and b (-inf: it may not be).
 
@@ -49,7 +49,8 @@ def _swap_gain(chain, points, weights, labels, a, b, centers, total, counts, shi
     |s|^2 / W. Writes the sums about y_a to `shift[0]`, about y_b to `shift[1]`.
     """
     n_features = centers.shape[1]
-    shift[:] = 0.0
+    for j in range(n_features):
+        shift[0, j] = shift[1, j] = 0.0
     gain = 0.0
     weight_in_b, count_in_b = 0.0, 0
     for g in chain:
@@ -82,7 +83,7 @@ def _swap_gain(chain, points, weights, labels, a, b, centers, total, counts, shi
     return gain + square_a / weight_a + square_b / weight_b, weight_in_b, count_in_b
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@summing_kernel()
 def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
     """Swap improving chains until a whole pass finds none.
 
@@ -97,7 +98,7 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
         total[labels[g]] += weights[g]
         if weights[g] > 0:
             counts[labels[g]] += 1
-    centers_t = centers.T.copy()
+    centers_t = transposed(centers)
     row = np.empty(n_clusters)
     mark = np.zeros(n_linked, np.int64)
     stamp = 0
@@ -119,7 +120,8 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
         best, best_gain = -1, least
         alone = g >= n_linked
         if not alone:
-            towards[:] = False
+            for b in range(n_clusters):
+                towards[b] = False
             for e in range(indptr[g], indptr[g + 1]):
                 towards[labels[indices[e]]] = True
         if counts[a] > 1:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.easy import assign_easy
 from smdeclust.assignment.status import SOLVED
+from smdeclust.kernels import kernel
 from smdeclust.local_search.centers import move_centers, sum_of_squares
 from smdeclust.local_search.kempe import kempe_descent
 
@@ -14,7 +14,24 @@ from smdeclust.local_search.kempe import kempe_descent
 LEAST_FALL = 1e-14
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def _differ(some, others):
+    for g in range(len(some)):
+        if some[g] != others[g]:
+            return True
+    return False
+
+
+@kernel()
+def _adopt(found, moved, labels, centers):
+    for g in range(len(found)):
+        labels[g] = found[g]
+    for k in range(centers.shape[0]):
+        for j in range(centers.shape[1]):
+            centers[k, j] = moved[k, j]
+
+
+@kernel()
 def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, max_iter, deep):
     """Iterate from `centers`; with `deep`, go on by Kempe chains wherever that stops.
 
@@ -32,13 +49,12 @@ def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, 
             return status, objective, n_done
         n_done += 1
         fell = False
-        if objective == np.inf or np.any(found != labels):
+        if objective == np.inf or _differ(found, labels):
             move_centers(points, weights, found, moved)
             f = sum_of_squares(points, weights, found, moved)
             fell = f < objective - LEAST_FALL * objective or objective == np.inf
         if fell:
-            labels[:] = found
-            centers[:] = moved
+            _adopt(found, moved, labels, centers)
             objective = f
             polished = False
             continue
