@@ -23,11 +23,6 @@ from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
 
 #: Share of the open labels that must have gone for a restart on the smaller problem to pay.
 _RESTART_SHARE = 0.25
-import os
-
-PF = float(os.environ.get("PF", 2))
-SL = int(os.environ.get("SL", 2))
-SB = int(os.environ.get("SB", 8))
 
 
 @dataclass
