@@ -10,6 +10,9 @@ __version__ = "0.1.0"
 # public name -> module; loaded on first use, so that `import smdeclust` is quick
 _HOME = {
     "SMDEClust": "smdeclust.estimators",
+    "BLPKMeans": "smdeclust.estimators",
+    "COPKMeans": "smdeclust.estimators",
+    "PCKMeans": "smdeclust.estimators",
     "InfeasibleConstraintsError": "smdeclust.exceptions",
     "InvalidInputError": "smdeclust.exceptions",
     "NoFeasibleSolutionError": "smdeclust.exceptions",

@@ -1,5 +1,8 @@
 """scikit-learn faces of all methods; the only place where strings become objects."""
 
+from smdeclust.estimators.blp_kmeans import BLPKMeans
+from smdeclust.estimators.cop_kmeans import COPKMeans
+from smdeclust.estimators.pck_means import PCKMeans
 from smdeclust.estimators.smdeclust import SMDEClust
 
-__all__ = ["SMDEClust"]
+__all__ = ["BLPKMeans", "COPKMeans", "PCKMeans", "SMDEClust"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.exceptions import InvalidInputError
@@ -19,6 +21,7 @@ class ConstrainedClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     """Base of the estimators: constraints are data, so they go to ``fit``."""
 
     n_clusters: int
+    random_state: Any
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fit and return ``labels_``."""
@@ -56,6 +59,11 @@ class ConstrainedClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     ) -> Problem:
         points = self._check_points(X, reset=True)
         return Problem.build(points, self.n_clusters, must_link, cannot_link, sample_weight)
+
+    def _generator(self) -> np.random.Generator:
+        """The source of randomness that ``random_state`` stands for."""
+        state = check_random_state(self.random_state)
+        return np.random.default_rng(state.randint(np.iinfo(np.int32).max))
 
     def _set_solution(self, problem: Problem, group_labels: np.ndarray) -> Self:
         """Set labels, centers and inertia; clusters are numbered by their centers, in
@@ -101,3 +109,10 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise an error that names the parameter unless `value` is one of `choices`."""
     if value not in choices:
         raise InvalidInputError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
+
+
+def show_log() -> None:
+    """Let the progress lines of the library be seen where nobody has set up logging."""
+    logger = logging.getLogger("smdeclust")
+    if not logger.handlers and not logging.getLogger().handlers:
+        logging.basicConfig(level=logging.INFO, format="%(message)s")

@@ -7,10 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
-from sklearn.utils import check_random_state
-
-from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number
+from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number, show_log
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
 from smdeclust.memetic import Operators, State, evolve, stopping
@@ -178,13 +175,12 @@ class SMDEClust(ConstrainedClusterer):
         """
         self._check_parameters()
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         state = evolve(
             self._operators(problem),
             self.population_size,
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
             self._stopping_rule(),
-            np.random.default_rng(seed),
+            self._generator(),
             self._progress(),
         )
         best = state.best
@@ -266,5 +262,5 @@ class SMDEClust(ConstrainedClusterer):
                 f"scale_factor must be a number or an interval (low, high), got "
                 f"{self.scale_factor!r}."
             )
-        if self.verbose and not logger.handlers and not logging.getLogger().handlers:
-            logging.basicConfig(level=logging.INFO, format="%(message)s")
+        if self.verbose:
+            show_log()

@@ -58,6 +58,14 @@ class Core:
         outside = np.linalg.norm(shifted - inside @ self.basis.T, axis=1)
         return np.ascontiguousarray(np.column_stack([inside, outside]))
 
+    def leave(self, centers: np.ndarray) -> np.ndarray:
+        """Translate (k, d') centers to the coordinates of the data.
+
+        Where points were rotated, what sticks out of their span is lost (its direction is).
+        """
+        inside = centers if self.basis is None else centers[:, :-1] @ self.basis.T
+        return inside + self.offset
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -130,7 +138,7 @@ class Problem:
         together = as_pairs(must_link, n_points, "must_link")
         apart = as_pairs(cannot_link, n_points, "cannot_link")
 
-        _reject_self_cannot_links(apart)
+        reject_self_cannot_links(apart)
         grouping = contract(n_points, together, apart)
         edges = grouping.of_point[apart]
         _reject_contradictions(edges, together, apart, n_points)
@@ -307,7 +315,8 @@ def _group_weights(grouping: Grouping, weight: np.ndarray | None, apart: np.ndar
     return weights
 
 
-def _reject_self_cannot_links(apart: np.ndarray) -> None:
+def reject_self_cannot_links(apart: np.ndarray) -> None:
+    """Raise an error if a cannot-link pairs a row with itself."""
     loops = np.flatnonzero(apart[:, 0] == apart[:, 1])
     if len(loops):
         where, row = int(loops[0]), int(apart[loops[0], 0])

@@ -1,0 +1,118 @@
+"""BLPKMeans: BLP-KM as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from smdeclust.estimators.base import check_choice
+from smdeclust.estimators.multi_start import MultiStartClusterer
+from smdeclust.local_search import local_search
+from smdeclust.problem import Problem, Solution
+from smdeclust.rivals.blp_kmeans import milp_search
+from smdeclust.rivals.initialization import INITIALIZATIONS
+from smdeclust.rivals.multi_start import Attempt
+
+
+class BLPKMeans(MultiStartClusterer):
+    """BLP-KM (Baumann 2020): k-means whose assignment step is solved exactly, in a multi-start.
+
+    Parameters
+    ----------
+    n_clusters
+        K.
+    assignment
+        How the assignment step is solved: ``"structured"`` (our own, by far the fastest), or as the
+        plain binary programme by ``"highs"`` or ``"gurobi"`` (needs the extra of that name).
+    init
+        ``"random"`` points or ``"k-means++"``.
+    n_init
+        Starts; the best is kept.
+    max_iter
+        Most iterations of one start; it also ends at the first that does not lower the objective.
+    max_time
+        No start begins after so many seconds.
+    random_state
+        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
+    verbose
+        1: log one line per start.
+
+    Attributes
+    ----------
+    labels_
+        (N,) cluster of each point; all constraints hold.
+    cluster_centers_
+        (K, d) means of the clusters, in lexicographic order.
+    inertia_
+        Sum of (weighted) squared distances of the points to the centers of their clusters.
+    n_iter_
+        Iterations of the best start.
+    n_local_searches_, n_local_iterations_
+        Starts made, and the iterations of all of them.
+    n_failed_starts_
+        Starts that failed: none, an exact assignment does not fail.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        assignment: str = "structured",
+        init: str = "random",
+        n_init: int = 10,
+        max_iter: int = 300,
+        max_time: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.assignment = assignment
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Ignored.
+        must_link, cannot_link
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        self._check_starts()
+        check_choice("assignment", self.assignment, ("structured", "highs", "gurobi"))
+        check_choice("init", self.init, tuple(INITIALIZATIONS))
+        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+        initialize = INITIALIZATIONS[self.init](problem)
+
+        def attempt(rng: np.random.Generator) -> Attempt:
+            found = self._search(problem, initialize(rng))
+            return Attempt(found, found.n_iterations)
+
+        best = self._best_start(attempt)
+        assert best is not None
+        return self._set_solution(problem, best.labels)
+
+    def _search(self, problem: Problem, centers: np.ndarray) -> Solution:
+        if self.assignment == "structured":
+            return local_search(problem, centers, max_iter=self.max_iter)
+        outside = problem.core.leave(centers)
+        return milp_search(problem, outside, solver=self.assignment, max_iter=self.max_iter)

@@ -1,0 +1,55 @@
+"""What the estimators with several starts share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from smdeclust.estimators.base import ConstrainedClusterer, check_number, show_log
+from smdeclust.problem import Problem, Solution
+from smdeclust.problem.pairs import as_pairs
+from smdeclust.problem.problem import reject_self_cannot_links
+from smdeclust.rivals.multi_start import Attempt, multi_start
+
+
+class MultiStartClusterer(ConstrainedClusterer):
+    """Base of the estimators that keep the best of ``n_init`` starts."""
+
+    n_init: int
+    max_iter: int
+    max_time: float | None
+    verbose: int
+
+    def _best_start(self, attempt: Callable[[np.random.Generator], Attempt]) -> Solution | None:
+        """Run the starts, set their counters, and return the best solution, if any."""
+        starts = multi_start(
+            attempt,
+            self.n_init,
+            self._generator(),
+            max_time=self.max_time,
+            verbose=bool(self.verbose),
+        )
+        self.n_local_searches_ = starts.n_starts
+        self.n_local_iterations_ = starts.n_iterations
+        self.n_failed_starts_ = starts.n_failed
+        self.n_iter_ = starts.n_iterations if starts.best is None else starts.best.n_iterations
+        return starts.best
+
+    def _build_soft(
+        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any
+    ) -> tuple[Problem, np.ndarray, np.ndarray]:
+        """Validate pairs that may be broken: they stay beside the problem."""
+        problem = self._build_problem(X, None, None, sample_weight)
+        together = as_pairs(must_link, problem.n_points, "must_link")
+        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
+        reject_self_cannot_links(apart)
+        return problem, together, apart
+
+    def _check_starts(self) -> None:
+        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("max_time", self.max_time, low=0, optional=True)
+        if self.verbose:
+            show_log()

@@ -1,0 +1,111 @@
+"""Every rival behaves as scikit-learn expects, with no constraints and with bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from smdeclust import BLPKMeans, COPKMeans, InfeasibleConstraintsError, InvalidInputError, PCKMeans
+
+RIVALS = [COPKMeans(n_init=30), BLPKMeans(n_init=30), PCKMeans(n_init=30)]
+STRICT = [COPKMeans, BLPKMeans]
+
+
+@parametrize_with_checks(RIVALS)
+def test_scikit_learn_checks(estimator, check):
+    """scikit-learn's own checks pass."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("rival", RIVALS, ids=lambda r: type(r).__name__)
+class TestEveryRival:
+    """What holds for all of them."""
+
+    @pytest.fixture
+    def data(self):
+        rng = np.random.default_rng(5)
+        X = rng.normal(size=(60, 3)) + 3 * rng.integers(0, 3, (60, 1))
+        return X, [(0, 1), (2, 3), (3, 4)], [(0, 5), (5, 6), (7, 8)]
+
+    def test_same_seed_same_result(self, rival, data):
+        """The same seed gives the same labels, to the last one."""
+        X, ml, cl = data
+        first = rival.set_params(random_state=3).fit(X, must_link=ml, cannot_link=cl)
+        labels = first.labels_.copy()
+        again = rival.fit(X, must_link=ml, cannot_link=cl)
+        assert np.array_equal(labels, again.labels_)
+
+    def test_inertia_is_that_of_the_labels(self, rival, data):
+        """``inertia_`` and ``cluster_centers_`` are those of ``labels_``, from their definition."""
+        X, ml, cl = data
+        model = rival.set_params(random_state=0).fit(X, must_link=ml, cannot_link=cl)
+        means = np.array([X[model.labels_ == k].mean(axis=0) for k in range(3)])
+        np.testing.assert_allclose(model.cluster_centers_, means)
+        expected = ((X - means[model.labels_]) ** 2).sum()
+        assert model.inertia_ == pytest.approx(expected, rel=1e-12)
+
+    def test_every_cluster_is_used(self, rival):
+        """No cluster is empty, even where many points coincide."""
+        X = np.repeat([[0.0], [1.0]], [20, 3], axis=0)
+        X[-1] = 1.5
+        for seed in range(5):
+            model = rival.set_params(random_state=seed).fit(X)
+            assert len(np.unique(model.labels_)) == 3
+        rival.set_params(random_state=None)
+
+    @pytest.mark.parametrize(
+        ("pairs", "error", "words"),
+        [
+            ({"must_link": [(0, 99)]}, InvalidInputError, "must_link: pair 0 is"),
+            ({"cannot_link": [(0, 1, 2)]}, InvalidInputError, "cannot_link"),
+            ({"cannot_link": [(4, 4)]}, InfeasibleConstraintsError, "apart from itself"),
+        ],
+    )
+    def test_bad_pairs(self, rival, data, pairs, error, words):
+        """Pairs that cannot be used get the errors of the engine."""
+        with pytest.raises(error, match=words):
+            rival.fit(data[0], **pairs)
+
+    def test_bad_points_and_clusters(self, rival, data):
+        """NaN and too many clusters are named."""
+        X = data[0].copy()
+        with pytest.raises(InvalidInputError, match="n_clusters=61"):
+            rival.set_params(n_clusters=61).fit(X)
+        rival.set_params(n_clusters=3)
+        X[7, 1] = np.nan
+        with pytest.raises(InvalidInputError, match=r"row 7, column 1"):
+            rival.fit(X)
+
+
+@pytest.mark.parametrize("method", STRICT)
+def test_strict_methods_explain_contradictions(method):
+    """A cannot-link inside a must-link group is explained before any start."""
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(InfeasibleConstraintsError, match="must-links join them"):
+        method(2).fit(X, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
+
+
+@pytest.mark.parametrize("method", STRICT)
+@pytest.mark.parametrize("seed", range(5))
+def test_strict_methods_break_nothing(method, seed):
+    """Labels satisfy every must-link and every cannot-link."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 2))
+    truth = rng.integers(0, 4, 80)
+    pairs = rng.integers(0, 80, (60, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    same = truth[pairs[:, 0]] == truth[pairs[:, 1]]
+    model = method(4, random_state=seed).fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+    together = model.labels_[pairs[:, 0]] == model.labels_[pairs[:, 1]]
+    assert np.array_equal(together, same)
+
+
+@pytest.mark.parametrize("rival", RIVALS, ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("n_init", 0), ("max_iter", 0), ("max_iter", 1.5), ("max_time", -1)]
+)
+def test_bad_parameters(rival, parameter, value):
+    """A parameter out of range is named."""
+    with pytest.raises(InvalidInputError, match=parameter):
+        type(rival)(2, **{parameter: value}).fit(np.arange(8.0)[:, None])
