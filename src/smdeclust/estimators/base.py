@@ -6,9 +6,13 @@ import logging
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.metrics.pairwise import euclidean_distances
+from scipy.spatial.distance import cdist
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,8 +20,13 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 from smdeclust.problem.points import as_points, as_weights
 
+# Rows whose distances to all centers are held at once.
+BLOCK = 4096
 
-class ConstrainedClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
+
+class ConstrainedClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
     """Base of the estimators: constraints are data, so they go to ``fit``."""
 
     n_clusters: int
@@ -30,13 +39,17 @@ class ConstrainedClusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the nearest center of each point. New points have no constraints."""
         check_is_fitted(self, "cluster_centers_")
-        X = self._check_points(X, reset=False)
-        return pairwise_distances_argmin(X, self.cluster_centers_.astype(X.dtype))
+        points = self._check_points(X, reset=False)
+        labels = np.empty(len(points), dtype=np.int64)
+        for start in range(0, len(points), BLOCK):
+            block = slice(start, start + BLOCK)
+            labels[block] = cdist(points[block], self.cluster_centers_).argmin(axis=1)
+        return labels
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""
         check_is_fitted(self, "cluster_centers_")
-        return euclidean_distances(self._check_points(X, reset=False), self.cluster_centers_)
+        return cdist(self._check_points(X, reset=False), self.cluster_centers_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the sum of squared distances of points to their nearest centers."""

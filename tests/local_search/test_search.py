@@ -1,0 +1,86 @@
+"""Assign exactly, move centers: the objective falls, everything stays feasible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+
+from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.local_search import local_search
+from smdeclust.problem import Problem
+from tests.fuzz import random_instance
+
+
+def _problem(seed):
+    instance = random_instance(np.random.default_rng(seed))
+    try:
+        problem = Problem.build(
+            instance["X"], instance["k"], instance["must"], instance["cannot"], instance["weight"]
+        )
+    except InfeasibleConstraintsError:
+        return None, None
+    return problem, problem.core.enter(instance["centers"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_invariants(seed):
+    """Feasible, no cluster empty, the stated objective is the real one, it never rises with more
+    iterations, and deep is never worse than plain from the same start's end."""
+    problem, centers = _problem(seed)
+    if problem is None:
+        return
+    previous = np.inf
+    slack = 1e-9 * float(np.ptp(problem.X)) ** 2 * problem.weights.sum()
+    for limit in (1, 2, 3, None):
+        solution = local_search(problem, centers, max_iter=limit)
+        assert problem.violations(problem.expand(solution.labels)) == (0, 0)
+        assert len(np.unique(solution.labels)) == problem.n_clusters
+        assert solution.objective == pytest.approx(problem.objective(solution.labels), abs=slack)
+        assert solution.objective <= previous + slack
+        assert limit is None or solution.n_iterations <= limit
+        previous = solution.objective
+    deep = local_search(problem, centers, deep=True)
+    assert deep.objective <= previous + slack
+    assert problem.violations(problem.expand(deep.labels)) == (0, 0)
+    assert len(np.unique(deep.labels)) == problem.n_clusters
+    assert deep.objective == pytest.approx(problem.objective(deep.labels), abs=slack)
+
+
+def test_no_constraints_is_lloyd():
+    """From the same start scikit-learn's k-means ends at the same objective."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) + rng.integers(0, 3, (300, 1)) * 4
+    start = X[:3]
+    problem = Problem.build(X, 3)
+    ours = local_search(problem, problem.core.enter(start))
+    theirs = KMeans(3, init=start, n_init=1, algorithm="lloyd", tol=0).fit(X)
+    assert ours.objective == pytest.approx(theirs.inertia_, rel=1e-9)
+
+
+def test_the_start_is_not_changed():
+    """Centers given as a start stay as they were."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    problem = Problem.build(X, 3, cannot_link=[(0, 1)])
+    start = problem.core.enter(X[:3])
+    before = start.copy()
+    local_search(problem, start, deep=True)
+    np.testing.assert_array_equal(start, before)
+
+
+def test_wide_data_are_rotated():
+    """With d > N the result is the same as in the original coordinates."""
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=(20, 3))
+    wide = low @ np.linalg.qr(rng.normal(size=(200, 3)))[0].T + 7.0
+    pairs = {"must_link": [(0, 1)], "cannot_link": [(0, 2), (3, 4)]}
+    narrow_problem = Problem.build(low, 3, **pairs)
+    wide_problem = Problem.build(wide, 3, **pairs)
+    assert wide_problem.core.points.shape == (19, 20)
+    one = local_search(narrow_problem, narrow_problem.core.enter(low[[5, 6, 7]]))
+    two = local_search(wide_problem, wide_problem.core.enter(wide[[5, 6, 7]]))
+    assert one.objective == pytest.approx(two.objective)
+    np.testing.assert_array_equal(one.labels, two.labels)
