@@ -13,6 +13,7 @@ _HOME = {
     "BLPKMeans": "smdeclust.estimators",
     "COPKMeans": "smdeclust.estimators",
     "PCKMeans": "smdeclust.estimators",
+    "SoftHGMeans": "smdeclust.estimators",
     "InfeasibleConstraintsError": "smdeclust.exceptions",
     "InvalidInputError": "smdeclust.exceptions",
     "NoFeasibleSolutionError": "smdeclust.exceptions",

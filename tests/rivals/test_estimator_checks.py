@@ -6,9 +6,21 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from smdeclust import BLPKMeans, COPKMeans, InfeasibleConstraintsError, InvalidInputError, PCKMeans
+from smdeclust import (
+    BLPKMeans,
+    COPKMeans,
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    PCKMeans,
+    SoftHGMeans,
+)
 
-RIVALS = [COPKMeans(n_init=30), BLPKMeans(n_init=30), PCKMeans(n_init=30)]
+RIVALS = [
+    COPKMeans(n_init=30),
+    BLPKMeans(n_init=30),
+    PCKMeans(n_init=30),
+    SoftHGMeans(max_generations=2),
+]
 STRICT = [COPKMeans, BLPKMeans]
 
 
@@ -101,11 +113,32 @@ def test_strict_methods_break_nothing(method, seed):
     assert np.array_equal(together, same)
 
 
-@pytest.mark.parametrize("rival", RIVALS, ids=lambda r: type(r).__name__)
+BAD_PARAMETERS = [
+    ("n_init", 0),
+    ("max_iter", 0),
+    ("max_iter", 1.5),
+    ("max_time", -1),
+    ("init", "best"),
+    ("assignment", "fast"),
+    ("w", -1.0),
+    ("w", [1.0, 2.0]),
+    ("accuracy", 0),
+    ("accuracy", 1.5),
+    ("population_size", 1),
+    ("variance_floor", 0),
+]
+
+
 @pytest.mark.parametrize(
-    ("parameter", "value"), [("n_init", 0), ("max_iter", 0), ("max_iter", 1.5), ("max_time", -1)]
+    ("method", "parameter", "value"),
+    [
+        (type(rival), parameter, value)
+        for rival in RIVALS
+        for parameter, value in BAD_PARAMETERS
+        if parameter in rival.get_params()
+    ],
 )
-def test_bad_parameters(rival, parameter, value):
+def test_bad_parameters(method, parameter, value):
     """A parameter out of range is named."""
     with pytest.raises(InvalidInputError, match=parameter):
-        type(rival)(2, **{parameter: value}).fit(np.arange(8.0)[:, None])
+        method(2, **{parameter: value}).fit(np.arange(8.0)[:, None], must_link=[(0, 1)])

@@ -18,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
+from smdeclust.problem.pairs import as_pairs
 from smdeclust.problem.points import as_points, as_weights
+from smdeclust.problem.problem import reject_self_cannot_links
 
 # Rows whose distances to all centers are held at once.
 BLOCK = 4096
@@ -72,6 +74,16 @@ class ConstrainedClusterer(
     ) -> Problem:
         points = self._check_points(X, reset=True)
         return Problem.build(points, self.n_clusters, must_link, cannot_link, sample_weight)
+
+    def _build_soft(
+        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any = None
+    ) -> tuple[Problem, np.ndarray, np.ndarray]:
+        """Validate pairs that may be broken: they stay beside the problem."""
+        problem = self._build_problem(X, None, None, sample_weight)
+        together = as_pairs(must_link, problem.n_points, "must_link")
+        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
+        reject_self_cannot_links(apart)
+        return problem, together, apart
 
     def _generator(self) -> np.random.Generator:
         """The source of randomness that ``random_state`` stands for."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from smdeclust.estimators.base import ConstrainedClusterer, check_number, show_log
-from smdeclust.problem import Problem, Solution
-from smdeclust.problem.pairs import as_pairs
-from smdeclust.problem.problem import reject_self_cannot_links
+from smdeclust.problem import Solution
 from smdeclust.rivals.multi_start import Attempt, multi_start
 
 
@@ -36,16 +33,6 @@ class MultiStartClusterer(ConstrainedClusterer):
         self.n_failed_starts_ = starts.n_failed
         self.n_iter_ = starts.n_iterations if starts.best is None else starts.best.n_iterations
         return starts.best
-
-    def _build_soft(
-        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any
-    ) -> tuple[Problem, np.ndarray, np.ndarray]:
-        """Validate pairs that may be broken: they stay beside the problem."""
-        problem = self._build_problem(X, None, None, sample_weight)
-        together = as_pairs(must_link, problem.n_points, "must_link")
-        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
-        reject_self_cannot_links(apart)
-        return problem, together, apart
 
     def _check_starts(self) -> None:
         check_number("n_init", self.n_init, low=1, whole=True)

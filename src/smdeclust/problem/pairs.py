@@ -51,6 +51,16 @@ def as_pairs(pairs: Any, n_points: int, name: str) -> np.ndarray:
     return np.ascontiguousarray(integers)
 
 
+def broken_pairs(
+    must_link: np.ndarray, cannot_link: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which must-links and which cannot-links these (N,) labels break."""
+    return (
+        labels[must_link[:, 0]] != labels[must_link[:, 1]],
+        labels[cannot_link[:, 0]] == labels[cannot_link[:, 1]],
+    )
+
+
 def _as_integers(array: np.ndarray, name: str) -> np.ndarray:
     """Return `array` as int64, or say which pair is not made of whole numbers."""
     if array.dtype.kind in "iu":

@@ -13,7 +13,7 @@ from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.problem.feasibility import Verdict, find_coloring
 from smdeclust.problem.graph import cannot_link_graph
 from smdeclust.problem.groups import Grouping, contract, must_link_path
-from smdeclust.problem.pairs import as_pairs
+from smdeclust.problem.pairs import as_pairs, broken_pairs
 from smdeclust.problem.points import as_points, as_weights
 
 
@@ -273,9 +273,7 @@ class Problem:
 
     def violations(self, point_labels: np.ndarray) -> tuple[int, int]:
         """Return how many must-links and how many cannot-links these (N,) labels break."""
-        labels = np.asarray(point_labels)
-        apart = labels[self.must_link[:, 0]] != labels[self.must_link[:, 1]]
-        same = labels[self.cannot_link[:, 0]] == labels[self.cannot_link[:, 1]]
+        apart, same = broken_pairs(self.must_link, self.cannot_link, np.asarray(point_labels))
         return int(np.count_nonzero(apart)), int(np.count_nonzero(same))
 
 

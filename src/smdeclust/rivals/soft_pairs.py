@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smdeclust.problem.pairs import broken_pairs
+
 
 @dataclass(frozen=True)
 class SoftPairs:
@@ -59,19 +61,12 @@ class SoftPairs:
             signed=np.concatenate([cost, cost])[order].astype(np.float64),
         )
 
-    def broken(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which must-links and which cannot-links these (N,) labels break."""
-        return (
-            labels[self.must_link[:, 0]] != labels[self.must_link[:, 1]],
-            labels[self.cannot_link[:, 0]] == labels[self.cannot_link[:, 1]],
-        )
-
     def n_broken(self, labels: np.ndarray) -> int:
         """Return how many pairs these (N,) labels break."""
-        apart, together = self.broken(labels)
+        apart, together = broken_pairs(self.must_link, self.cannot_link, labels)
         return int(np.count_nonzero(apart) + np.count_nonzero(together))
 
     def cost(self, labels: np.ndarray) -> float:
         """Return what the pairs that these (N,) labels break cost together."""
-        apart, together = self.broken(labels)
+        apart, together = broken_pairs(self.must_link, self.cannot_link, labels)
         return float(self.must_cost[apart].sum() + self.cannot_cost[together].sum())

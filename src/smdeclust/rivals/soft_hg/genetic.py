@@ -1,0 +1,121 @@
+"""The genetic loop of S-HG-MEANS: cross two parents' centers, move one center, descend, survive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from smdeclust.assignment.distances import nearest_centers
+from smdeclust.local_search import local_search
+from smdeclust.memetic.matching import match
+from smdeclust.memetic.population import State
+from smdeclust.memetic.stopping import StoppingRule
+from smdeclust.problem import Problem, Solution
+from smdeclust.rivals.empty_clusters import fill_empty_clusters
+from smdeclust.rivals.initialization import spread_groups
+from smdeclust.rivals.soft_hg.descent import descend
+from smdeclust.rivals.soft_hg.model import Model
+
+# k-means of the first population ends here at the latest.
+MOST_LLOYD = 200
+# Objectives closer than this share of them are the same.
+SAME = 1e-9
+
+
+def soft_hg_means(
+    problem: Problem,
+    model: Model,
+    population_size: int,
+    n_offspring: int,
+    stop: StoppingRule,
+    rng: np.random.Generator,
+    on_generation: Callable[[State], None] | None = None,
+) -> State:
+    """Run the loop and return its final state.
+
+    Parameters
+    ----------
+    problem
+        The points, without pairs.
+    model
+        The likelihood.
+    population_size
+        Survivors of a generation.
+    n_offspring
+        Offspring of a generation.
+    stop
+        Asked after every local search.
+    rng
+        Source of all randomness.
+    on_generation
+        Called after every generation, for progress displays.
+    """
+    state = State()
+    initialize = spread_groups(problem)
+
+    def add(labels: np.ndarray) -> bool:
+        child = descend(model, labels, rng)
+        state.population.append(child)
+        better = state.best is None or child.objective < state.best.objective
+        state.best = child if better else state.best
+        state.n_without_improvement = 0 if better else state.n_without_improvement + 1
+        state.count(child)
+        state.stop_reason = stop(state)
+        return state.stop_reason is not None
+
+    for _ in range(population_size):
+        start = local_search(problem, initialize(rng), max_iter=MOST_LLOYD)
+        if add(start.labels):
+            return state.finish()
+    state.begin_generation()
+    state.stop_reason = stop(state)
+
+    while state.stop_reason is None:
+        for _ in range(n_offspring):
+            first, second = rng.choice(len(state.population), size=2, replace=False)
+            centers = crossover(state.population[first], state.population[second], rng)
+            centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
+            if add(assign(model, centers)):
+                return state.finish()
+        state.population = survivors(state.population, population_size)
+        state.end_generation()
+        if on_generation is not None:
+            on_generation(state)
+        state.stop_reason = stop(state)
+    return state.finish()
+
+
+def crossover(first: Solution, second: Solution, rng: np.random.Generator) -> np.ndarray:
+    """Match the parents' centers at the least cost; each comes from either by a coin."""
+    matched = match(second.centers, first.centers)
+    coin = rng.random(len(matched)) < 0.5
+    return np.where(coin[:, None], first.centers, matched)
+
+
+def assign(model: Model, centers: np.ndarray) -> np.ndarray:
+    """Label every point by its nearest center, no cluster empty. Changes `centers`."""
+    labels = np.empty(len(model.points), dtype=np.int64)
+    weights = np.ones(len(labels))
+    nearest_centers(model.points, weights, 0, centers, np.ascontiguousarray(centers.T), labels)
+    fill_empty_clusters(model.points, weights, labels, centers)
+    return labels
+
+
+def survivors(population: list[Solution], size: int) -> list[Solution]:
+    """The best `size` solutions; clones (same objective, same cluster sizes) come last."""
+    ordered = sorted(population, key=lambda solution: solution.objective)
+    originals: list[Solution] = []
+    clones: list[Solution] = []
+    for solution in ordered:
+        same = any(_is_clone(solution, other) for other in reversed(originals))
+        (clones if same else originals).append(solution)
+    return (originals + clones)[:size]
+
+
+def _is_clone(first: Solution, second: Solution) -> bool:
+    if abs(first.objective - second.objective) > SAME * max(1.0, abs(first.objective)):
+        return False
+    return bool(
+        np.array_equal(np.sort(np.bincount(first.labels)), np.sort(np.bincount(second.labels)))
+    )
