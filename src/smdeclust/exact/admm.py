@@ -31,16 +31,18 @@ class Settings:
     """Parameters of the splitting method; none of them can make a bound wrong."""
 
     over_relaxation: float = 1.6
-    first_round: int = 100
+    first_round: int = 60
     """Iterations before the first cuts."""
-    round_length: int = 60
+    round_length: int = 40
     """Iterations between two rounds of cuts."""
     check_every: int = 20
     """Iterations between two evaluations of the bound."""
     cuts_per_group: float = 16.0
     min_violation: float = 1e-3
-    sweeps: int = 3
-    filter_degree: int = 6
+    """Violation, relative to Z_ii, from which a cut is added; lowered when few are found."""
+    least_violation: float = 1e-5
+    sweeps: int = 2
+    filter_degree: int = 4
     patience: float = 12.0
     """Branch when closing the gap would take more than this many rounds at the present pace."""
     max_rounds: int = 60
@@ -137,6 +139,7 @@ def solve(
     iteration = rounds = 0
     next_round = settings.first_round if len(cuts) == 0 else settings.round_length
     history = [best.bound]
+    min_violation = settings.min_violation
     ending = Ending.TARGET
     Y = V.copy()
     while best.bound < target:
@@ -173,8 +176,10 @@ def solve(
                 node.apart,
                 cuts[keep],
                 limit=int(settings.cuts_per_group * node.n_groups),
-                min_violation=settings.min_violation,
+                min_violation=min_violation,
             )
+            if len(new) < node.n_groups:
+                min_violation = max(0.3 * min_violation, settings.least_violation)
             logger.debug(
                 "it %d bound %.9g missing %.2e rho %.2g primal %.1e change %.1e cuts %d - %d + %d",
                 iteration, best.bound, (target - best.bound) / abs(target), rho, primal, change,

@@ -7,8 +7,13 @@ import scipy.linalg
 
 from smdeclust.exact.relaxation import FloatArray
 
-# Filtered subspace iteration pays only where a full reduction to tridiagonal form is dear.
+# Filtered subspace iteration pays only where a full reduction to tridiagonal form is dear, and
+# LAPACK's eigenvectors of a part of the spectrum only where that part is small.
 _MIN_SIZE_FOR_FILTER = 60
+_FILTER_SHARE = 0.4
+_SUBSET_SHARE = 0.12
+# Calls between two decompositions by LAPACK, which show whatever the filter has missed.
+_REFRESH = 40
 
 
 def capped_simplex(values: FloatArray, total: float) -> tuple[FloatArray, float]:
@@ -87,22 +92,26 @@ class FantopeProjector:
             self.basis = None
         keep = weights > 0.0
         self.active = int(keep.sum())
-        self.size = int(np.clip(self.active + 8, self.rank + 8, n))
+        self.size = min(n, max(self.active, self.rank) + self.guard(self.active))
         factor = vectors[:, keep] * np.sqrt(weights[keep])
         Y = factor @ factor.T
         Y += np.outer(self.unit, self.unit)
         return Y
 
+    def guard(self, active: int) -> int:
+        """Extra directions that catch eigenvalues about to become active."""
+        return 8 + active // 6
+
     def _top_pairs(self, A: FloatArray, exact: bool) -> tuple[FloatArray, FloatArray]:
         n = len(A)
         size = min(self.size, n)
-        if self.use_filter and not exact and self.basis is not None and size < 0.3 * n:
+        if self.use_filter and not exact and self.basis is not None and size < _FILTER_SHARE * n:
             result = self._filtered(A, size)
             if result is not None:
                 self.filter_calls += 1
                 return result
         self.exact_calls += 1
-        if size < 0.4 * n:
+        if size < _SUBSET_SHARE * n:
             values, vectors = scipy.linalg.eigh(
                 A, subset_by_index=(n - size, n - 1), driver="evr", check_finite=False
             )
@@ -115,26 +124,32 @@ class FantopeProjector:
         """One Chebyshev-filtered step from the last basis, then Rayleigh-Ritz."""
         assert self.basis is not None
         assert self.values is not None
-        X = self.basis[:, -size:]
-        if X.shape[1] < size:
-            extra = self.rng.standard_normal((len(A), size - X.shape[1]))
-            X = np.hstack([extra / np.sqrt(len(A)), X])
+        # The lowest two directions are drawn anew each time, so that nothing stays unseen.
+        X = self.basis[:, -(size - 2) :]
+        extra = self.rng.standard_normal((len(A), size - X.shape[1]))
+        X = np.hstack([extra / np.sqrt(len(A)), X])
+        if self.age % _REFRESH == _REFRESH - 1:
+            self.age += 1
+            return None  # time for an exact decomposition
         if self.age % 10 == 0:
             self.lowest = _lower_end(A, self.rng)
         self.age += 1
-        high = float(self.values[-X.shape[1] :][0])
+        high = float(self.values[-min(size, len(self.values)) :][0])
         low = min(self.lowest, high - 1e-3)
         center, radius = 0.5 * (low + high), 0.5 * (high - low)
-        previous = X
-        current = (A @ X - center * X) / radius
+        # Single precision will do for the filter: Rayleigh-Ritz below is double.
+        filtered, previous = A.astype(np.float32), X.astype(np.float32)
+        center, radius = np.float32(center), np.float32(radius)
+        current = (filtered @ previous - center * previous) / radius
         for _ in range(self.degree - 1):
-            following = A @ current
+            following = filtered @ current
             following -= center * current
-            following *= 2.0 / radius
+            following *= np.float32(2.0) / radius
             following -= previous
             previous, current = current, following
-        current /= np.linalg.norm(current, axis=0)
-        Q, _ = scipy.linalg.qr(current, mode="economic", overwrite_a=True, check_finite=False)
+        result = current.astype(np.float64)
+        result /= np.linalg.norm(result, axis=0)
+        Q, _ = scipy.linalg.qr(result, mode="economic", overwrite_a=True, check_finite=False)
         H = Q.T @ (A @ Q)
         values, S = scipy.linalg.eigh(H, driver="evd", check_finite=False)
         vectors = Q @ S
