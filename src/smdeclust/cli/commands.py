@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from smdeclust.cli.check import check
 from smdeclust.cli.demo import demo
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "demo": demo,
+    "check": check,
 }

@@ -1,0 +1,179 @@
+"""The methods by their names on the command line, and one run of any of them."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from smdeclust.cli import screen
+from smdeclust.cli.errors import CommandError
+
+DEFAULT = "smdeclust"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the library.
+
+    Attributes
+    ----------
+    title
+        For tables and pictures.
+    estimator
+        Public name in ``smdeclust``.
+    variant
+        Which of the paper's settings, for ``SMDEClust.from_paper``.
+    strict
+        Whether its result keeps every pair.
+    """
+
+    title: str
+    estimator: str
+    variant: str | None = None
+    strict: bool = True
+
+
+METHODS = {
+    "smdeclust": Method("SMDEClust", "SMDEClust"),
+    "s-mde": Method("S-MDE", "SMDEClust", "S-MDE"),
+    "sm-mde": Method("SM-MDE", "SMDEClust", "SM-MDE"),
+    "sg-mde": Method("SG-MDE", "SMDEClust", "SG-MDE"),
+    "smg-mde": Method("SMG-MDE", "SMDEClust", "SMG-MDE"),
+    "blp-kmeans": Method("BLP-KM", "BLPKMeans"),
+    "cop-kmeans": Method("COP-KM", "COPKMeans"),
+    "pccc": Method("PCCC", "PCCC"),
+    "pck-means": Method("PCK-Means", "PCKMeans", strict=False),
+    "s-hg-means": Method("S-HG-MEANS", "SoftHGMeans", strict=False),
+    "exact": Method("exact", "ExactMSSC"),
+}
+# What `compare` runs unless told: one variant of ours, and the others that end quickly.
+COMPARED = ("smdeclust", "sg-mde", "blp-kmeans", "cop-kmeans", "pccc", "pck-means", "s-hg-means")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fitted model and what is said about it."""
+
+    method: str
+    labels: Any
+    objective: float
+    broken_must_links: int
+    broken_cannot_links: int
+    seconds: float
+    settings: dict[str, Any]
+    facts: dict[str, Any] = field(default_factory=dict)
+    history: dict[str, Any] | None = None
+
+    @property
+    def n_broken(self) -> int:
+        """Pairs that do not hold."""
+        return self.broken_must_links + self.broken_cannot_links
+
+
+def available() -> list[str]:
+    """Names of the methods whose estimators this version has."""
+    import smdeclust
+
+    return [name for name, method in METHODS.items() if method.estimator in dir(smdeclust)]
+
+
+def check_method(name: str) -> str:
+    """Return a method's name as it is written here, or say which there are."""
+    import smdeclust
+
+    key = name.strip().lower().replace("_", "-")
+    if key not in METHODS or METHODS[key].estimator not in dir(smdeclust):
+        raise CommandError(f"There is no method {name!r}. There are: {', '.join(available())}.")
+    return key
+
+
+def make_model(
+    name: str, n_clusters: int, *, seed: int | None, max_time: float | None, callback: Any = None
+) -> Any:
+    """The estimator of a method, with these settings where it has them."""
+    import smdeclust
+
+    method = METHODS[name]
+    estimator = getattr(smdeclust, method.estimator)
+    has = inspect.signature(estimator.__init__).parameters
+    wanted = {"random_state": seed, "max_time": max_time, "callback": callback}
+    options = {key: value for key, value in wanted.items() if key in has and value is not None}
+    if method.variant is not None:
+        return estimator.from_paper(method.variant, n_clusters=n_clusters, **options)
+    return estimator(n_clusters, **options)
+
+
+def takes_soft_pairs(name: str) -> bool:
+    """Whether a method's ``fit`` takes soft pairs."""
+    import smdeclust
+
+    parameters = inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
+    return "soft_must_link" in parameters
+
+
+def run_method(
+    name: str,
+    X: Any,
+    n_clusters: int,
+    constraints: Any,
+    *,
+    seed: int,
+    max_time: float | None,
+    update: Callable[..., None],
+) -> Run:
+    """Fit one method and measure it; violations are counted here, not taken from the model."""
+    callback = screen.solver_progress(update)
+    model = make_model(name, n_clusters, seed=seed, max_time=max_time, callback=callback)
+    update("")
+    pairs = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
+    fit_options: dict[str, Any] = dict(pairs)
+    if takes_soft_pairs(name):
+        for kind in ("soft_must_link", "soft_cannot_link"):
+            fit_options[kind] = getattr(constraints, kind)
+            weights = f"{kind}_confidence"
+            if weights in inspect.signature(model.fit).parameters:
+                fit_options[weights] = getattr(constraints, weights)
+    start = time.perf_counter()
+    model.fit(X, **fit_options)
+    elapsed = time.perf_counter() - start
+    broken = count_broken(model.labels_, **pairs)
+    settings = {k: v for k, v in model.get_params(deep=False).items() if k != "callback"}
+    return Run(
+        method=name,
+        labels=model.labels_,
+        objective=float(model.inertia_),
+        broken_must_links=broken[0],
+        broken_cannot_links=broken[1],
+        seconds=elapsed,
+        settings=settings,
+        facts=_facts(model),
+        history=getattr(model, "history_", None),
+    )
+
+
+def count_broken(labels: Any, must_link: Any, cannot_link: Any) -> tuple[int, int]:
+    """How many must-links and how many cannot-links these labels break."""
+    apart = labels[must_link[:, 0]] != labels[must_link[:, 1]]
+    same = labels[cannot_link[:, 0]] == labels[cannot_link[:, 1]]
+    return int(apart.sum()), int(same.sum())
+
+
+_FACTS = {
+    "n_iter_": "iterations",
+    "n_local_searches_": "local_searches",
+    "n_local_iterations_": "local_iterations",
+    "n_unproven_": "unproven_assignments",
+    "stop_reason_": "stop_reason",
+}
+
+
+def _facts(model: Any) -> dict[str, Any]:
+    found = {}
+    for attribute, name in _FACTS.items():
+        value = getattr(model, attribute, None)
+        if isinstance(value, str) or (value is not None and getattr(value, "ndim", 0) == 0):
+            found[name] = value if isinstance(value, str) else int(value)
+    return found

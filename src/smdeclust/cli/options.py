@@ -1,0 +1,263 @@
+"""Options that several commands share: how data and pairs are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import screen
+from smdeclust.cli.errors import CommandError
+
+_DATA, _PAIRS = "Reading the data", "Reading the pairs"
+
+DataFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="CSV with a header, text headed 'n d', .npy, .npz or Parquet."
+    ),
+]
+NClusters = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters", "-k", metavar="K", min=1, help="Number of clusters (or in the data's header)."
+    ),
+]
+ConstraintFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--constraints",
+        "-c",
+        metavar="FILE",
+        help="Pairs, in any of the formats; repeat for several files.",
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column of ids (default: a first column named id).",
+        rich_help_panel=_DATA,
+    ),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of known classes, not used for clustering (default: a last column named "
+        "class, label or y).",
+        rich_help_panel=_DATA,
+    ),
+]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        help="Columns to use (default: all but id and label).",
+        rich_help_panel=_DATA,
+    ),
+]
+DataFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="csv, text, npy, npz or parquet (default: seen from the content).",
+        rich_help_panel=_DATA,
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option("--no-header", help="The CSV has no header line.", rich_help_panel=_DATA),
+]
+Standardize = Annotated[
+    bool,
+    typer.Option(
+        "--standardize/--no-standardize",
+        help="Scale every column to mean 0 and standard deviation 1 first, or take the numbers as "
+        "they are.",
+        rich_help_panel=_DATA,
+    ),
+]
+PairFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids "
+        "(default: seen from the content).",
+        rich_help_panel=_PAIRS,
+    ),
+]
+PairKind = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        metavar="ml|cl",
+        help="What the pairs are, where the file does not say.",
+        rich_help_panel=_PAIRS,
+    ),
+]
+IndexBase = Annotated[
+    int | None,
+    typer.Option(
+        metavar="0|1",
+        min=0,
+        max=1,
+        help="Number of the first row in the pairs files (default: as the format says).",
+        rich_help_panel=_PAIRS,
+    ),
+]
+MatrixSign = Annotated[
+    int,
+    typer.Option(
+        "--must-link-sign",
+        metavar="1|-1",
+        help="The sign that means must-link in a matrix.",
+        rich_help_panel=_PAIRS,
+    ),
+]
+PairsByRow = Annotated[
+    bool | None,
+    typer.Option(
+        "--pairs-by-row/--pairs-by-id",
+        help="The pairs files name rows or ids (default: ids where the data have them).",
+        rich_help_panel=_PAIRS,
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Random seed.")]
+MaxTime = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", min=0, help="Stop then, with the best found so far."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data and pairs are to be read, as the options say."""
+
+    id_column: str | None = None
+    label: str | None = None
+    features: str | None = None
+    data_format: str | None = None
+    no_header: bool = False
+    standardize: bool = False
+    format: str | None = None
+    kind: str | None = None
+    index_base: int | None = None
+    must_link_sign: int = 1
+    by_row: bool | None = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Data and pairs as read.
+
+    Attributes
+    ----------
+    path, pair_paths
+        The files.
+    table
+        The data as they stand in the file.
+    X
+        The points to cluster: those of the table, standardised if asked for.
+    constraints
+        The pairs.
+    pairs_by
+        ``"id"`` or ``"row"``: what the pairs files name.
+    standardized
+        Whether the columns of `X` were scaled.
+    """
+
+    path: Path
+    pair_paths: tuple[Path, ...]
+    table: Any
+    X: Any
+    constraints: Any
+    pairs_by: str
+    standardized: bool
+
+    def name(self, row: int) -> str:
+        """The id of a row, or its number."""
+        return str(row) if self.table.ids is None else self.table.ids[row]
+
+
+def read_data(path: Path, reading: Reading) -> tuple[Any, Any]:
+    """Return the table, and its points, standardised if asked for."""
+    from smdeclust.io import read_table
+
+    features = None
+    if reading.features is not None:
+        features = [name.strip() for name in reading.features.split(",") if name.strip()]
+        if not features:
+            raise CommandError("--features names no column. Name some, separated by commas.")
+    table = read_table(
+        path,
+        format=reading.data_format,
+        label=reading.label,
+        id_column=reading.id_column,
+        features=features,
+        header=not reading.no_header,
+    )
+    if not reading.standardize:
+        return table, table.X
+    from smdeclust.datasets import standardize
+
+    return table, standardize(table.X)
+
+
+def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
+    """Read data and pairs."""
+    from smdeclust.io import Constraints, read_constraints
+
+    table, X = read_data(path, reading)
+    if reading.by_row is False and table.ids is None:
+        raise CommandError(f"{path}: --pairs-by-id, but there is no id column. Name it with --id.")
+    by_id = table.ids is not None and reading.by_row is not True
+    constraints = Constraints()
+    if pair_paths:
+        constraints = read_constraints(
+            list(pair_paths),
+            format=reading.format,
+            n_points=len(X),
+            ids=table.ids if by_id else None,
+            kind=reading.kind,
+            index_base=reading.index_base,
+            must_link_sign=reading.must_link_sign,
+        )
+    return Inputs(
+        path=path,
+        pair_paths=tuple(pair_paths or ()),
+        table=table,
+        X=X,
+        constraints=constraints,
+        pairs_by="id" if by_id else "row",
+        standardized=reading.standardize,
+    )
+
+
+def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
+    """The K of the command line, or else of the data's header."""
+    k = inputs.table.n_clusters if n_clusters is None else n_clusters
+    if k is None:
+        raise CommandError("How many clusters? Say it with -k K.")
+    if k > len(inputs.X):
+        raise CommandError(
+            f"{inputs.path}: {k} clusters cannot be made of {len(inputs.X)} points. Use a smaller -k."
+        )
+    return int(k)
+
+
+def mention_soft(inputs: Inputs, what: str) -> int:
+    """Say that soft pairs are left out; return how many there are."""
+    pairs = inputs.constraints
+    n_soft = len(pairs.soft_must_link) + len(pairs.soft_cannot_link)
+    if n_soft:
+        screen.note(f"{screen.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
+    return n_soft

@@ -1,0 +1,227 @@
+"""What single pairs cost: solve again without each, and compare.
+
+Solving again is dear, so only the most promising pairs are tried: those that bind at the solution
+found, by an estimate at fixed centers. Which, how many and why no more is part of the result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.local_search import local_search
+from smdeclust.problem import Problem
+from smdeclust.report.bridges import Bridges, find_bridges
+from smdeclust.report.moved import compare
+
+# must-links, cannot-links -> labels and objective of a run without one of the pairs
+Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]
+
+
+@dataclass(frozen=True)
+class PairCost:
+    """What one pair costs.
+
+    Attributes
+    ----------
+    kind
+        ``"must_link"`` or ``"cannot_link"``.
+    position
+        Of the pair in the array of its kind.
+    cost
+        Objective with all pairs, less the best objective found without this one; never negative.
+    n_moved
+        Points that change clusters when the pair is left out.
+    """
+
+    kind: str
+    position: int
+    cost: float
+    n_moved: int
+
+
+@dataclass(frozen=True)
+class PairCosts:
+    """The pairs that were left out one by one, dearest first.
+
+    Attributes
+    ----------
+    solved
+        The pairs.
+    n_pairs
+        Number of pairs in all.
+    n_implied
+        Pairs that the others imply (repeated, or on a cycle of must-links): leaving out one of
+        them changes nothing, so it costs nothing by itself.
+    n_candidates
+        Pairs that bind at the solution by the estimate, or that the clustering without constraints
+        breaks.
+    out_of_time
+        Whether the time limit ended the list early.
+    """
+
+    solved: tuple[PairCost, ...]
+    n_pairs: int
+    n_implied: int
+    n_candidates: int
+    out_of_time: bool
+
+
+def pair_costs(
+    problem: Problem,
+    labels: np.ndarray,
+    objective: float,
+    free_labels: np.ndarray,
+    solve: Solve,
+    *,
+    limit: int = 10,
+    max_time: float = 30.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> PairCosts:
+    """Leave out the pairs that seem to cost most, one by one.
+
+    Parameters
+    ----------
+    problem
+        The problem with all pairs.
+    labels, objective
+        Its solution, feasible.
+    free_labels
+        Labels of a solution without constraints.
+    solve
+        Solves a problem with other pairs.
+    limit
+        How many pairs to leave out at most.
+    max_time
+        Seconds after which no further pair is tried.
+    progress
+        Called with how many are done and how many there are.
+    """
+    order, n_implied = _candidates(problem, labels, free_labels)
+    chosen = order[:limit]
+    deadline = time.monotonic() + max_time
+    found: list[PairCost] = []
+    out_of_time = False
+    for done, (kind, position) in enumerate(chosen):
+        if done and time.monotonic() > deadline:
+            out_of_time = True
+            break
+        if progress is not None:
+            progress(done, len(chosen))
+        found.append(_leave_out(problem, labels, objective, kind, position, solve))
+    found.sort(key=lambda pair: (-pair.cost, pair.kind, pair.position))
+    return PairCosts(
+        tuple(found),
+        len(problem.must_link) + len(problem.cannot_link),
+        n_implied,
+        len(order),
+        out_of_time,
+    )
+
+
+def _leave_out(
+    problem: Problem, labels: np.ndarray, objective: float, kind: str, position: int, solve: Solve
+) -> PairCost:
+    must, cannot = problem.must_link, problem.cannot_link
+    if kind == "must_link":
+        must = np.delete(must, position, axis=0)
+    else:
+        cannot = np.delete(cannot, position, axis=0)
+    without = Problem.build(problem.X, problem.n_clusters, must, cannot, problem.sample_weight)
+    # The present solution stays feasible: a search from it can only be better, and a run from
+    # scratch that happens to do worse does not count.
+    centers = problem.centers(problem.group_labels(labels))
+    near = local_search(without, without.core.enter(centers), deep=True)
+    best, best_labels = near.objective, without.expand(near.labels)
+    fresh_labels, fresh = solve(must, cannot)
+    if fresh < best:
+        best, best_labels = fresh, fresh_labels
+    if best >= objective:
+        return PairCost(kind, position, 0.0, 0)
+    moved = compare(labels, best_labels, problem.n_clusters)
+    return PairCost(kind, position, objective - best, len(moved.rows))
+
+
+def _candidates(
+    problem: Problem, labels: np.ndarray, free_labels: np.ndarray
+) -> tuple[list[tuple[str, int]], int]:
+    """Pairs by decreasing estimated cost, and how many others are implied."""
+    group_labels = problem.group_labels(labels)
+    centers = problem.group_centers(group_labels)
+    bridges = find_bridges(problem.must_link)
+    alone = _lone_cannot_links(problem)
+    scored: list[tuple[float, str, int]] = []
+    gains = _split_gains(problem, group_labels, centers, bridges)
+    for position, gain in zip(bridges.links.tolist(), gains.tolist(), strict=True):
+        i, j = problem.must_link[position]
+        if gain > 0 or free_labels[i] != free_labels[j]:
+            scored.append((-gain, "must_link", position))
+    for position in alone:
+        i, j = problem.cannot_link[position]
+        gain = _join_gain(problem, group_labels, centers, i, j)
+        if gain > 0 or free_labels[i] == free_labels[j]:
+            scored.append((-gain, "cannot_link", position))
+    n_pairs = len(problem.must_link) + len(problem.cannot_link)
+    return [(kind, position) for _, kind, position in sorted(scored)], (
+        n_pairs - len(bridges.links) - len(alone)
+    )
+
+
+def _lone_cannot_links(problem: Problem) -> list[int]:
+    """Cannot-links that are the only one between their two groups."""
+    if len(problem.cannot_link) == 0:
+        return []
+    edges = np.sort(problem.group_of_point[problem.cannot_link], axis=1)
+    _, inverse, counts = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[inverse.reshape(-1)] == 1).tolist()
+
+
+def _split_gains(
+    problem: Problem, group_labels: np.ndarray, centers: np.ndarray, bridges: Bridges
+) -> np.ndarray:
+    """What splitting a group at each bridge would gain if both parts went to their nearest
+    centers."""
+    if len(bridges.links) == 0:
+        return np.empty(0)
+    rows = bridges.rows
+    weight = np.ones(len(rows)) if problem.sample_weight is None else problem.sample_weight[rows]
+    moment = weight[:, None] * (problem.X[rows] - problem.offset)
+    weight_before = np.concatenate([[0.0], np.cumsum(weight)])
+    moment_before = np.vstack([np.zeros(problem.n_features), np.cumsum(moment, axis=0)])
+    gains = np.zeros(len(bridges.links))
+    for b, (link, start, end) in enumerate(
+        zip(bridges.links, bridges.start, bridges.end, strict=True)
+    ):
+        group = problem.group_of_point[problem.must_link[link, 0]]
+        side = weight_before[end] - weight_before[start]
+        rest = problem.weights[group] - side
+        if side <= 0 or rest <= 0:
+            continue
+        side_moment = moment_before[end] - moment_before[start]
+        rest_moment = problem.weights[group] * problem.means[group] - side_moment
+        for part, part_moment in ((side, side_moment), (rest, rest_moment)):
+            squares = ((centers - part_moment / part) ** 2).sum(axis=1)
+            gains[b] += part * float(squares[group_labels[group]] - squares.min())
+    return gains
+
+
+def _join_gain(
+    problem: Problem, group_labels: np.ndarray, centers: np.ndarray, i: int, j: int
+) -> float:
+    """What moving one group into the cluster of the other would gain, where nothing else is in
+    the way."""
+    best = 0.0
+    for mover, host in ((i, j), (j, i)):
+        group = problem.group_of_point[mover]
+        target = group_labels[problem.group_of_point[host]]
+        start, end = problem.cl_indptr[group : group + 2]
+        others = problem.cl_indices[start:end]
+        in_the_way = others[others != problem.group_of_point[host]]
+        if (group_labels[in_the_way] == target).any():
+            continue
+        squares = ((centers[[group_labels[group], target]] - problem.means[group]) ** 2).sum(axis=1)
+        best = max(best, float(problem.weights[group] * (squares[0] - squares[1])))
+    return best
