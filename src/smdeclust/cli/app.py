@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -51,8 +52,14 @@ def _program(
     """
 
 
+def _unwrapped(doc: str) -> str:
+    """Join the lines of paragraphs, which the help wraps by itself; examples stay as they are."""
+    paragraphs = inspect.cleandoc(doc).split("\n\n")
+    return "\n\n".join(p if p.startswith("Example") else " ".join(p.split()) for p in paragraphs)
+
+
 for _name, _function in COMMANDS.items():
-    app.command(_name)(_function)
+    app.command(_name, help=_unwrapped(_function.__doc__ or ""))(_function)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -33,7 +33,6 @@ def check(
     Where they contradict each other, shows a smallest set of pairs that cannot hold together,
     with the lines where they stand, and ends with code 2.
 
-    \b
     Example:
       smdeclust check people.csv -k 4 --constraints pairs.csv
     """

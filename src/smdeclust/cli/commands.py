@@ -7,8 +7,10 @@ from typing import Any
 
 from smdeclust.cli.check import check
 from smdeclust.cli.demo import demo
+from smdeclust.cli.fit import fit
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "demo": demo,
+    "fit": fit,
     "check": check,
 }

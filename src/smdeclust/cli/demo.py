@@ -30,7 +30,6 @@ def demo(
 
     Shows what the pairs change, and writes the labels and a picture.
 
-    \b
     Example:
       smdeclust demo --out demo-output
     """
@@ -58,7 +57,7 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         iris = load_iris()
         X, classes = iris.data, iris.target
         pairs = make_constraints(classes, n_pairs, random_state=seed)
-        links = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
+        links: dict[str, Any] = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
         # Each solver runs once before: a first run compiles or starts threads, and the times shown
         # should be the solvers' own.
         SMDEClust(3, random_state=seed).fit(X, **links)

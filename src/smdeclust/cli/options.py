@@ -249,7 +249,8 @@ def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
         raise CommandError("How many clusters? Say it with -k K.")
     if k > len(inputs.X):
         raise CommandError(
-            f"{inputs.path}: {k} clusters cannot be made of {len(inputs.X)} points. Use a smaller -k."
+            f"{inputs.path}: {k} clusters cannot be made of {len(inputs.X)} points. Use a smaller "
+            "-k."
         )
     return int(k)
 

@@ -150,7 +150,7 @@ def _candidates(
 ) -> tuple[list[tuple[str, int]], int]:
     """Pairs by decreasing estimated cost, and how many others are implied."""
     group_labels = problem.group_labels(labels)
-    centers = problem.group_centers(group_labels)
+    centers = problem.centers(group_labels) - problem.offset
     bridges = find_bridges(problem.must_link)
     alone = _lone_cannot_links(problem)
     scored: list[tuple[float, str, int]] = []

@@ -1,0 +1,235 @@
+"""``smdeclust fit``: cluster a file under the pairs of other files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import methods, options, provenance, screen
+from smdeclust.cli.errors import INFEASIBLE, Outcome
+from smdeclust.cli.explain_conflict import conflict_document, conflict_rows, summary
+from smdeclust.cli.folder import check_folder, write_folder
+from smdeclust.cli.options import Inputs, Reading
+
+LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
+
+
+def fit(
+    data: options.DataFile,
+    clusters: options.NClusters = None,
+    constraints: options.ConstraintFiles = None,
+    method: Annotated[
+        str, typer.Option("--method", "-m", metavar="NAME", help="Method; 'compare' lists them.")
+    ] = methods.DEFAULT,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder for labels, centers, result and report. Without it, labels are printed.",
+        ),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write an HTML report into --out.")
+    ] = True,
+    pair_costs: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="For the report: how many pairs to leave out one by one, to see what they cost.",
+        ),
+    ] = 10,
+    max_time: options.MaxTime = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+    id_column: options.IdColumn = None,
+    label: options.LabelColumn = None,
+    features: options.Features = None,
+    data_format: options.DataFormat = None,
+    no_header: options.NoHeader = False,
+    standardize: options.Standardize = False,
+    format: options.PairFormat = None,
+    kind: options.PairKind = None,
+    index_base: options.IndexBase = None,
+    must_link_sign: options.MatrixSign = 1,
+    pairs_by_row: options.PairsByRow = None,
+) -> None:
+    """Cluster a data file so that all must-links and cannot-links hold.
+
+    With --out, writes labels.csv (with the ids of the data), centers.csv, result.json and
+    report.html. Without, prints the labels as CSV. Numbers are taken as they are unless you say
+    --standardize.
+
+    Example:
+      smdeclust fit people.csv -k 4 --constraints pairs.csv --standardize --out result
+    """
+    reading = Reading(
+        id_column, label, features, data_format, no_header, standardize,
+        format, kind, index_base, must_link_sign, pairs_by_row,
+    )  # fmt: skip
+    name = methods.check_method(method)
+    files = [LABELS, CENTERS, RESULT, *([REPORT] if report else [])]
+    if out is not None:
+        check_folder(out, files, force=force)
+    with screen.progress("Clustering") as update:
+        update("reading")
+        inputs = options.read_inputs(data, constraints, reading)
+        k = options.resolve_k(clusters, inputs)
+        if not methods.takes_soft_pairs(name):
+            options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
+        update("starting (a first run compiles for some seconds)")
+        run = solve(inputs, k, name, seed, max_time, update, as_json=as_json)
+        result = result_document(inputs, run, k, seed)
+        if out is not None:
+            contents = {
+                LABELS: labels_csv(inputs, run.labels),
+                CENTERS: centers_csv(inputs, run.labels, k),
+                RESULT: _json({**result, "history": run.history}),
+            }
+            if report:
+                from smdeclust.cli.fit_report import make_report
+
+                contents[REPORT] = make_report(
+                    inputs, reading, run, k, result,
+                    seed=seed, n_costs=pair_costs, max_time=max_time, update=update,
+                )  # fmt: skip
+            write_folder(out, contents)
+            result["files"] = {name.split(".")[0]: str(out / name) for name in files}
+    if as_json:
+        if out is None:
+            result["labels"] = run.labels
+        screen.print_json(result)
+    elif out is None:
+        screen.print_result(labels_csv(inputs, run.labels).decode())
+    else:
+        show(result, inputs)
+
+
+def solve(
+    inputs: Inputs, k: int, name: str, seed: int, max_time: float | None, update: Any, as_json: bool
+) -> methods.Run:
+    """Run the method; where the pairs contradict each other, say which and leave with code 2."""
+    from smdeclust.exceptions import InfeasibleConstraintsError
+
+    try:
+        return methods.run_method(
+            name, inputs.X, k, inputs.constraints, seed=seed, max_time=max_time, update=update
+        )
+    except InfeasibleConstraintsError as error:
+        from smdeclust.problem.conflict import find_conflict
+
+        update("looking for the pairs that contradict each other")
+        pairs = inputs.constraints
+        conflict = find_conflict(len(inputs.X), k, pairs.must_link, pairs.cannot_link)
+        if conflict is None:
+            raise
+        document = conflict_document(conflict, inputs)
+        lines = "".join(
+            f"  {kind} {names}  ({where})\n" for kind, names, where in conflict_rows(document)
+        )
+        if as_json:
+            about = {"type": type(error).__name__, "reason": document["reason"]}
+            message = summary(document, k)
+            screen.print_json(
+                {"error": {**about, "message": message, "exit_code": INFEASIBLE}}
+                | {"verdict": "infeasible", "conflict": document}
+            )
+        screen.say(f"Error: {summary(document, k)}\n{lines}".rstrip(), style="red")
+        raise Outcome(INFEASIBLE) from error
+
+
+def result_document(inputs: Inputs, run: methods.Run, k: int, seed: int) -> dict[str, Any]:
+    """The machine-readable result."""
+    import numpy as np
+
+    pairs = inputs.constraints
+    document: dict[str, Any] = {
+        "objective": run.objective,
+        "method": run.method,
+        "n_points": len(inputs.X),
+        "n_features": int(inputs.X.shape[1]),
+        "n_clusters": k,
+        "cluster_sizes": np.bincount(run.labels, minlength=k).tolist(),
+        "n_must_links": len(pairs.must_link),
+        "n_cannot_links": len(pairs.cannot_link),
+        "n_soft_pairs": len(pairs.soft_must_link) + len(pairs.soft_cannot_link),
+        "broken_must_links": run.broken_must_links,
+        "broken_cannot_links": run.broken_cannot_links,
+        "seconds": run.seconds,
+        **run.facts,
+        "standardized": inputs.standardized,
+        "pairs_by": inputs.pairs_by,
+        "seed": seed,
+        "settings": run.settings,
+        "data": {"file": str(inputs.path), "sha256": provenance.digest(inputs.path)},
+        "constraints": [
+            {"file": str(path), "sha256": provenance.digest(path)} for path in inputs.pair_paths
+        ],
+        "versions": provenance.versions(),
+        "command": provenance.command_line(sys.argv[1:]),
+    }
+    if inputs.table.labels is not None:
+        from sklearn.metrics import adjusted_rand_score
+
+        document["ari"] = float(adjusted_rand_score(inputs.table.labels, run.labels))
+    return document
+
+
+def labels_csv(inputs: Inputs, labels: Any) -> bytes:
+    """One line a point: its id, or else its row, and its cluster."""
+    ids = inputs.table.ids
+    header = ["row" if ids is None else inputs.table.id_name or "id", "label"]
+    keys = range(len(labels)) if ids is None else ids
+    return _csv([header, *zip(keys, labels.tolist(), strict=True)])
+
+
+def centers_csv(inputs: Inputs, labels: Any, k: int) -> bytes:
+    """One line a cluster: its mean, in the units of the data as given."""
+    X = inputs.table.X
+    names = inputs.table.feature_names or [f"x{i}" for i in range(X.shape[1])]
+    rows = [[c, *map(repr, X[labels == c].mean(axis=0).tolist())] for c in range(k)]
+    return _csv([["cluster", *names], *rows])
+
+
+def _csv(rows: list[Any]) -> bytes:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue().encode()
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    from smdeclust.io.write import _plain
+
+    return (json.dumps(_plain(document), indent=2, allow_nan=False) + "\n").encode()
+
+
+def show(result: dict[str, Any], inputs: Inputs) -> None:
+    """The result for people."""
+    n_pairs = result["n_must_links"] + result["n_cannot_links"]
+    n_broken = result["broken_must_links"] + result["broken_cannot_links"]
+    rows = [
+        ("objective (sum of squares)", screen.number(result["objective"], 10)),
+        ("broken pairs", f"{n_broken:,} of {n_pairs:,}"),
+        ("cluster sizes", _sizes(result["cluster_sizes"])),
+        ("columns", "standardised" if result["standardized"] else "as given, not standardised"),
+        ("time", screen.seconds(result["seconds"])),
+    ]
+    if "ari" in result:
+        rows.insert(2, ("agreement with the classes (ARI)", f"{result['ari']:.3f}"))
+    title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"
+    screen.print_table(rows, title=title)
+    screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
+
+
+def _sizes(sizes: list[int]) -> str:
+    shown = ", ".join(map(str, sizes[:20]))
+    return shown if len(sizes) <= 20 else f"{shown}, ..."

@@ -1,0 +1,86 @@
+"""What a result came from: files by digest, versions, and how to make it again."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shlex
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from smdeclust.cli.methods import METHODS, Run
+from smdeclust.cli.options import Inputs, Reading
+
+_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba", "highspy")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide about results."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:  # run from a folder that was never installed
+            found[package] = "unknown"
+    return found
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def command_line(arguments: list[str]) -> str:
+    """The command as it can be typed again."""
+    return shlex.join(["smdeclust", *arguments])
+
+
+def snippet(inputs: Inputs, reading: Reading, run: Run, n_clusters: int) -> str:
+    """Python code that gives the same clustering."""
+    method = METHODS[run.method]
+    imports = [f"from smdeclust import {method.estimator}"]
+    if inputs.standardized:
+        imports.append("from smdeclust.datasets import standardize")
+    if inputs.pair_paths:
+        imports.append("from smdeclust.io import read_constraints, read_table")
+    else:
+        imports.append("from smdeclust.io import read_table")
+    features = None
+    if reading.features is not None:
+        features = [name.strip() for name in reading.features.split(",") if name.strip()]
+    table_options = {
+        "format": reading.data_format,
+        "label": reading.label,
+        "id_column": reading.id_column,
+        "features": features,
+        "header": False if reading.no_header else None,
+    }
+    lines = [*imports, "", f"table = read_table({_call(str(inputs.path), table_options)})"]
+    lines.append(f"X = {'standardize(table.X)' if inputs.standardized else 'table.X'}")
+    fit = "X"
+    if inputs.pair_paths:
+        paths = [str(path) for path in inputs.pair_paths]
+        options: dict[str, Any] = {
+            "format": reading.format,
+            "kind": reading.kind,
+            "index_base": reading.index_base,
+            "must_link_sign": None if reading.must_link_sign == 1 else reading.must_link_sign,
+        }
+        ids = ", ids=table.ids" if inputs.pairs_by == "id" else ""
+        call = _call(paths if len(paths) > 1 else paths[0], options)
+        lines.append(f"pairs = read_constraints({call}, n_points=len(X){ids})")
+        fit = "X, must_link=pairs.must_link, cannot_link=pairs.cannot_link"
+    chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
+    if method.variant is None:
+        model = f"{method.estimator}({_call(n_clusters, chosen)})"
+    else:
+        options = {"n_clusters": n_clusters, **chosen}
+        model = f"{method.estimator}.from_paper({_call(method.variant, options)})"
+    lines += [f"model = {model}", f"model.fit({fit})", "print(model.inertia_)"]
+    return "\n".join(lines)
+
+
+def _call(first: object, options: dict[str, Any]) -> str:
+    given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
+    return ", ".join([repr(first), *given])

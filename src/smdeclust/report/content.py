@@ -1,0 +1,91 @@
+"""What a report tells, as plain data; how it looks is decided elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from smdeclust.report.moved import Moved
+from smdeclust.report.pair_costs import PairCosts
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that the report of one clustering shows.
+
+    Attributes
+    ----------
+    title
+        Heading.
+    X
+        (N, d) the points as they were clustered.
+    raw
+        (N, d) the points as they were given; differ from `X` where columns were scaled.
+    feature_names
+        One name a column.
+    labels
+        (N,) the clustering.
+    n_clusters
+        K.
+    must_link, cannot_link
+        (m, 2) pairs of row positions.
+    objective
+        Of `labels`.
+    broken
+        Must-links and cannot-links that do not hold.
+    seconds
+        How long the solver took.
+    asked, facts
+        What was asked for and what came out, as lines of a table.
+    standardized
+        Whether columns were scaled.
+    method_title
+        Name of the method.
+    name, where
+        From a row to its name; from kind and position of a pair to the place where it was written.
+    ids_named
+        What the names of rows are: ``"id"`` or ``"row"``.
+    free_objective, moved
+        The solution without constraints, and the comparison with it; None where there are no pairs.
+    costs
+        What single pairs cost; None where that was not computed, and `costs_note` says why.
+    history
+        Of the run, for its pictures.
+    agreement
+        Adjusted Rand index with known classes, with and without constraints.
+    command, snippet
+        How to make the same result again, in the shell and in Python.
+    provenance
+        Versions and digests, as lines of a table.
+    """
+
+    title: str
+    X: np.ndarray
+    raw: np.ndarray
+    feature_names: Sequence[str]
+    labels: np.ndarray
+    n_clusters: int
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    objective: float
+    broken: tuple[int, int]
+    seconds: float
+    asked: Sequence[tuple[str, object]]
+    facts: Sequence[tuple[str, object]]
+    standardized: bool
+    method_title: str
+    name: Callable[[int], str]
+    where: Callable[[str, int], str]
+    ids_named: str = "row"
+    free_objective: float | None = None
+    moved: Moved | None = None
+    costs: PairCosts | None = None
+    costs_note: str = ""
+    history: dict[str, Any] | None = None
+    agreement: tuple[float, float | None] | None = None
+    command: str = ""
+    snippet: str = ""
+    provenance: Sequence[tuple[str, object]] = field(default_factory=tuple)
