@@ -4,17 +4,41 @@ Moving a group from cluster a to b drags along its cannot-linked groups in b, th
 on: the connected component of the cannot-link graph between the two clusters. Swapping it keeps
 every cannot-link. A lone group is the classical Hartigan move. The change of the objective follows
 exactly from the two clusters' means and weights.
+
+A chain between two clusters is the same from whichever of its groups one starts, and its gain
+changes only when one of the two clusters does. So every chain is weighed once, and again only
+after a swap that touched its clusters.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.distances import squared_distances, transposed
+from smdeclust.assignment.distances import FEW_FEATURES, squared_distances, transposed
 from smdeclust.kernels import kernel, summing_kernel
 
 # A move must gain more than this share of the objective: less is rounding.
 LEAST_GAIN = 1e-12
+
+
+@summing_kernel()
+def squared_distance(x, y):
+    total = 0.0
+    for j in range(len(x)):
+        gap = x[j] - y[j]
+        total += gap * gap
+    return total
+
+
+@kernel()
+def _distances_to(x, centers, centers_t, wanted, own, row):
+    """Write |x - y_k|^2 to `row`, at least for the wanted clusters and the own one."""
+    if centers.shape[1] <= FEW_FEATURES:
+        squared_distances(x, centers, centers_t, row)
+        return
+    for k in range(len(centers)):
+        if wanted[k] or k == own:
+            row[k] = squared_distance(x, centers[k])
 
 
 @kernel()
@@ -40,106 +64,142 @@ def kempe_chain(g, target, labels, indptr, indices, mark, stamp, chain):
     return n
 
 
-@summing_kernel()
-def _swap_gain(chain, points, weights, labels, a, b, centers, total, counts, shift):
-    """How much the objective falls if the chain is swapped between a and b (-inf: it may not be).
+@kernel()
+def _net_flow(chain, weights, labels, a):
+    """Weight and number of groups that a swap of the chain takes from cluster a, net."""
+    weight, count = 0.0, 0
+    for g in chain:
+        if labels[g] == a:
+            weight += weights[g]
+            count += 1
+        else:
+            weight -= weights[g]
+            count -= 1
+    return weight, count
 
-    With s the sum of w (x - y_a) over what leaves a minus that over what enters, the sum of squares
-    about the old center changes by a known amount, and moving the center to the new mean saves
-    |s|^2 / W. Writes the sums about y_a to `shift[0]`, about y_b to `shift[1]`.
+
+@summing_kernel()
+def _swap_gain(chain, points, weights, labels, a, b, centers, weight_a, weight_b, shift):
+    """How much the objective falls if the chain is swapped between a and b.
+
+    `weight_a` and `weight_b` are the clusters' weights after the swap. With s the sum of w (x - y)
+    over what enters a cluster minus that over what leaves, the sum of squares about the old center
+    changes by a known amount, and moving the center to the new mean saves |s|^2 / W. Writes s of
+    a to `shift[0]`, of b to `shift[1]`. O(chain * d).
     """
     n_features = centers.shape[1]
     for j in range(n_features):
         shift[0, j] = shift[1, j] = 0.0
     gain = 0.0
-    weight_in_b, count_in_b = 0.0, 0
     for g in chain:
-        w = weights[g]
-        here, there = (a, b) if labels[g] == a else (b, a)
-        if here == a:
-            weight_in_b += w
-            count_in_b += 1
-        else:
-            weight_in_b -= w
-            count_in_b -= 1
-        sign = 1.0 if here == a else -1.0
-        before, after = 0.0, 0.0
+        w = weights[g] if labels[g] == a else -weights[g]
+        closer = 0.0
         for j in range(n_features):
-            x = points[g, j]
-            to_here = x - centers[here, j]
-            to_there = x - centers[there, j]
-            before += to_here * to_here
-            after += to_there * to_there
-            shift[0, j] -= sign * w * (x - centers[a, j])
-            shift[1, j] += sign * w * (x - centers[b, j])
-        gain += w * (before - after)
-    if counts[a] - count_in_b < 1 or counts[b] + count_in_b < 1:
-        return -np.inf, 0.0, 0
-    weight_a, weight_b = total[a] - weight_in_b, total[b] + weight_in_b
+            to_a = points[g, j] - centers[a, j]
+            to_b = points[g, j] - centers[b, j]
+            closer += to_a * to_a - to_b * to_b
+            shift[0, j] -= w * to_a
+            shift[1, j] += w * to_b
+        gain += w * closer
     square_a, square_b = 0.0, 0.0
     for j in range(n_features):
         square_a += shift[0, j] * shift[0, j]
         square_b += shift[1, j] * shift[1, j]
-    return gain + square_a / weight_a + square_b / weight_b, weight_in_b, count_in_b
+    return gain + square_a / weight_a + square_b / weight_b
 
 
-@summing_kernel()
+@kernel()
+def _gain_bound(chain, weights, labels, a, b, distances, weight_a, weight_b):
+    """At least `_swap_gain`, from distances to the two centers alone: |s| <= sum of w |x - y|."""
+    gain, reach_a, reach_b = 0.0, 0.0, 0.0
+    for g in chain:
+        w = weights[g]
+        to_a, to_b = distances[g, a], distances[g, b]
+        gain += w * (to_a - to_b) if labels[g] == a else w * (to_b - to_a)
+        reach_a += w * np.sqrt(to_a)
+        reach_b += w * np.sqrt(to_b)
+    return gain + reach_a * reach_a / weight_a + reach_b * reach_b / weight_b
+
+
+@kernel()
 def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
     """Swap improving chains until a whole pass finds none.
 
     For each group the best target cluster is taken. Changes `labels` and `centers` (means stay
-    means). Returns the number of swaps. A pass costs O(G K d) plus the chains walked.
+    means); no cluster is emptied. Returns the number of swaps. The first pass costs O(G K d) plus
+    the chains walked, later ones only what the swaps touched.
     """
-    n_linked = len(indptr) - 1
+    n_groups, n_linked = len(points), len(indptr) - 1
     n_clusters, n_features = centers.shape
     total = np.zeros(n_clusters)
     counts = np.zeros(n_clusters, np.int64)
-    for g in range(len(points)):
+    for g in range(n_groups):
         total[labels[g]] += weights[g]
         if weights[g] > 0:
             counts[labels[g]] += 1
-    centers_t = transposed(centers)
-    row = np.empty(n_clusters)
+    # Time is counted in swaps: a look is out of date if its clusters changed after it.
+    clock = 1
+    changed = np.ones(n_clusters, np.int64)
+    looked = np.zeros(n_groups, np.int64)
+    weighed = np.zeros((n_linked, n_clusters), np.int64)
+    measured = np.zeros((n_linked, n_clusters), np.int64)
+    distances = np.empty((n_linked, n_clusters))
     mark = np.zeros(n_linked, np.int64)
     stamp = 0
     chain = np.empty(max(n_linked, 1), np.int64)
     shift = np.empty((2, n_features))
-    towards = np.empty(n_clusters, np.bool_)
-    swaps = 0
-    idle = 0
-    g = -1
+    blocked = np.empty(n_clusters, np.bool_)
+    stale = np.empty(n_clusters, np.bool_)
+    centers_t = transposed(centers)
+    row = np.empty(n_clusters)
     least = LEAST_GAIN * objective
-    while idle < len(points):
-        g = g + 1 if g + 1 < len(points) else 0
+    swaps, idle, g = 0, 0, -1
+    while idle < n_groups:
+        g = g + 1 if g + 1 < n_groups else 0
         idle += 1
+        since = looked[g]
         w = weights[g]
-        if w <= 0:
+        if since == clock or w <= 0:
             continue
+        looked[g] = clock
         a = labels[g]
-        squared_distances(points[g], centers, centers_t, row)
         best, best_gain = -1, least
-        alone = g >= n_linked
-        if not alone:
-            for b in range(n_clusters):
-                towards[b] = False
+        for b in range(n_clusters):
+            stale[b] = max(changed[a], changed[b]) > since
+            blocked[b] = False
+        if g < n_linked:
             for e in range(indptr[g], indptr[g + 1]):
-                towards[labels[indices[e]]] = True
-        if counts[a] > 1:
-            leaving = row[a] * w * total[a] / (total[a] - w)
-            for b in range(n_clusters):
-                if b == a or (not alone and towards[b]):
-                    continue
+                blocked[labels[indices[e]]] = True
+        _distances_to(points[g], centers, centers_t, stale, a, row)
+        leaving = row[a] * w * total[a] / (total[a] - w)  # counts only where others stay behind
+        for b in range(n_clusters):
+            if b == a or not stale[b]:
+                continue
+            if not blocked[b]:
                 gain = leaving - row[b] * w * total[b] / (total[b] + w)
-                if gain > best_gain:
+                if gain > best_gain and counts[a] > 1:
                     best, best_gain = b, gain
-        if not alone:
-            for b in range(n_clusters):
-                if b == a or not towards[b]:
-                    continue
-                stamp += 1
-                n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
-                gain, _, _ = _swap_gain(
-                    chain[:n], points, weights, labels, a, b, centers, total, counts, shift
+                continue
+            if weighed[g, b] >= max(changed[a], changed[b]):
+                continue
+            stamp += 1
+            n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
+            for i in range(n):
+                v = chain[i]
+                weighed[v, b if labels[v] == a else a] = clock
+                for k in (a, b):
+                    if measured[v, k] < changed[k]:
+                        distances[v, k] = squared_distance(points[v], centers[k])
+                        measured[v, k] = clock
+            members = chain[:n]
+            weight, count = _net_flow(members, weights, labels, a)
+            if counts[a] - count < 1 or counts[b] + count < 1:
+                continue
+            after_a, after_b = total[a] - weight, total[b] + weight
+            bound = _gain_bound(members, weights, labels, a, b, distances, after_a, after_b)
+            if bound > best_gain:
+                gain = _swap_gain(
+                    members, points, weights, labels, a, b, centers, after_a, after_b, shift
                 )
                 if gain > best_gain:
                     best, best_gain = b, gain
@@ -148,23 +208,24 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
         b = best
         n = 1
         chain[0] = g
-        if not alone and towards[b]:
+        if g < n_linked:
             stamp += 1
             n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
-        _, weight_in_b, count_in_b = _swap_gain(
-            chain[:n], points, weights, labels, a, b, centers, total, counts, shift
-        )
-        total[a] -= weight_in_b
-        total[b] += weight_in_b
-        counts[a] -= count_in_b
-        counts[b] += count_in_b
+        weight, count = _net_flow(chain[:n], weights, labels, a)
+        total[a] -= weight
+        total[b] += weight
+        counts[a] -= count
+        counts[b] += count
+        _swap_gain(chain[:n], points, weights, labels, a, b, centers, total[a], total[b], shift)
         for j in range(n_features):
             centers[a, j] += shift[0, j] / total[a]
             centers[b, j] += shift[1, j] / total[b]
-            centers_t[j, a] = centers[a, j]
-            centers_t[j, b] = centers[b, j]
+            centers_t[j, a], centers_t[j, b] = centers[a, j], centers[b, j]
         for i in range(n):
             labels[chain[i]] = b if labels[chain[i]] == a else a
+        clock += 1
+        changed[a] = clock
+        changed[b] = clock
         swaps += 1
         idle = 0
     return swaps
