@@ -1,0 +1,182 @@
+"""The report: what was run, what agrees with the paper and what does not, tables and figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from smdeclust.experiments import figures
+from smdeclust.experiments.claims import Claim, check_claims
+from smdeclust.experiments.plan import Plan
+from smdeclust.experiments.progress import in_words
+from smdeclust.experiments.results import Rows, averages
+from smdeclust.experiments.store import Store
+from smdeclust.experiments.table import Table, to_csv, to_latex, to_markdown
+from smdeclust.experiments.tables import (
+    agreement_table,
+    comparison_table,
+    exact_table,
+    soft_table,
+    synthetic_table,
+    violation_tables,
+)
+from smdeclust.io.write import write_text
+
+_ORDER = ("exact", "soft", "synthetic", "large", "variants", "violations")
+
+
+def write_report(store: Path, target: Path) -> Path:
+    """Write `target` (Markdown) and, in the folder of its name beside it, tables and figures."""
+    with Store(store) as opened:
+        stored, rows = opened.plans(), opened.rows()
+    names = [name for name in (*_ORDER, *stored) if name in stored]
+    plans = {name: stored[name][1] for name in dict.fromkeys(names)}
+    scales = {name: stored[name][0] for name in plans}
+    folder = target.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    by_plan = {name: _tables(plan, rows) for name, plan in plans.items()}
+    agreement = agreement_table(plans, rows)
+    if agreement is not None:
+        by_plan["exact"].append(agreement)
+    tables = {table.name: table for found in by_plan.values() for table in found}
+    for table in tables.values():
+        write_text(folder / f"{table.name}.md", to_markdown(table))
+        write_text(folder / f"{table.name}.csv", to_csv(table))
+        write_text(folder / f"{table.name}.tex", to_latex(table))
+    pictures = {name: _figures(plan, rows, folder) for name, plan in plans.items()}
+    sections = [
+        "# The paper's experiments, run again\n",
+        "Generated from the rows of a run (`smdeclust paper`); do not edit. Figures in parentheses "
+        "are the paper's. Tables as CSV and LaTeX, and figures as SVG, are in the folder "
+        f"`{folder.name}/`.\n",
+        _what_was_run(plans, scales, rows),
+        _claims_section(check_claims(plans, rows, tables)),
+    ]
+    for name, plan in plans.items():
+        sections.append(f"## {plan.title}\n")
+        sections += [_table_section(table) for table in by_plan[name]]
+        sections += [
+            f"![{plan.title}]({folder.name}/{path.name})\n"
+            for path in pictures[name]
+            if path.suffix == ".png"
+        ]
+    sections.append(_left_out(plans, rows))
+    write_text(target, "\n".join(sections))
+    return target
+
+
+def _tables(plan: Plan, rows: Rows) -> list[Table]:
+    methods = set(plan.methods())
+    if any(part.unconstrained for part in plan.parts):
+        return violation_tables(plan, rows)
+    found: list[Table] = []
+    if plan.name == "exact" and {"SMDEClust", "SG-MDE"} <= methods:
+        found += [exact_table(plan, rows, "SMDEClust"), exact_table(plan, rows, "SG-MDE")]
+    elif plan.name == "soft" and {"SMDEClust", "SG-MDE", "S-HG-MEANS"} <= methods:
+        found += [soft_table(plan, rows, "SG-MDE"), soft_table(plan, rows, "SMDEClust")]
+    elif plan.name == "synthetic" and {"SG-MDE", "BLP-KM", "COP-KM"} <= methods:
+        found.append(synthetic_table(plan, rows))
+    found.append(comparison_table(plan, rows))
+    return [table for table in found if table.rows]
+
+
+def _figures(plan: Plan, rows: Rows, folder: Path) -> list[Path]:
+    if any(part.unconstrained for part in plan.parts):
+        return []
+    if plan.name == "variants":
+        values = figures.values_by_run(plan, rows)
+        metrics = ("objective", "seconds", "local_searches", "local_iterations")
+    else:
+        values = figures.values_by_instance(plan, rows)
+        metrics = ("objective", "local_iterations", "seconds")
+    return figures.write_profiles(values, metrics, folder / f"profile_{plan.name}", plan.title)
+
+
+def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) -> str:
+    used = {run.key for plan in plans.values() for run in plan.runs() if run.key in rows}
+    ended = [rows[key] for key in used]
+    machines = Counter(
+        f"{row['machine'].get('processor')}, {row['machine'].get('cores')} cores, "
+        f"{row['machine'].get('memory_gib')} GiB, {row['machine'].get('system')}, "
+        f"Python {row['machine'].get('python')}, "
+        + ", ".join(f"{k} {v}" for k, v in row["machine"].get("versions", {}).items())
+        for row in ended
+    )
+    lines = ["## What was run\n"]
+    lines += [f"- {machine}: {count} runs, one core each." for machine, count in machines.items()]
+    if ended:
+        days = sorted({row["finished"][:10] for row in ended})
+        total = in_words(sum(row["seconds"] or 0.0 for row in ended))
+        lines.append(f"- Between {days[0]} and {days[-1]}; {total} of computing in all.")
+    lines.append("")
+    lines.append("| Experiment | scale | runs planned | ended | feasible | unfeasible | other |")
+    lines.append("|:--|:--|--:|--:|--:|--:|:--|")
+    for name, plan in plans.items():
+        runs = plan.runs()
+        found = [rows[run.key] for run in runs if run.key in rows]
+        other = Counter(row["status"] for row in found if row["status"] not in ("ok", "infeasible"))
+        unfeasible = sum(
+            row["status"] == "infeasible"
+            or bool(row["broken_must_links"] or row["broken_cannot_links"])
+            for row in found
+        )
+        good = len(found) - unfeasible - sum(other.values())
+        rest = ", ".join(f"{count} {status}" for status, count in other.items()) or "–"
+        lines.append(
+            f"| {name} | {scales[name]} | {len(runs)} | {len(found)} | {good} | {unfeasible} | "
+            f"{rest} |"
+        )
+    lines.append("")
+    lines.append(
+        "Objective, broken pairs and agreement with classes are computed from the labels, the same "
+        "way for every method. Times are those of `fit`, after data are loaded and kernels "
+        "compiled. Runs that several experiments need are made once.\n"
+    )
+    return "\n".join(lines)
+
+
+def _claims_section(claims: list[Claim]) -> str:
+    if not claims:
+        return ""
+    lines = ["## What agrees with the paper, and what does not\n"]
+    for claim in claims:
+        verdict = "**Agrees.**" if claim.holds else "**Does not agree.**"
+        why = f" *Why:* {claim.why_not}" if not claim.holds and claim.why_not else ""
+        lines.append(f"- {verdict} {claim.text} ({claim.source}) {claim.evidence}{why}")
+    lines.append(
+        "- **Not comparable.** Seconds: the paper ran on an Intel Xeon E5-2430 v2 with Gurobi 11, "
+        "and does not print those of the exact method, so the time columns of its Table 3 have no "
+        "counterpart here; we give our own seconds.\n"
+    )
+    return "\n".join(lines)
+
+
+def _table_section(table: Table) -> str:
+    notes = " ".join(table.notes)
+    return f"### {table.title}\n\n{to_markdown(table)}" + (f"\n{notes}\n" if notes else "")
+
+
+def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
+    lines = ["## What was left out\n"]
+    for name, plan in plans.items():
+        lines += [f"- {name}: {item.what}: {item.reason}" for item in plan.skipped]
+        missing = Counter(
+            (run.dataset, run.method.name) for run in plan.runs() if run.key not in rows
+        )
+        lines += [
+            f"- {name}: {count} runs of {method} on {dataset}: not run yet"
+            for (dataset, method), count in missing.items()
+        ]
+        lines += [
+            f"- {name}: {run}: {rows[run.key]['status']} ({rows[run.key]['reason']})"
+            for run in plan.runs()
+            if run.key in rows and rows[run.key]["status"] in ("failed", "crashed", "timeout")
+        ]
+        lines += [
+            f"- {name}: {dataset}/{configuration}: not compared, as some method has no run yet"
+            for (dataset, configuration), by in averages(plan, rows).items()
+            if not all(average.n_done for average in by.values())
+        ]
+    if len(lines) == 1:
+        lines.append("Nothing.")
+    return "\n".join(lines) + "\n"
