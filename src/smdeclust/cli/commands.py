@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from smdeclust.cli.certify import certify
 from smdeclust.cli.check import check
+from smdeclust.cli.compare import compare
+from smdeclust.cli.convert import convert
 from smdeclust.cli.demo import demo
 from smdeclust.cli.fit import fit
+from smdeclust.cli.generate import generate
+from smdeclust.cli.paper import paper
+from smdeclust.cli.plot import plot
+from smdeclust.cli.verify import verify
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "demo": demo,
     "fit": fit,
     "check": check,
+    "compare": compare,
+    "plot": plot,
+    "convert": convert,
+    "generate": generate,
+    "certify": certify,
+    "verify": verify,
+    "paper": paper,
 }

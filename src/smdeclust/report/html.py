@@ -51,8 +51,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, name: str)
         f"<tr>{''.join(_cell(v, n) for v, n in zip(row, numeric, strict=True))}</tr>"
         for row in lines
     )
+    classes = "sortable small" if len(lines) <= 12 else "sortable"
     return (
-        f"<div class='scroll'><table class='sortable' id='{text(name)}'>"
+        f"<div class='scroll'><table class='{classes}' id='{text(name)}'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

@@ -99,8 +99,8 @@ def graph(content: Content) -> str:
         picture,
         "svg",
         "Graph of the pairs between groups of points",
-        "The pairs: points joined by must-links are one circle, cannot-links are lines between "
-        "circles. Colours are the clusters.",
+        "The pairs: points joined by must-links are one sign with their number in it, cannot-links "
+        "are dashed lines between signs. Colours and shapes are the clusters.",
     )
 
 
@@ -108,6 +108,11 @@ def run(content: Content) -> str:
     """How the run went."""
     if content.history is None or len(content.history.get("generation", ())) == 0:
         return ""
+    if len(content.history["generation"]) < 2:
+        return (
+            "<p>The solutions of the first population agree already: there was nothing left to "
+            "improve, and no generation followed.</p>"
+        )
     from smdeclust.plotting import plot_convergence, plot_diversity
 
     first = draw(plot_convergence, content.history, vector=True)

@@ -2,11 +2,19 @@
 // Click on a column's head: sort its table by it; click again: the other way round.
 document.querySelectorAll("table.sortable").forEach(function (table) {
   table.querySelectorAll("thead th").forEach(function (head, column) {
-    var button = document.createElement("button");
-    button.type = "button";
+    // No <button>: browsers leave those out of table heads that repeat on printed pages.
+    var button = document.createElement("span");
+    button.setAttribute("role", "button");
+    button.tabIndex = 0;
     button.title = "Sort by this column";
     while (head.firstChild) button.appendChild(head.firstChild);
     head.appendChild(button);
+    button.addEventListener("keydown", function (event) {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        button.click();
+      }
+    });
     button.addEventListener("click", function () {
       var down = head.getAttribute("aria-sort") === "ascending";
       table.querySelectorAll("thead th").forEach(function (h) { h.removeAttribute("aria-sort"); });

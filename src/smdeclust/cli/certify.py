@@ -1,0 +1,123 @@
+"""``smdeclust certify``: prove how good a clustering is."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import options, screen
+from smdeclust.cli.folder import check_file
+from smdeclust.cli.labels import read_labels
+from smdeclust.cli.options import Reading
+
+_STATUS = {
+    "optimal": "proven optimal",
+    "time_limit": "not proven: the time was over",
+    "memory_limit": "not proven: out of memory",
+    "too_large": "not proven: too large",
+    "precision_limit": "not proven so finely: rounding errors",
+}
+
+
+def certify(
+    data: options.DataFile,
+    labels: Annotated[
+        Path, typer.Option("--labels", "-l", metavar="FILE", help="labels.csv of a fit.")
+    ],
+    constraints: options.ConstraintFiles = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Certificate to write (.npz)."),
+    ] = None,
+    tol: Annotated[
+        float, typer.Option(metavar="GAP", min=0, help="Relative gap that counts as proven.")
+    ] = 1e-4,
+    max_time: options.MaxTime = None,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+    id_column: options.IdColumn = None,
+    label: options.LabelColumn = None,
+    features: options.Features = None,
+    data_format: options.DataFormat = None,
+    no_header: options.NoHeader = False,
+    standardize: options.Standardize = False,
+    format: options.PairFormat = None,
+    kind: options.PairKind = None,
+    index_base: options.IndexBase = None,
+    must_link_sign: options.MatrixSign = 1,
+    pairs_by_row: options.PairsByRow = None,
+) -> None:
+    """Prove a lower bound on every feasible clustering, and so how good yours is.
+
+    For small data (hundreds of groups). Read data and pairs in the same way as for the fit,
+    --standardize included. 'smdeclust verify' checks the certificate independently.
+
+    Example:
+      smdeclust certify people.csv --labels result/labels.csv -c pairs.csv --out proof.npz
+    """
+    from smdeclust.exact import certify as prove
+
+    if out is not None:
+        check_file(out, force=force)
+    reading = Reading(
+        id_column, label, features, data_format, no_header, standardize,
+        format, kind, index_base, must_link_sign, pairs_by_row,
+    )  # fmt: skip
+    with screen.progress("Proving") as update:
+        update("reading")
+        inputs = options.read_inputs(data, constraints, reading)
+        options.mention_soft(inputs, "only hard pairs can be certified")
+        found = read_labels(labels, inputs.table)
+        update("branch and cut")
+        certificate = prove(
+            inputs.X,
+            found,
+            must_link=inputs.constraints.must_link,
+            cannot_link=inputs.constraints.cannot_link,
+            tol=tol,
+            max_time=max_time,
+        )
+        if out is not None:
+            _save(certificate, out)
+    document: dict[str, Any] = {
+        name: getattr(certificate, name)
+        for name in (
+            "status", "lower_bound", "upper_bound", "gap", "tol", "improved", "n_clusters",
+            "n_groups", "n_nodes", "seconds", "message",
+        )
+    }  # fmt: skip
+    document["standardized"] = inputs.standardized
+    document["file"] = None if out is None else str(out)
+    if as_json:
+        screen.print_json(document)
+        return
+    rows = [
+        ("result", _STATUS.get(certificate.status, certificate.status)),
+        ("objective", screen.number(certificate.upper_bound, 12)),
+        ("lower bound", screen.number(certificate.lower_bound, 12)),
+        ("gap", f"{100 * certificate.gap:.4f} %"),
+        ("nodes", f"{certificate.n_nodes:,}"),
+        ("time", screen.seconds(certificate.seconds)),
+    ]
+    if certificate.improved:
+        rows.append(("labels", "a better clustering was found on the way; it is in --out"))
+    if certificate.message:
+        rows.append(("note", certificate.message))
+    screen.print_table(rows)
+    if out is not None:
+        screen.print_result(str(out))
+
+
+def _save(certificate: Any, out: Path) -> None:
+    """Through memory, so that the file appears whole or not at all."""
+    import tempfile
+
+    from smdeclust.io import write_bytes
+
+    with tempfile.TemporaryDirectory(prefix="smdeclust-") as folder:
+        aside = Path(folder) / "certificate.npz"
+        certificate.save(aside)
+        write_bytes(out, io.BytesIO(aside.read_bytes()).getvalue())

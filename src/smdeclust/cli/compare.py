@@ -1,0 +1,273 @@
+"""``smdeclust compare``: several methods on the same data and pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import methods, options, pictures, screen
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.fit import _csv, _json
+from smdeclust.cli.folder import check_folder, write_folder
+from smdeclust.cli.options import Inputs, Reading
+
+TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
+
+
+def compare(
+    data: options.DataFile,
+    clusters: options.NClusters = None,
+    constraints: options.ConstraintFiles = None,
+    chosen: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            "-m",
+            metavar="A,B,...",
+            help=f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
+        ),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1000, help="Runs a method, with other seeds.")
+    ] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help=f"Folder for {TABLE}, {PICTURE}, {RESULT}."
+        ),
+    ] = None,
+    max_time: options.MaxTime = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+    id_column: options.IdColumn = None,
+    label: options.LabelColumn = None,
+    features: options.Features = None,
+    data_format: options.DataFormat = None,
+    no_header: options.NoHeader = False,
+    standardize: options.Standardize = False,
+    format: options.PairFormat = None,
+    kind: options.PairKind = None,
+    index_base: options.IndexBase = None,
+    must_link_sign: options.MatrixSign = 1,
+    pairs_by_row: options.PairsByRow = None,
+) -> None:
+    """Run several methods on your data and pairs, and show them in one table and picture.
+
+    Example:
+      smdeclust compare people.csv -k 4 --constraints pairs.csv --runs 5 --out comparison
+    """
+    reading = Reading(
+        id_column, label, features, data_format, no_header, standardize,
+        format, kind, index_base, must_link_sign, pairs_by_row,
+    )  # fmt: skip
+    names = _names(chosen)
+    if out is not None:
+        check_folder(out, [TABLE, PICTURE, RESULT], force=force)
+    with screen.progress("Comparing", total=len(names) * runs) as update:
+        update("reading", 0)
+        inputs = options.read_inputs(data, constraints, reading)
+        k = options.resolve_k(clusters, inputs)
+        _warm_up(names, k)
+        results = []
+        for number, name in enumerate(names):
+            results.append(_run_all(inputs, k, name, runs, seed, max_time, update, number * runs))
+        document = {
+            "data": str(inputs.path),
+            "n_points": len(inputs.X),
+            "n_clusters": k,
+            "n_must_links": len(inputs.constraints.must_link),
+            "n_cannot_links": len(inputs.constraints.cannot_link),
+            "standardized": inputs.standardized,
+            "runs": runs,
+            "seed": seed,
+            "methods": results,
+        }
+        if out is not None:
+            update("drawing", len(names) * runs)
+            files = {TABLE: _csv(_rows_for_machines(results)), RESULT: _json(document)}
+            files[PICTURE] = _picture(results)
+            write_folder(out, files)
+            document["files"] = {name.split(".")[1]: str(out / name) for name in sorted(files)}
+    if as_json:
+        screen.print_json(document)
+    else:
+        _show(document, results)
+
+
+def _names(chosen: str | None) -> list[str]:
+    if chosen is None:
+        there = methods.available()
+        return [name for name in methods.COMPARED if name in there]
+    names = [methods.check_method(name) for name in chosen.split(",") if name.strip()]
+    if not names:
+        raise CommandError("--methods names none. Name some, separated by commas.")
+    return list(dict.fromkeys(names))
+
+
+def _warm_up(names: list[str], k: int) -> None:
+    """Compile before anything is timed, on three points of no meaning."""
+    import numpy as np
+
+    from smdeclust.exceptions import SMDEClustError
+    from smdeclust.io import Constraints
+
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    pairs = Constraints(must_link=np.array([[0, 1]]), cannot_link=np.array([[0, 2], [2, 3]]))
+    for name in names:
+        try:
+            methods.run_method(
+                name, X, 2, pairs, seed=0, max_time=5.0, update=lambda *_, **__: None
+            )
+        except SMDEClustError:
+            continue
+
+
+def _run_all(
+    inputs: Inputs,
+    k: int,
+    name: str,
+    runs: int,
+    seed: int,
+    max_time: float | None,
+    update: Any,
+    done: int,
+) -> dict[str, Any]:
+    from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
+
+    title = methods.METHODS[name].title
+    found: list[methods.Run] = []
+    failures = []
+    for number in range(runs):
+        update(title, done + number)
+        try:
+            found.append(
+                methods.run_method(
+                    name,
+                    inputs.X,
+                    k,
+                    inputs.constraints,
+                    seed=seed + number,
+                    max_time=max_time,
+                    update=lambda *_, **__: None,
+                )
+            )
+        except InfeasibleConstraintsError:
+            raise
+        except SMDEClustError as error:
+            failures.append(str(error))
+    return {
+        "method": name,
+        "title": title,
+        "objective": [run.objective for run in found],
+        "violations": [run.n_broken for run in found],
+        "seconds": [run.seconds for run in found],
+        "ari": [_ari(inputs, run) for run in found] if inputs.table.labels is not None else [],
+        "n_failed": len(failures),
+        "failure": failures[0] if failures else None,
+    }
+
+
+def _ari(inputs: Inputs, run: methods.Run) -> float:
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(inputs.table.labels, run.labels))
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _best_objective(results: list[dict[str, Any]]) -> float | None:
+    """The least objective of a run that keeps every pair."""
+    valid = [
+        objective
+        for result in results
+        for objective, broken in zip(result["objective"], result["violations"], strict=True)
+        if broken == 0
+    ]
+    return min(valid, default=None)
+
+
+def _rows_for_machines(results: list[dict[str, Any]]) -> list[Any]:
+    rows: list[Any] = [
+        ["method", "runs", "failed", "objective_mean", "objective_best", "violations_mean",
+         "ari_mean", "seconds_mean"]
+    ]  # fmt: skip
+    for result in results:
+        objective = result["objective"]
+        values = [
+            _mean(objective), min(objective, default=None), _mean(result["violations"]),
+            _mean(result["ari"]), _mean(result["seconds"]),
+        ]  # fmt: skip
+        written = ["" if value is None else repr(float(value)) for value in values]
+        rows.append([result["method"], len(objective), result["n_failed"], *written])
+    return rows
+
+
+def _picture(results: list[dict[str, Any]]) -> bytes:
+    from smdeclust.plotting import plot_comparison
+
+    drawn = {
+        result["title"]: {
+            "objective": result["objective"],
+            "violations": result["violations"],
+            "ari": result["ari"] or [float("nan")],
+            "time": result["seconds"],
+        }
+        for result in results
+        if result["objective"]
+    }
+    if not drawn:
+        raise CommandError("Every method failed: " + str(results[0]["failure"]))
+    return pictures.render(plot_comparison, drawn)
+
+
+def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
+    best = _best_objective(results)
+    several = document["runs"] > 1
+    with_classes = any(result["ari"] for result in results)
+    rows = []
+    for result in results:
+        mean = _mean(result["objective"])
+        broken = _mean(result["violations"])
+        valid = mean is not None and best is not None and broken == 0
+        above = f"{100 * (mean - best) / best:.3f}" if valid and mean and best else "-"
+        if valid and best == 0:
+            above = "0.000" if mean == 0 else "-"
+        row = [
+            result["title"],
+            "failed" if mean is None else screen.number(mean, 8),
+            above,
+            "-" if broken is None else screen.number(broken, 4),
+        ]
+        if with_classes:
+            ari = _mean(result["ari"])
+            row.append("-" if ari is None else f"{ari:.3f}")
+        time = _mean(result["seconds"])
+        row.append("-" if time is None else screen.seconds(time))
+        if any(r["n_failed"] for r in results):
+            row.append(str(result["n_failed"]))
+        rows.append(row)
+    header = ["method", "mean objective" if several else "objective", "% above", "broken"]
+    header += ["ARI"] if with_classes else []
+    header.append("time")
+    if any(r["n_failed"] for r in results):
+        header.append("failed")
+    n_pairs = document["n_must_links"] + document["n_cannot_links"]
+    scale = "standardised" if document["standardized"] else "not standardised"
+    screen.print_table(
+        rows,
+        header=header,
+        right=range(1, len(header)),
+        title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
+        f"clusters, {n_pairs:,} pairs, {scale}",
+        caption="% above: than the best objective that keeps all pairs; broken: pairs.",
+    )
+    for result in results:
+        if result["failure"]:
+            screen.note(f"{result['title']}: {result['failure']}")
+    if "files" in document:
+        screen.print_result("\n".join(f"{path}" for path in document["files"].values()))

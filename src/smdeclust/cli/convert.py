@@ -1,0 +1,101 @@
+"""``smdeclust convert``: pairs from any format into another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from smdeclust.cli import options, screen
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.folder import check_file
+from smdeclust.cli.options import Reading
+
+_SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
+
+
+def convert(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files of pairs; several are joined.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write (default: print)."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="json, links or csv (default: as the name of --out ends, or json)."
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA", help="Data file, to check rows and to look up ids."),
+    ] = None,
+    id_column: options.IdColumn = None,
+    format: options.PairFormat = None,
+    kind: options.PairKind = None,
+    index_base: options.IndexBase = None,
+    must_link_sign: options.MatrixSign = 1,
+    pairs_by_row: options.PairsByRow = None,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+) -> None:
+    """Turn pairs of any format into json, links or csv.
+
+    Rows are written as numbers from 0, whatever the files had. Where they have ids, name the data
+    file with --data.
+
+    Example:
+      smdeclust convert must.link cannot.link --format graphs --out pairs.json
+    """
+    from smdeclust.io import WRITABLE_FORMATS, read_constraints
+    from smdeclust.io.write import WRITERS, write_constraints
+
+    target = to or (_SUFFIXES.get(out.suffix.lower(), "json") if out is not None else "json")
+    if target not in WRITABLE_FORMATS:
+        raise CommandError(f"--to is {target!r}, expected one of {', '.join(WRITABLE_FORMATS)}.")
+    if out is not None:
+        check_file(out, force=force)
+    n_points = ids = None
+    if data is not None:
+        table, X = options.read_data(data, Reading(id_column=id_column))
+        n_points = len(X)
+        ids = None if pairs_by_row is True else table.ids
+    elif id_column is not None or pairs_by_row is False:
+        raise CommandError("Ids are looked up in the data: name the file with --data.")
+    pairs = read_constraints(
+        list(files),
+        format=format,
+        n_points=n_points,
+        ids=ids,
+        kind=kind,
+        index_base=index_base,
+        must_link_sign=must_link_sign,
+    )
+    n_soft = len(pairs.soft_must_link) + len(pairs.soft_cannot_link)
+    if target == "links" and n_soft:
+        raise CommandError(
+            f"There are {screen.plural(n_soft, 'soft pair')}, which the format links cannot hold. "
+            "Write json or csv."
+        )
+    if out is not None:
+        write_constraints(pairs, out, target)
+    counts = {
+        "must_links": len(pairs.must_link),
+        "cannot_links": len(pairs.cannot_link),
+        "soft_pairs": n_soft,
+        "format": target,
+        "file": None if out is None else str(out),
+    }
+    if out is None:
+        screen.print_result(WRITERS[target](pairs))
+    elif as_json:
+        screen.print_json(counts)
+    else:
+        soft = f", {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
+        screen.print_result(
+            f"{out}: {screen.plural(len(pairs.must_link), 'must-link')}, "
+            f"{screen.plural(len(pairs.cannot_link), 'cannot-link')}{soft} ({target})"
+        )

@@ -1,0 +1,96 @@
+"""``smdeclust generate``: made data and pairs, or pairs for given data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import options, screen
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.fit import _csv
+from smdeclust.cli.folder import check_folder, write_folder
+from smdeclust.cli.options import Reading
+
+DATA, PAIRS = "data.csv", "constraints.json"
+
+
+def generate(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write to.")],
+    points: Annotated[
+        int, typer.Option("--points", "-n", metavar="N", min=1, help="Number of points.")
+    ] = 1000,
+    clusters: Annotated[
+        int, typer.Option("--clusters", "-k", metavar="K", min=1, help="Number of Gaussians.")
+    ] = 5,
+    n_features: Annotated[
+        int, typer.Option("--dimension", "-d", metavar="D", min=1, help="Number of features.")
+    ] = 2,
+    spread: Annotated[
+        float, typer.Option(metavar="S", min=0, help="Standard deviation of each Gaussian.")
+    ] = 10.0,
+    pairs: Annotated[
+        int, typer.Option(metavar="M", min=0, help="Number of random pairs, by the classes.")
+    ] = 100,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="DATA", help="Make pairs for this file with classes, no new data."
+        ),
+    ] = None,
+    label: options.LabelColumn = None,
+    seed: options.Seed = 24,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+) -> None:
+    """Make data of overlapping Gaussians and pairs from their classes.
+
+    With --data, only pairs are made, from the classes of that file. The default seed gives the
+    data sets of the paper.
+
+    Example:
+      smdeclust generate -n 500 -k 10 --pairs 200 --out made
+    """
+    from smdeclust.datasets import make_constraints, make_synthetic
+    from smdeclust.io.write import WRITERS
+
+    files: dict[str, bytes] = {}
+    check_folder(out, [PAIRS] if data is not None else [DATA, PAIRS], force=force)
+    classes: Any
+    if data is None:
+        made = make_synthetic(
+            points, clusters, n_features=n_features, cluster_std=spread, random_state=seed
+        )
+        header = [f"x{i}" for i in range(n_features)]
+        classes = made.y
+        rows = [
+            [*map(repr, point), int(y)]
+            for point, y in zip(made.X.tolist(), made.y, strict=True)  # type: ignore[arg-type]
+        ]
+        files[DATA] = _csv([[*header, "class"], *rows])
+    else:
+        table, _ = options.read_data(data, Reading(label=label))
+        if table.labels is None:
+            raise CommandError(f"{data}: there is no column of classes. Name it with --label.")
+        classes = table.labels
+    links = make_constraints(classes, pairs, random_state=seed)
+    files[PAIRS] = WRITERS["json"](links).encode()
+    write_folder(out, files)
+    document = {
+        "files": [str(out / name) for name in files],
+        "n_points": len(classes),
+        "n_must_links": len(links.must_link),
+        "n_cannot_links": len(links.cannot_link),
+        "seed": seed,
+    }
+    if as_json:
+        screen.print_json(document)
+    else:
+        lines = [*document["files"]]  # type: ignore[misc]
+        counts = (
+            f"{screen.plural(len(classes), 'point')}, "
+            f"{screen.plural(len(links.must_link), 'must-link')}, "
+            f"{screen.plural(len(links.cannot_link), 'cannot-link')}"
+        )
+        screen.print_result("\n".join([counts, *lines]))

@@ -1,0 +1,84 @@
+"""``smdeclust paper``: the experiments of the paper, by the room ``smdeclust.experiments``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import options, screen
+
+
+class Scale(StrEnum):
+    """How much is run: a minute, a quarter of an hour, days."""
+
+    smoke = "smoke"
+    small = "small"
+    paper = "paper"
+
+
+def paper(
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--experiment",
+            "-e",
+            metavar="NAME",
+            help="Which one: violations, variants, synthetic, large, exact, soft; repeat for "
+            "several (default: all).",
+        ),
+    ] = None,
+    scale: Annotated[
+        Scale, typer.Option(help="How much to run: a minute, a quarter of an hour, days.")
+    ] = Scale.smoke,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for results; a run resumes.")
+    ] = Path("results"),
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes (default: one a core)."),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="Stop then; the next call goes on."),
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run the experiments of the paper, and write their tables and figures.
+
+    Started again with the same folder it goes on where it was. Data come from SMDECLUST_DATA or
+    are downloaded; the scale smoke downloads nothing.
+
+    Example:
+      smdeclust paper --experiment variants --scale smoke --out results
+    """
+    from smdeclust.experiments import run_paper
+
+    chosen = None if not experiment or "all" in experiment else experiment
+    result = run_paper(chosen, str(scale), out, jobs, budget=budget, retry=retry)
+    done = result.progress
+    document: dict[str, Any] = {
+        "scale": str(scale),
+        "runs": {"before": done.before, "now": done.now, "left": done.left},
+        "store": str(result.store),
+        "report": str(result.report),
+        "skipped": {
+            name: [{"what": entry.what, "why": entry.why} for entry in entries]
+            for name, entries in result.skipped.items()
+        },
+    }
+    if as_json:
+        screen.print_json(document)
+        return
+    screen.print_table(
+        [
+            ("runs done before", f"{done.before:,}"),
+            ("runs done now", f"{done.now:,}"),
+            ("runs left", f"{done.left:,}"),
+            ("results", document["store"]),
+            ("report", document["report"]),
+        ]
+    )
