@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.experiments.data import Instance
@@ -21,15 +22,16 @@ from smdeclust.experiments.store import Outcome
 _warm: set[str] = set()
 
 
-def execute(run: Run, on_start: Callable[[], None] = lambda: None) -> Outcome:
+def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> Outcome:
     """Carry out a run in this process; a failure is an outcome, not an exception.
 
     Parameters
     ----------
     run
         What to do.
-    on_start
-        Called right before ``fit``, when data are loaded and kernels compiled.
+    on_phase
+        Called with ``"started"`` right before ``fit``, when data are loaded and kernels compiled,
+        and with ``"fitted"`` right after it.
     """
     try:
         instance: Instance = resolve(run.loader)(run.dataset, run.configuration)
@@ -38,7 +40,7 @@ def execute(run: Run, on_start: Callable[[], None] = lambda: None) -> Outcome:
         _warm_up(run, factory)
     except Exception as error:
         return Outcome("failed", _sentence(error), machine=describe_machine())
-    on_start()
+    on_phase("started")
     started, cpu = time.perf_counter(), time.process_time()
     status, reason = "ok", ""
     try:
@@ -52,6 +54,7 @@ def execute(run: Run, on_start: Callable[[], None] = lambda: None) -> Outcome:
     except Exception as error:
         status, reason = "failed", _sentence(error)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
+    on_phase("fitted")
     judged: dict[str, Any] = {}
     if status == "ok":
         try:
@@ -105,8 +108,6 @@ def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str,
         counted[configuration] = [*broken, len(pairs.must_link), len(pairs.cannot_link)]
     agreement = None
     if instance.y is not None:
-        from sklearn.metrics import adjusted_rand_score
-
         agreement = float(adjusted_rand_score(instance.y, labels))
     return {
         "objective": objective(instance.X, labels),

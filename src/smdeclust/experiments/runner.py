@@ -21,8 +21,8 @@ from smdeclust.experiments.worker import one_thread, serve
 
 logger = logging.getLogger(__name__)
 
-# Loading and compiling come before a run's own limit; this is for what never gets that far.
-_PREPARATION_LIMIT = 1800.0
+# A run's own limit is for `fit`; this one is for loading and compiling before, and judging after.
+_ASIDE_LIMIT = 1800.0
 
 Listener = Callable[[Run, Outcome], None]
 
@@ -50,12 +50,12 @@ class _Slot:
     def give(self, run: Run) -> None:
         self.run = run
         self.since = time.monotonic()
-        self.deadline = self.since + _PREPARATION_LIMIT
+        self.deadline = self.since + _ASIDE_LIMIT
         self.channel.send(run)
 
-    def started(self) -> None:
+    def enter(self, phase: str) -> None:
         assert self.run is not None
-        limit = self.run.time_limit
+        limit = self.run.time_limit if phase == "started" else _ASIDE_LIMIT
         self.since = time.monotonic()
         self.deadline = float("inf") if limit is None else self.since + limit
 
@@ -150,10 +150,10 @@ def _next_ends(slots: Sequence[_Slot], end: float) -> dict[int, tuple[Run, Outco
             reason = f"its process ended with code {slot.process.exitcode}"
             ended[index] = (slot.run, _without_result(slot, "crashed", reason))
             continue
-        if what == "started":
-            slot.started()
-        else:
+        if what == "ended":
             ended[index] = (slot.run, outcome)
+        else:
+            slot.enter(what)
     clock = time.monotonic()
     for index in busy.values():
         slot = slots[index]

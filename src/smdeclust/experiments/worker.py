@@ -38,7 +38,8 @@ def one_thread() -> Iterator[None]:
 
 
 def serve(channel: Connection) -> None:
-    """Take runs from `channel` and send ``("started", None)``, then ``("ended", outcome)``."""
+    """Take runs from `channel`; send ``("started", None)``, ``("fitted", None)`` and
+    ``("ended", outcome)`` for each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent decides
     threading.Thread(target=_die_with_parent, daemon=True).start()
     from smdeclust.experiments.execute import execute
@@ -46,7 +47,7 @@ def serve(channel: Connection) -> None:
     while True:
         try:
             run: Any = channel.recv()
-            outcome = execute(run, on_start=lambda: channel.send(("started", None)))
+            outcome = execute(run, on_phase=lambda phase: channel.send((phase, None)))
             channel.send(("ended", outcome))
         except (EOFError, OSError):
             return
