@@ -17,10 +17,13 @@ from smdeclust.kernels import kernel
 
 
 @kernel()
-def count_groups(labels, weights, counts):
-    """Write how many groups of positive weight each cluster has; returns how many are empty."""
+def count_groups(labels, weights, spare, counts):
+    """Write how many groups of positive weight each cluster has; returns how many are empty.
+
+    `spare` counts groups that are not among these but fill clusters all the same.
+    """
     for k in range(len(counts)):
-        counts[k] = 0
+        counts[k] = spare[k]
     for g in range(len(labels)):
         if weights[g] > 0:
             counts[labels[g]] += 1

@@ -31,9 +31,10 @@ def relax(costs, indptr, indices, active, fresh, nearest, labels, regret, compon
 
 
 @kernel()
-def assign_easy(points, weights, indptr, indices, centers, labels):
+def assign_easy(points, weights, indptr, indices, centers, spare, labels):
     """Label all groups optimally for these centers, no cluster empty.
 
+    `spare` counts, for each cluster, groups elsewhere that fill it already (zeros, usually).
     Writes `labels`. Returns (status, cost); with a status other than SOLVED the labels mean
     nothing and the general solver must take over.
     """
@@ -57,7 +58,7 @@ def assign_easy(points, weights, indptr, indices, centers, labels):
         for g in range(n_linked):
             cost += costs[g, labels[g]]
 
-    if count_groups(labels, weights, counts) == 0:
+    if count_groups(labels, weights, spare, counts) == 0:
         return SOLVED, cost
     while True:
         status, extra, _, _ = cover(
@@ -82,5 +83,5 @@ def assign_easy(points, weights, indptr, indices, centers, labels):
             return status, np.inf
         for g in range(n_linked):
             cost += costs[g, labels[g]]
-        if count_groups(labels, weights, counts) == 0:
+        if count_groups(labels, weights, spare, counts) == 0:
             return SOLVED, cost

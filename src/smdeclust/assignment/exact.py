@@ -61,18 +61,27 @@ def exact_assignment(
 
 
 def assign(
-    core: Core, centers: np.ndarray, upper: np.ndarray | None = None, budget: Budget | None = None
+    core: Core,
+    centers: np.ndarray,
+    upper: np.ndarray | None = None,
+    budget: Budget | None = None,
+    spare: np.ndarray | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
-    """The same on groups: returns labels (or ``None``), cost and lower bound, without scatter."""
+    """The same on groups: returns labels (or ``None``), cost and lower bound, without scatter.
+
+    `spare` counts, for each cluster, groups elsewhere that fill it already.
+    """
+    if spare is None:
+        spare = np.zeros(len(centers), dtype=np.int64)
     labels = np.empty(len(core.points), dtype=np.int64)
     status, cost = assign_easy(
-        core.points, core.weights, core.indptr, core.indices, centers, labels
+        core.points, core.weights, core.indptr, core.indices, centers, spare, labels
     )
     if status == SOLVED:
         return labels, cost, cost
     if status == INFEASIBLE:
         return None, np.inf, np.inf
-    return assign_general(core, centers, upper=upper, budget=budget or Budget())
+    return assign_general(core, centers, upper=upper, budget=budget or Budget(), spare=spare)
 
 
 def as_centers(centers: Any, problem: Problem) -> np.ndarray:

@@ -71,12 +71,19 @@ class _Branch:
 
 
 def assign_general(
-    core: Core, centers: np.ndarray, *, upper: np.ndarray | None, budget: Budget
+    core: Core,
+    centers: np.ndarray,
+    *,
+    upper: np.ndarray | None,
+    budget: Budget,
+    spare: np.ndarray | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
     """Label all groups for these centers, no cluster empty.
 
     Best bound first: a branch whose labels are feasible at its bound is optimal when its turn
     comes. Once the budget is spent, the newest branch is followed until labels are found.
+
+    `spare` counts, for each cluster, groups elsewhere that fill it already.
 
     Returns labels (``None`` if there are none, or none were found), their cost and a true lower
     bound (equal to the cost if proven; infinite if infeasible).
@@ -84,7 +91,11 @@ def assign_general(
     centers_t = np.ascontiguousarray(centers.T)
     costs = np.empty((core.n_linked, len(centers)))
     linked_costs(core.points, core.weights, core.n_linked, centers, centers_t, costs)
-    relaxed = partial(_solve_branch, core, centers, centers_t, upper=upper, budget=budget)
+    if spare is None:
+        spare = np.zeros(len(centers), dtype=np.int64)
+    relaxed = partial(
+        _solve_branch, core, centers, centers_t, upper=upper, budget=budget, spare=spare
+    )
 
     tickets = itertools.count()
     root = relaxed(costs)
@@ -104,7 +115,7 @@ def assign_general(
             unproven = min(unproven, bound) if branch.value > bound else unproven
             continue  # its labels were weighed when it was made
         if budget.nodes >= MOST_BRANCHES and not budget.is_spent():
-            return assign_whole(core, centers, budget.time_left())
+            return assign_whole(core, centers, budget.time_left(), spare)
         budget.nodes += 1
         for child_costs in (_forbid(branch), _force(branch)):
             child = relaxed(child_costs)
@@ -144,6 +155,7 @@ def _solve_branch(
     *,
     upper: np.ndarray | None,
     budget: Budget,
+    spare: np.ndarray,
 ) -> _Branch:
     """Solve the relaxation with these linked costs: active set, cores, then empty clusters."""
     n_linked = len(costs)
@@ -157,7 +169,7 @@ def _solve_branch(
             return _Branch(costs, bound=np.inf if status == INFEASIBLE else cost)
         cost += float(costs[np.arange(n_linked), linked.labels].sum())
         unproven = linked.unproven()
-        if count_groups(labels, core.weights, counts) == 0:
+        if count_groups(labels, core.weights, spare, counts) == 0:
             return _Branch(costs, labels, cost - unproven, cost)
         status, extra, group, cluster = cover(
             core.points, core.weights, centers, centers_t, costs, linked.active, linked.nearest,

@@ -18,9 +18,12 @@ from smdeclust.problem import Core
 
 
 def assign_whole(
-    core: Core, centers: np.ndarray, max_time: float | None
+    core: Core, centers: np.ndarray, max_time: float | None, spare: np.ndarray | None = None
 ) -> tuple[np.ndarray | None, float, float]:
-    """Label all groups, no cluster empty: returns labels (or ``None``), cost and lower bound."""
+    """Label all groups, no cluster empty: returns labels (or ``None``), cost and lower bound.
+
+    `spare` counts, for each cluster, groups elsewhere that fill it already.
+    """
     n_clusters = len(centers)
     centers_t = np.ascontiguousarray(centers.T)
     labels = np.empty(len(core.points), dtype=np.int64)
@@ -43,7 +46,7 @@ def assign_whole(
         (regrets * scale).ravel(),
         integrality=np.ones(regrets.size, dtype=np.int8),
         bounds=Bounds(0, 1),
-        constraints=_rows(core, len(nodes), n_clusters),
+        constraints=_rows(core, len(nodes), n_clusters, spare),
         options=options,
     )
     if result.status == 2:
@@ -71,7 +74,7 @@ def _fillers(core: Core, centers: np.ndarray, centers_t: np.ndarray) -> np.ndarr
     return free[np.unique(np.argpartition(regrets, k - 1, axis=0)[:k])]
 
 
-def _rows(core: Core, n_nodes: int, k: int) -> LinearConstraint:
+def _rows(core: Core, n_nodes: int, k: int, spare: np.ndarray | None) -> LinearConstraint:
     """One label a node, a node for every label, no cannot-linked nodes on one label."""
     size = n_nodes * k
     node, label = np.divmod(np.arange(size), k)
@@ -88,6 +91,7 @@ def _rows(core: Core, n_nodes: int, k: int) -> LinearConstraint:
         at = np.tile(np.arange(m * k), 2)
         shape = (m * k, size)
         blocks.append(coo_array((np.ones(2 * m * k), (at, np.concatenate(ends))), shape=shape))
-    low = np.concatenate([np.ones(n_nodes), np.ones(k), np.full(m * k, -np.inf)])
+    filled = np.zeros(k) if spare is None else np.minimum(spare, 1)
+    low = np.concatenate([np.ones(n_nodes), 1.0 - filled, np.full(m * k, -np.inf)])
     high = np.concatenate([np.ones(n_nodes), np.full(k, np.inf), np.ones(m * k)])
     return LinearConstraint(vstack(blocks).tocsr(), low, high)

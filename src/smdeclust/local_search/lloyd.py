@@ -42,9 +42,10 @@ def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, 
     """
     found = np.empty_like(labels)
     moved = np.empty_like(centers)
+    spare = np.zeros(len(centers), np.int64)
     polished = False  # whether no chain improves the labels at hand
     while n_done < max_iter:
-        status, _ = assign_easy(points, weights, indptr, indices, centers, found)
+        status, _ = assign_easy(points, weights, indptr, indices, centers, spare, found)
         if status != SOLVED:
             return status, objective, n_done
         n_done += 1

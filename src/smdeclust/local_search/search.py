@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.local_search.centers import move_centers, sum_of_squares
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.lloyd import LEAST_FALL, lloyd
+from smdeclust.local_search.streaming import streaming_search
 from smdeclust.problem import Core, Problem, Solution
 
 NO_LIMIT = np.iinfo(np.int64).max
+
+# Work space of large problems, kept as long as the problem is.
+_free_points: WeakKeyDictionary[Problem, ArrayPoints] = WeakKeyDictionary()
 
 
 def local_search(
@@ -37,10 +43,16 @@ def local_search(
         Most iterations, or ``None``.
     deep
         Whether to go on by swaps of Kempe chains where Lloyd stops, and stop when neither helps.
+        (Not on large problems: single points hardly move clusters of thousands.)
     proof_time
         Seconds for each proof on a dense core; then the best labels found are used. ``None``: no
         limit. Whether the last assignment was proven is in the solution.
     """
+    if problem.is_large:
+        free = _free_points.get(problem)
+        if free is None:
+            free = _free_points[problem] = ArrayPoints(problem)
+        return streaming_search(problem, free, centers, max_iter=max_iter, proof_time=proof_time)
     core = problem.core
     state = _State(
         labels=np.full(problem.n_groups, -1, dtype=np.int64),

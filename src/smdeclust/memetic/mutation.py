@@ -73,7 +73,7 @@ class RelocationMutation:
             if far.sum() > 0:
                 share = (1 - self.alpha) * share + self.alpha * far / far.sum()
         row = rng.choice(problem.n_points, p=share / share.sum())
-        return problem.core.enter(problem.X[row : row + 1])[0]
+        return problem.enter(problem.X[row : row + 1])[0]
 
     def _distances(self, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """(N,) distance of every point to the center of its group."""
@@ -82,7 +82,7 @@ class RelocationMutation:
         far = np.linalg.norm(problem.core.points - own, axis=1)[problem.group_of_point]
         rows = np.flatnonzero(problem.grouping.size[problem.group_of_point] > 1)
         if len(rows):
-            inside = problem.core.enter(problem.X[rows])
+            inside = problem.enter(problem.X[rows])
             far[rows] = np.linalg.norm(inside - own[problem.group_of_point[rows]], axis=1)
         return far
 

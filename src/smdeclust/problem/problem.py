@@ -15,6 +15,13 @@ from smdeclust.problem.graph import cannot_link_graph
 from smdeclust.problem.groups import Grouping, contract, must_link_path
 from smdeclust.problem.pairs import as_pairs, broken_pairs
 from smdeclust.problem.points import as_points, as_weights
+from smdeclust.problem.sums import add_to_clusters, sum_squares
+
+# Numbers in X from which on it is not copied (32 MiB in float64).
+LARGE = 2**22
+
+EVERY = np.ones(1, dtype=np.bool_)
+EVERY.flags.writeable = False
 
 
 @dataclass(frozen=True)
@@ -185,30 +192,41 @@ class Problem:
         """(N,) group of each point."""
         return self.grouping.of_point
 
+    @property
+    def point_weights(self) -> np.ndarray:
+        """(N,) weights of the points, or a single 1 that stands for all of them."""
+        return _frozen(np.ones(1)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the points are better left where they are than copied, contracted."""
+        return self.X.size >= LARGE and self.n_features <= self.n_groups
+
+    @cached_property
+    def compound_means(self) -> np.ndarray:
+        """(n_compound, d) means minus `offset` of the groups that are linked or of many points."""
+        n_compound = self.grouping.n_compound
+        rows = np.flatnonzero(self.group_of_point < n_compound)
+        groups = self.group_of_point[rows]
+        weight = np.ones(len(rows))
+        if self.sample_weight is not None:
+            # A group of no weight at all counts each of its points once.
+            weight = np.where(self.weights[groups] > 0, self.sample_weight[rows], 1.0)
+        total = np.bincount(groups, weight, n_compound)
+        shifted = (self.X[rows] - self.offset) * weight[:, None]
+        means = np.zeros((n_compound, self.n_features))
+        np.add.at(means, groups, shifted)
+        return _frozen(means / total[:, None])
+
     @cached_property
     def means(self) -> np.ndarray:
-        """(G, d) group means minus `offset`, float64."""
+        """(G, d) group means minus `offset`, float64: a contracted copy of the points."""
+        n_compound = self.grouping.n_compound
         means = np.empty((self.n_groups, self.n_features))
-        of_point, size = self.group_of_point, self.grouping.size
-        alone = size[of_point] == 1
-        means[of_point[alone]] = self.X[alone] - self.offset
-        rows = np.flatnonzero(~alone)
-        if len(rows):
-            groups = of_point[rows]
-            weight = self._positive_weights(rows, groups)
-            total = np.bincount(groups, weight, self.n_groups)
-            shifted = self.X[rows] - self.offset
-            compound = np.unique(groups)
-            for j in range(self.n_features):
-                sums = np.bincount(groups, weight * shifted[:, j], self.n_groups)
-                means[compound, j] = sums[compound] / total[compound]
+        means[:n_compound] = self.compound_means
+        # The other groups are single points, in the order of their rows.
+        np.subtract(self.X[self.group_of_point >= n_compound], self.offset, out=means[n_compound:])
         return _frozen(means)
-
-    def _positive_weights(self, rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """Weights of these rows; a group of no weight at all counts each of its points once."""
-        if self.sample_weight is None:
-            return np.ones(len(rows))
-        return np.where(self.weights[groups] > 0, self.sample_weight[rows], 1.0)
 
     @cached_property
     def scatter(self) -> float:
@@ -216,7 +234,7 @@ class Problem:
         rows = np.flatnonzero(self.grouping.size[self.group_of_point] > 1)
         if len(rows) == 0:
             return 0.0
-        gaps = (self.X[rows] - self.offset) - self.means[self.group_of_point[rows]]
+        gaps = (self.X[rows] - self.offset) - self.compound_means[self.group_of_point[rows]]
         squares = np.einsum("ij,ij->i", gaps, gaps)
         if self.sample_weight is None:
             return float(squares.sum())
@@ -241,9 +259,33 @@ class Problem:
             basis=basis,
         )
 
+    @cached_property
+    def linked_core(self) -> Core:
+        """The linked groups alone, as the kernels see them."""
+        return Core(
+            points=_frozen(np.ascontiguousarray(self.compound_means[: self.n_linked])),
+            weights=_frozen(np.ascontiguousarray(self.weights[: self.n_linked])),
+            indptr=self.cl_indptr,
+            indices=self.cl_indices,
+            n_clusters=self.n_clusters,
+            offset=self.offset,
+            basis=None,
+        )
+
+    @cached_property
+    def total_squares(self) -> float:
+        """Sum of (weighted) squared distances of the points to their mean."""
+        nobody = np.zeros(self.n_points, dtype=np.int64)
+        middle = np.zeros((1, self.n_features))
+        return float(
+            sum_squares(
+                self.X, self.point_weights, EVERY, self.offset, 0, self.n_points, nobody, middle
+            )
+        )
+
     def expand(self, group_labels: np.ndarray) -> np.ndarray:
         """Return the (N,) labels of the points from the (G,) labels of their groups."""
-        return np.asarray(group_labels)[self.group_of_point]
+        return np.asarray(group_labels, dtype=np.int64)[self.group_of_point]
 
     def group_labels(self, point_labels: np.ndarray) -> np.ndarray:
         """Return the (G,) labels of the groups from the (N,) labels of their points."""
@@ -251,25 +293,40 @@ class Problem:
         labels[self.group_of_point] = point_labels
         return labels
 
-    def group_centers(self, group_labels: np.ndarray) -> np.ndarray:
-        """Return the (K, d) weighted cluster means, minus `offset`; NaN where empty."""
-        weights = np.bincount(group_labels, self.weights, self.n_clusters)
-        sums = np.empty((self.n_clusters, self.n_features))
-        for j in range(self.n_features):
-            weighted = self.weights * self.means[:, j]
-            sums[:, j] = np.bincount(group_labels, weighted, self.n_clusters)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return sums / weights[:, None]
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Translate (k, d) centers to the coordinates of the kernels (see :class:`Core`)."""
+        if self.n_features > self.n_groups:
+            return self.core.enter(centers)
+        return np.ascontiguousarray(centers, dtype=np.float64) - self.offset
 
     def centers(self, group_labels: np.ndarray) -> np.ndarray:
-        """Return the (K, d) cluster means in the coordinates of the data."""
+        """Return the (K, d) cluster means in the coordinates of the data; NaN where empty."""
         return self.group_centers(group_labels) + self.offset
 
+    def group_centers(self, group_labels: np.ndarray) -> np.ndarray:
+        """Return the (K, d) cluster means minus `offset`; NaN where empty."""
+        return self._centers_about_offset(self.expand(group_labels))
+
     def objective(self, group_labels: np.ndarray) -> float:
-        """Return f at the best centers for these labels, recomputed from the group means."""
-        gaps = self.means - self.group_centers(group_labels)[group_labels]
-        between = float(np.einsum("ij,ij->i", gaps, gaps) @ self.weights)
-        return between + self.scatter
+        """Return f at the best centers for these labels, recomputed point by point."""
+        labels = self.expand(group_labels)
+        centers = self._centers_about_offset(labels)
+        return float(
+            sum_squares(
+                self.X, self.point_weights, EVERY, self.offset, 0, self.n_points, labels, centers
+            )
+        )
+
+    def _centers_about_offset(self, labels: np.ndarray) -> np.ndarray:
+        sums = np.zeros((self.n_clusters, self.n_features))
+        totals = np.zeros(self.n_clusters)
+        counts = np.zeros(self.n_clusters, dtype=np.int64)
+        add_to_clusters(
+            self.X, self.point_weights, EVERY, self.offset, 0, self.n_points, labels, sums,
+            totals, counts,
+        )  # fmt: skip
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return sums / totals[:, None]
 
     def violations(self, point_labels: np.ndarray) -> tuple[int, int]:
         """Return how many must-links and how many cannot-links these (N,) labels break."""

@@ -1,0 +1,140 @@
+"""The local search on large data: free points block by block, linked groups as ever.
+
+Only groups with cannot-links are coupled. Each iteration sends the centers to the free points and
+gets sums back; the exact assignment runs on the linked groups alone, plus the few free groups that
+could fill an empty cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.assignment.exact import assign
+from smdeclust.assignment.general import Budget
+from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search.array_points import ArrayPoints, ClusterSums, Fillers
+from smdeclust.problem import Core, Problem, Solution
+
+# Falling by less than this share of the total sum of squares is rounding, not falling.
+LEAST_FALL = 1e-13
+
+
+def streaming_search(
+    problem: Problem,
+    free: ArrayPoints,
+    centers: np.ndarray,
+    *,
+    max_iter: int | None = None,
+    proof_time: float | None = None,
+) -> Solution:
+    """Assign exactly and move centers in turn, until the objective does not fall.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    free
+        Its free points, wherever they live.
+    centers
+        (K, d) start minus ``problem.offset``.
+    max_iter, proof_time
+        As for :func:`local_search`.
+    """
+    free.forget()
+    linked = np.full(problem.n_linked, -1, dtype=np.int64)
+    gain, n_done = -np.inf, 0
+    with free.working():
+        while True:
+            sums, n_changed = free.assign(centers)
+            upper = linked if n_done else None
+            found, moves, proven = _assign_linked(
+                problem, free, centers, sums, upper, Budget(proof_time)
+            )
+            n_done += 1
+            n_changed += int(np.count_nonzero(found != linked))
+            linked = found
+            centers = sums.sums / sums.totals[:, None]
+            # f = (a constant) - sum of W_k |y_k|^2: the larger that sum, the better.
+            gained = float(np.einsum("k,kj,kj->", sums.totals, centers, centers))
+            falling = gained - gain > LEAST_FALL * problem.total_squares
+            gain = max(gain, gained)
+            if n_changed == 0 or not falling or n_done == max_iter:
+                break
+        objective = free.sum_of_squares(centers, moves)
+        labels = free.group_labels(problem, linked, moves)
+    objective += _linked_squares(problem, linked, centers) + problem.scatter
+    return Solution(labels, centers, objective, n_done, proven)
+
+
+def _assign_linked(
+    problem: Problem,
+    free: ArrayPoints,
+    centers: np.ndarray,
+    sums: ClusterSums,
+    upper: np.ndarray | None,
+    budget: Budget,
+) -> tuple[np.ndarray, dict[int, int], bool]:
+    """Label the linked groups exactly; adds them to `sums`, and fills empty clusters.
+
+    Returns their labels, the free groups moved to fill a cluster, and whether it is proven.
+    """
+    core = problem.linked_core
+    labels, cost, bound = None, np.inf, np.inf
+    fillers: Fillers | None = None
+    if (sums.counts > 0).all():
+        labels, cost, bound = assign(core, centers, upper, budget, sums.counts)
+    else:
+        # Some cluster has no free point: let the cheapest free groups take part.
+        fillers = free.fillers(centers)
+        core = _with_fillers(core, fillers)
+        spare = sums.counts - np.bincount(
+            fillers.labels[fillers.weights > 0], minlength=len(centers)
+        )
+        if upper is not None:
+            upper = np.concatenate([upper, fillers.labels])
+        labels, cost, bound = assign(core, centers, upper, budget, spare)
+    if labels is None:
+        raise NoFeasibleSolutionError(
+            "No feasible assignment was found: the cannot-links are dense, and whether they can "
+            "be kept with so many clusters is not known. Use more clusters or fewer pairs."
+        )
+    n_linked = problem.n_linked
+    moves = {}
+    if fillers is not None:
+        for where, point, weight, old, new in zip(
+            fillers.where, fillers.points, fillers.weights, fillers.labels, labels[n_linked:],
+            strict=True,
+        ):  # fmt: skip
+            if old != new:
+                moves[int(where)] = int(new)
+                for k, sign in ((old, -1.0), (new, 1.0)):
+                    sums.sums[k] += sign * weight * point
+                    sums.totals[k] += sign * weight
+    linked = labels[:n_linked]
+    weights, points = problem.weights[:n_linked], problem.compound_means[:n_linked]
+    np.add.at(sums.sums, linked, weights[:, None] * points)
+    np.add.at(sums.totals, linked, weights)
+    return linked, moves, bound >= cost
+
+
+def _with_fillers(core: Core, fillers: Fillers) -> Core:
+    return Core(
+        points=_frozen(np.vstack([core.points, fillers.points])),
+        weights=_frozen(np.concatenate([core.weights, fillers.weights])),
+        indptr=core.indptr,
+        indices=core.indices,
+        n_clusters=core.n_clusters,
+        offset=core.offset,
+        basis=None,
+    )
+
+
+def _linked_squares(problem: Problem, linked: np.ndarray, centers: np.ndarray) -> float:
+    gaps = problem.compound_means[: problem.n_linked] - centers[linked]
+    return float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights[: problem.n_linked])
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array
