@@ -60,6 +60,7 @@ class Relaxation:
         self._n_cols = 0
         self._n_rows = 0
         self.n_cuts = 0
+        self._purge_at = 500
         self._highs = highspy.Highs()
         for name, value in (
             ("output_flag", False),
@@ -155,8 +156,9 @@ class Relaxation:
 
         Returns the number of rows added.
         """
+        known = self.allowed & self.active[:, None]
         starts, nodes, labels = violated_cliques(
-            self.x, self.allowed, self.indptr, self.indices, 1e-6, 4000
+            self.x, known, self.indptr, self.indices, 1e-6, 4000
         )
         added = len(labels)
         if added:
@@ -166,20 +168,26 @@ class Relaxation:
             )
         if cycles or not added:
             starts, nodes, labels, coefficients, rhs = violated_odd_cycles(
-                self.x, self.allowed, self.indptr, self.indices, 1e-3, 1000
+                self.x, known, self.indptr, self.indices, 1e-3, 1000
             )
             if len(rhs):
                 self.add_rows(starts, nodes, labels, coefficients, rhs)
                 added += len(rhs)
         return added
 
-    def purge(self) -> None:
-        """Drop the cut rows that are slack now; the basis stays a basis without them."""
+    def purge_if_long(self) -> None:
+        """Drop the cut rows that are slack now if the rows have doubled since the last time.
+
+        Slack rows are basic, so the basis stays a basis without them.
+        """
+        if self.n_cuts <= self._purge_at:
+            return
         basis = self._highs.getBasis()
         row_status = list(basis.row_status)
         rows = np.concatenate(self._cut_rows)
         size = np.concatenate(self._cut_size)
         basic = np.array([row_status[r] == _BASIC for r in rows])
+        self._purge_at = 2 * (len(rows) - int(basic.sum())) + 200
         if not basic.any():
             return
         gone = np.zeros(self._n_rows, dtype=bool)

@@ -165,13 +165,17 @@ def _process(
                 if not propagate(allowed, lp.indptr, lp.indices):
                     return np.inf
                 lp.restrict(allowed)
-        if budget.late() and rounds > 0:
-            return bound
+        if rounds > 0 and budget.late():
+            break
+        lp.purge_if_long()
         rounds += 1
-        # Tailing off is measured against the gap that is left to close.
-        slow = slow + 1 if gain < 0.02 * (best.cutoff - bound) else 0
+        # Tailing off is measured against the gap that is left to close, if there is one.
+        gap = best.cutoff - bound if best.cutoff < np.inf else abs(bound)
+        slow = slow + 1 if gain < 0.1 * gap else 0
         if slow >= 4:
             break
+        if root and slow == 1:
+            _round(lp, allowed, best)  # a lower cutoff removes labels in the rounds to come
         if lp.separate(cycles=slow > 0) == 0:
             break
     _round(lp, allowed, best)
@@ -284,8 +288,6 @@ def _tree(
     lp: Relaxation, allowed: BoolArray, root_bound: float, best: _Incumbent, budget: Budget
 ) -> SearchResult:
     """Depth-first branching from a processed root."""
-    lp.purge()
-    purge_at = 2 * lp.n_cuts + 200
     stack = [(root_bound, allowed, True)]
     while stack:
         if budget.spent():
@@ -295,8 +297,6 @@ def _tree(
             continue
         if not processed:
             budget.nodes += 1
-            if lp.n_cuts > purge_at:
-                lp.purge()
             bound = max(bound, _process(lp, allowed, best, budget, root=False))
             if bound >= best.cutoff - best.tolerance:
                 continue
