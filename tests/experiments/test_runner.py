@@ -56,7 +56,10 @@ def test_each_end_is_a_row_with_its_reason(tmp_path: Path) -> None:
     assert rows["good"]["objective"] == pytest.approx(2 * 17.5)
     assert rows["good"]["adjusted_rand"] == 1.0
     assert (rows["good"]["broken_must_links"], rows["good"]["broken_cannot_links"]) == (0, 0)
-    assert (rows["careless"]["broken_must_links"], rows["careless"]["broken_cannot_links"]) == (1, 0)
+    assert (rows["careless"]["broken_must_links"], rows["careless"]["broken_cannot_links"]) == (
+        1,
+        0,
+    )
     assert rows["good"]["local_iterations"] == 5
     assert rows["good"]["machine"]["versions"]["smdeclust"] != "absent"
 
@@ -143,6 +146,6 @@ def test_results_of_nothing_are_a_clear_error(tmp_path: Path) -> None:
     """Reading a store that is not there says so; no process count below one is taken."""
     with pytest.raises(FileNotFoundError, match="Run the experiments first"):
         Store(tmp_path / "nothing.sqlite")
-    with Store(tmp_path / "runs.sqlite", writing=True) as store:
-        with pytest.raises(InvalidInputError, match="jobs"):
-            run_all(toy.plan().runs(), store, jobs=0)
+    store = Store(tmp_path / "runs.sqlite", writing=True)
+    with store, pytest.raises(InvalidInputError, match="jobs"):
+        run_all(toy.plan().runs(), store, jobs=0)

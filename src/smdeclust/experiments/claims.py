@@ -39,9 +39,7 @@ class Claim:
     why_not: str = ""
 
 
-def check_claims(
-    plans: Mapping[str, Plan], rows: Rows, tables: Mapping[str, Table]
-) -> list[Claim]:
+def check_claims(plans: Mapping[str, Plan], rows: Rows, tables: Mapping[str, Table]) -> list[Claim]:
     """All statements that the runs at hand can judge."""
     found: list[Claim] = []
     for name, check in (
@@ -54,7 +52,7 @@ def check_claims(
         if name in plans:
             found += check(plans[name], rows)
     if "violations" in plans:
-        found += _violations(tables)
+        found += _violations(plans["violations"], tables)
     return found
 
 
@@ -167,7 +165,7 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         rows_seen += 1
         methods = plan.methods()
         quality = best_share({m: [by[m].mean_if_feasible for by in cases] for m in methods})
-        effort = best_share({m: [by[m].local_iterations for by in cases] for m in methods})
+        effort = best_share({m: [by[m].effort_if_feasible for by in cases] for m in methods})
         if quality["SG-MDE"] < max(quality.values()) or quality["SG-MDE"] < 100.0:
             below.append(f"{name} ({quality['SG-MDE']:.1f}%)")
         if effort["SG-MDE"] < 100.0:
@@ -193,7 +191,8 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         f"{rows_seen - len(fewest)} of {rows_seen} rows at 100%"
         + (f"; the others: {', '.join(fewest)}" if fewest else "")
         + ".",
-        "COP-KM's starts that fail end early and so count few iterations.",
+        "Most starts of COP-KM fail early on these, and so count few iterations; the paper may "
+        "count them differently.",
     )
     if cop_rows:
         yield Claim(
@@ -258,7 +257,7 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
         return
     methods = plan.methods()
     quality = best_share({m: [by[m].mean_if_feasible for by in found] for m in methods})
-    effort = best_share({m: [by[m].local_iterations for by in found] for m in methods})
+    effort = best_share({m: [by[m].effort_if_feasible for by in found] for m in methods})
     for what, share in (("objective", quality), ("number of local search iterations", effort)):
         shown = ", ".join(f"{name} {value:.1f}%" for name, value in share.items())
         yield Claim(
@@ -269,8 +268,11 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
         )
 
 
-def _violations(tables: Mapping[str, Table]) -> Iterator[Claim]:
+def _violations(plan: Plan, tables: Mapping[str, Table]) -> Iterator[Claim]:
+    n_configurations = max(len(d.configurations) for part in plan.parts for d in part.data)
     for number, tolerance in ((1, 3.0), (2, 10.0), (3, 10.0)):
+        if number == 1 and n_configurations < 30:
+            continue  # a mean over some of the configurations is another figure
         table = tables.get(f"table1_set{number}")
         if table is None:
             continue

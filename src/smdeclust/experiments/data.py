@@ -45,9 +45,7 @@ def paper_instance(name: str, configuration: str) -> Instance:
     """An instance of the paper's data sets."""
     dataset = _points(name)
     pairs = Constraints() if configuration == NO_PAIRS else load_constraints(name, configuration)
-    return Instance(
-        dataset.X, dataset.n_clusters, pairs.must_link, pairs.cannot_link, dataset.y
-    )
+    return Instance(dataset.X, dataset.n_clusters, pairs.must_link, pairs.cannot_link, dataset.y)
 
 
 # One data set a process is kept: runs come data set by data set, and the largest fill memory.

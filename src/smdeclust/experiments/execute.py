@@ -46,9 +46,7 @@ def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> O
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(
-                instance.X, must_link=instance.must_link, cannot_link=instance.cannot_link
-            )
+            model.fit(instance.X, must_link=instance.must_link, cannot_link=instance.cannot_link)
     except NoFeasibleSolutionError as error:
         status, reason = "infeasible", _sentence(error)
     except Exception as error:

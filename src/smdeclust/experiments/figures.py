@@ -58,9 +58,7 @@ def values_by_instance(plan: Plan, rows: Rows) -> Values:
     return found
 
 
-def write_profiles(
-    values: Values, metrics: Sequence[str], target: Path, title: str
-) -> list[Path]:
+def write_profiles(values: Values, metrics: Sequence[str], target: Path, title: str) -> list[Path]:
     """Draw one panel a metric; write ``target`` with the ends ``.png`` and ``.svg``.
 
     Returns the files, none where there is nothing to draw.

@@ -34,6 +34,7 @@ SET2 = tuple(info.name for info in list_datasets(2))
 SET3 = tuple(info.name for info in list_datasets(3))
 VARIANT_DATA = ("iris", "accent", "ECG5000")
 SOFT_DATA = ("iris", "seeds", "glass", "accent", "ecoli")
+_NOTHING: tuple[Skipped, ...] = ()
 HEURISTICS = (SG_MDE_100, BLP_KM, COP_KM)
 
 
@@ -117,13 +118,17 @@ def _left_out(
 def _fewer_configurations(scale: _Scale) -> tuple[Skipped, ...]:
     if scale.name == "paper":
         return ()
-    what = "two of a data set's" if scale.name == "smoke" else f"those numbered {', '.join(scale.set1_numbers)}"
+    what = (
+        "two of a data set's"
+        if scale.name == "smoke"
+        else f"those numbered {', '.join(scale.set1_numbers)}"
+    )
     return (Skipped("constraint configurations", f"scale {scale.name} takes {what} only"),)
 
 
 def variants(scale: _Scale) -> Plan:
     """The four variants on three data sets (the paper's first figure)."""
-    data, skipped = scale.set1(VARIANT_DATA), ()
+    data, skipped = scale.set1(VARIANT_DATA), _NOTHING
     if scale.name == "smoke":
         data, skipped = _smoke_data(("iris",))
     part = Part(
@@ -142,7 +147,7 @@ def synthetic(scale: _Scale) -> Plan:
     """SG-MDE against multi-start heuristics on the synthetic data sets (Table 2)."""
     limit = {"smoke": 500, "small": 2000, "paper": 20000}[scale.name]
     names = [name for name in SET3 if _points(name) <= limit]
-    skipped: tuple[Skipped, ...] = ()
+    skipped = _NOTHING
     if scale.name == "smoke":
         names = ["n500_k2", "n500_k20"]
         data = tuple(paper_data(name, ("100", "500")) for name in names)
@@ -164,7 +169,7 @@ def synthetic(scale: _Scale) -> Plan:
 
 def large(scale: _Scale) -> Plan:
     """The same comparison on the large data sets (the paper's second figure)."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped = _NOTHING
     if scale.name == "smoke":
         data, skipped = _smoke_data(("banana",))
     else:
@@ -190,7 +195,7 @@ def large(scale: _Scale) -> Plan:
 
 def exact(scale: _Scale) -> Plan:
     """Our solver and the paper's SG-MDE against the best known objectives (Table 3)."""
-    data, skipped = scale.set1(SET1), ()
+    data, skipped = scale.set1(SET1), _NOTHING
     if scale.name == "smoke":
         data, skipped = _smoke_data(("iris", "wine"))
     part = Part((DEFAULT, SG_MDE), data, _seeds(scale.set1_seeds), scale.time_limit, priority=10)
@@ -201,7 +206,7 @@ def exact(scale: _Scale) -> Plan:
 
 def soft(scale: _Scale) -> Plan:
     """SG-MDE against S-HG-MEANS, which may break pairs (Table 4)."""
-    data, skipped = scale.set1(SOFT_DATA), ()
+    data, skipped = scale.set1(SOFT_DATA), _NOTHING
     if scale.name == "smoke":
         data, skipped = _smoke_data(("iris",))
     methods = (DEFAULT, SG_MDE, S_HG_MEANS)
@@ -215,7 +220,7 @@ def violations(scale: _Scale) -> Plan:
     """The share of pairs that clustering without constraints breaks (Table 1)."""
     set1, set2 = scale.set1(SET1), tuple(paper_data(name) for name in SET2)
     set3 = tuple(paper_data(name) for name in SET3)
-    skipped: tuple[Skipped, ...] = ()
+    skipped = _NOTHING
     if scale.name == "smoke":
         set1, skipped = _smoke_data(("iris", "wine"))
         set2, set3 = (), set3[:2]

@@ -145,9 +145,7 @@ class Part:
                 cases = [(configuration, ()) for configuration in data.configurations]
             for configuration, count in cases:
                 found += [
-                    Run(
-                        method, data.name, data.loader, configuration, seed, count, self.time_limit
-                    )
+                    Run(method, data.name, data.loader, configuration, seed, count, self.time_limit)
                     for method in self.methods
                     for seed in self.seeds
                 ]

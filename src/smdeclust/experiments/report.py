@@ -85,7 +85,7 @@ def _figures(plan: Plan, rows: Rows, folder: Path) -> list[Path]:
         return []
     if plan.name == "variants":
         values = figures.values_by_run(plan, rows)
-        metrics = ("objective", "seconds", "local_searches", "local_iterations")
+        metrics: tuple[str, ...] = tuple(figures.METRICS)
     else:
         values = figures.values_by_instance(plan, rows)
         metrics = ("objective", "local_iterations", "seconds")
@@ -159,24 +159,31 @@ def _table_section(table: Table) -> str:
 def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
     lines = ["## What was left out\n"]
     for name, plan in plans.items():
-        lines += [f"- {name}: {item.what}: {item.reason}" for item in plan.skipped]
-        missing = Counter(
-            (run.dataset, run.method.name) for run in plan.runs() if run.key not in rows
-        )
-        lines += [
-            f"- {name}: {count} runs of {method} on {dataset}: not run yet"
-            for (dataset, method), count in missing.items()
-        ]
+        reasons: dict[str, list[str]] = {}
+        for item in plan.skipped:
+            reasons.setdefault(item.reason, []).append(item.what)
+        lines += [f"- {name}: {', '.join(what)}: {reason}" for reason, what in reasons.items()]
+        missing: dict[str, Counter[str]] = {}
+        for run in plan.runs():
+            if run.key not in rows:
+                missing.setdefault(run.dataset, Counter())[run.method.name] += 1
+        for dataset, counts in missing.items():
+            shown = ", ".join(f"{method} {count}" for method, count in counts.items())
+            lines.append(f"- {name}: {dataset}, runs not made yet: {shown}")
         lines += [
             f"- {name}: {run}: {rows[run.key]['status']} ({rows[run.key]['reason']})"
             for run in plan.runs()
             if run.key in rows and rows[run.key]["status"] in ("failed", "crashed", "timeout")
         ]
-        lines += [
-            f"- {name}: {dataset}/{configuration}: not compared, as some method has no run yet"
+        pending = [
+            f"{dataset}/{configuration}"
             for (dataset, configuration), by in averages(plan, rows).items()
             if not all(average.n_done for average in by.values())
         ]
+        if pending:
+            lines.append(
+                f"- {name}: not compared, as some method has no run yet: {', '.join(pending)}"
+            )
     if len(lines) == 1:
         lines.append("Nothing.")
     return "\n".join(lines) + "\n"

@@ -55,6 +55,14 @@ class Average:
         """The mean objective, NaN unless every run was feasible."""
         return self.objective if self.always_feasible else float("nan")
 
+    @property
+    def effort_if_feasible(self) -> float:
+        """Mean iterations of the local search, NaN unless every run was feasible.
+
+        A method that gives up at once has not been quick.
+        """
+        return self.local_iterations if self.always_feasible else float("nan")
+
 
 def is_feasible(row: Mapping[str, Any]) -> bool:
     """Whether a run's labels break no pair."""

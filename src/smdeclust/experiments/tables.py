@@ -80,15 +80,16 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
     """Table 2: SG-MDE, BLP-KM and COP-KM on the synthetic data sets."""
     found = averages(plan, rows)
     printed = paper_tables()["synthetic"]["rows"]
-    body, lines = [], []
+    body: list[tuple[Cell, ...]] = []
+    lines: list[int] = []
     previous = ""
     for name in datasets_of(plan):
         cases = {c: by for c, by in of_dataset(found, name).items() if _complete(by)}
         if not cases:
             continue
         methods = plan.methods()
-        quality = best_share({m: [by[m].mean_if_feasible for by in cases.values()] for m in methods})
-        effort = best_share({m: [by[m].local_iterations for by in cases.values()] for m in methods})
+        quality = _shares(cases, methods, "mean_if_feasible")
+        effort = _shares(cases, methods, "effort_if_feasible")
         cop = [by["COP-KM"] for by in cases.values()]
         unfeasible = 100.0 * sum(a.n_infeasible for a in cop) / sum(a.n_done for a in cop)
         paper = printed.get(name, [None] * 5)
@@ -103,10 +104,7 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
             (
                 Cell(n),
                 Cell(k),
-                *(
-                    Cell(v, p, bold=v == best)
-                    for v, p in zip(figures[:3], paper[:3], strict=True)
-                ),
+                *(Cell(v, p, bold=v == best) for v, p in zip(figures[:3], paper[:3], strict=True)),
                 Cell(figures[3], paper[3], bold=figures[3] == 100.0),
                 Cell(unfeasible, paper[4]),
                 Cell(f"{len(cases)} x {'-'.join(map(str, seeds))}"),
@@ -252,7 +250,7 @@ def comparison_table(plan: Plan, rows: Rows) -> Table:
         cases = {c: by for c, by in of_dataset(found, name).items() if _complete(by)}
         if not cases:
             continue
-        quality = best_share({m: [by[m].mean_if_feasible for by in cases.values()] for m in methods})
+        quality = _shares(cases, methods, "mean_if_feasible")
         for method in methods:
             own = [by[method] for by in cases.values()]
             n_runs = sum(a.n_done for a in own)
@@ -341,6 +339,13 @@ def _excess(cases: Mapping[str, Mapping[str, Average]], method: str) -> float:
         if not np.isnan(by[method].objective):
             values.append(100.0 * (by[method].objective - best) / best if best else 0.0)
     return _mean(values)
+
+
+def _shares(
+    cases: Mapping[str, Mapping[str, Average]], methods: list[str], attribute: str
+) -> dict[str, float]:
+    """%S of each method by one attribute of its averages."""
+    return best_share({m: [getattr(by[m], attribute) for by in cases.values()] for m in methods})
 
 
 def _complete(by: Mapping[str, Average]) -> bool:
