@@ -41,9 +41,11 @@ class Settings:
     min_violation: float = 1e-3
     """Violation, relative to Z_ii, from which a cut is added; lowered when few are found."""
     least_violation: float = 1e-5
+    keep_slack: float = 1e-3
+    """A cut without multiplier and with more slack than this is dropped."""
     sweeps: int = 2
     filter_degree: int = 4
-    patience: float = 12.0
+    patience: float = 20.0
     """Branch when closing the gap would take more than this many rounds at the present pace."""
     max_rounds: int = 60
 
@@ -130,10 +132,10 @@ def solve(
     settings
         See `Settings`.
     """
-    inverse_root = 1.0 / node.sqrt_weights
+    root = node.sqrt_weights
     project = FantopeProjector(node.unit, node.n_clusters, degree=settings.filter_degree)
     V, U, rho, cuts, mu = state.V, state.U, state.rho, state.cuts, state.mu
-    norms = cutting.squared_norms(cuts, inverse_root, node.apart)
+    norms = cutting.squared_norms(cuts, root, node.apart)
     work = np.empty_like(V)
     best = Dual(safe_bound(node, U, rho), U.copy(), rho, cuts, mu.copy())
     iteration = rounds = 0
@@ -145,7 +147,7 @@ def solve(
     while best.bound < target:
         Y = project(V - U - node.cost * (1.0 / rho))
         primal, change = cutting.signs_and_cuts_step(
-            Y, settings.over_relaxation, node.apart, cuts, norms, inverse_root, settings.sweeps,
+            Y, settings.over_relaxation, node.apart, cuts, norms, root, settings.sweeps,
             mu, V, U, work,
         )  # fmt: skip
         iteration += 1
@@ -169,8 +171,8 @@ def solve(
                 target = on_round(Y)
                 if best.bound >= target:
                     break
-            keep = (mu > 0.0) | (cutting.slacks(V, node.apart, cuts, inverse_root) < 0.02)
-            Z = Y * np.outer(inverse_root, inverse_root)
+            keep = (mu > 0.0) | (cutting.slacks(V, cuts, root) < settings.keep_slack)
+            Z = Y / np.outer(root, root)
             new = cutting.new_cuts(
                 Z,
                 node.apart,
@@ -194,6 +196,6 @@ def solve(
                     break
             cuts = np.ascontiguousarray(np.vstack([cuts[keep], new]))
             mu = np.concatenate([mu[keep], np.zeros(len(new))])
-            norms = cutting.squared_norms(cuts, inverse_root, node.apart)
+            norms = cutting.squared_norms(cuts, root, node.apart)
             next_round = iteration + settings.round_length
     return Outcome(best, Y, State(V, U, rho, cuts, mu), ending, iteration)

@@ -40,7 +40,8 @@ def branching_pair(node: Relaxation, Y: FloatArray) -> tuple[int, int] | None:
     Z = Y / np.outer(root, root)
     size = np.diag(Z)
     difference = size[:, None] + size[None, :] - 2.0 * Z
-    score = np.minimum(Z, difference)
+    # Heavy groups first: deciding them moves the bound of both children most.
+    score = np.minimum(Z, difference) * np.outer(root, root)
     score[node.apart] = -np.inf
     score[np.tril_indices(len(score))] = -np.inf
     flat = int(np.argmax(score))
@@ -67,13 +68,11 @@ def child_state(parent: Relaxation, child: Relaxation, state: State) -> State:
     V = embed @ state.V @ embed.T
 
     ratio = parent.scale / child.scale
-    Lambda = -state.U.copy()
-    cutting.add_all(Lambda, state.cuts, -state.mu, 1.0 / root)
+    Lambda = -state.U - cutting.combined(state.cuts, state.mu, root)
     Lambda = (join @ (Lambda * np.outer(root, root)) @ join.T) / np.outer(child_root, child_root)
     Lambda = np.where(child.apart, Lambda, np.maximum(Lambda, 0.0)) * ratio
     cuts, mu = _rename(state.cuts, state.mu * ratio, new_of_old)
-    U = -Lambda
-    cutting.add_all(U, cuts, -mu, 1.0 / child_root)
+    U = -Lambda - cutting.combined(cuts, mu, child_root)
     return State(0.5 * (V + V.T), 0.5 * (U + U.T), state.rho, cuts, mu)
 
 
@@ -93,8 +92,7 @@ def as_rows(node: Relaxation, dual: Dual) -> LeafMultipliers:
     rows = representatives(node).astype(np.int32)
     root = node.sqrt_weights
     factor = node.scale * dual.rho
-    Lambda = -dual.U.copy()
-    cutting.add_all(Lambda, dual.cuts, -dual.mu, 1.0 / root)
+    Lambda = -dual.U - cutting.combined(dual.cuts, dual.mu, root)
     Lambda = 0.5 * (Lambda + Lambda.T)
     # Rounding leaves specks of either sign where a multiplier is zero.
     speck = 1e-15 * np.abs(Lambda).max(initial=0.0)

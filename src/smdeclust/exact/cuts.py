@@ -19,6 +19,7 @@ from numba import njit
 from smdeclust.exact.relaxation import BoolArray, FloatArray, IntArray
 
 WIDTH = 6
+FAR_BELOW = -1e300
 
 
 @njit(cache=True)
@@ -126,8 +127,9 @@ def select(cuts, order, n, per_pair, limit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def squared_norms(cuts, inverse_root, apart):  # type: ignore[no-untyped-def]
+def squared_norms(cuts, root, apart):  # type: ignore[no-untyped-def]
     """Squared Frobenius norm of every cut as a symmetric matrix on Y, cannot-links left out."""
+    inverse_root = 1.0 / root
     out = np.empty(len(cuts))
     for c in range(len(cuts)):
         i = cuts[c, 0]
@@ -149,59 +151,52 @@ def squared_norms(cuts, inverse_root, apart):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _add_cut(W, cuts, c, inverse_root, step):  # type: ignore[no-untyped-def]
-    """Add ``step`` times cut ``c`` (as a symmetric matrix on Y) to W."""
+def _add_cut(W, cuts, c, inverse, step):  # type: ignore[no-untyped-def]
+    """Add ``step`` times the gradient of cut ``c`` to W, on the scale of Z.
+
+    On the scale of Y the entry (i, j) of the gradient is ``+-1 / (2 sqrt(w_i w_j))``, and Z is
+    ``Y / sqrt(w_i w_j)``; ``inverse`` holds ``1 / w``.
+    """
     i = cuts[c, 0]
-    W[i, i] += step * inverse_root[i] * inverse_root[i]
+    W[i, i] += step * inverse[i] * inverse[i]
     for a in range(1, cuts.shape[1]):
         j = cuts[c, a]
         if j < 0:
             break
-        value = 0.5 * step * inverse_root[i] * inverse_root[j]
+        half = 0.5 * step * inverse[j]
+        value = half * inverse[i]
         W[i, j] -= value
         W[j, i] -= value
         for b in range(a + 1, cuts.shape[1]):
             k = cuts[c, b]
             if k < 0:
                 break
-            value = 0.5 * step * inverse_root[j] * inverse_root[k]
+            value = half * inverse[k]
             W[j, k] += value
             W[k, j] += value
 
 
 @njit(cache=True)
-def add_all(W, cuts, multipliers, inverse_root):  # type: ignore[no-untyped-def]
-    """Add ``B' mu`` to W in place."""
-    for c in range(len(cuts)):
-        if multipliers[c] != 0.0:
-            _add_cut(W, cuts, c, inverse_root, multipliers[c])
-
-
-@njit(cache=True)
-def _slack(W, apart, cuts, c, inverse_root):  # type: ignore[no-untyped-def]
-    """Value of cut ``c`` (>= 0 where satisfied) at the positive part of W."""
+def _slack(W, cuts, c):  # type: ignore[no-untyped-def]
+    """Value of cut ``c`` (>= 0 where satisfied) at the positive part of W, on the scale of Z."""
     i = cuts[c, 0]
-    total = max(W[i, i], 0.0) * inverse_root[i] * inverse_root[i]
+    total = max(W[i, i], 0.0)
     for a in range(1, cuts.shape[1]):
         j = cuts[c, a]
         if j < 0:
             break
-        value = W[i, j]
-        if value > 0.0 and not apart[i, j]:
-            total -= value * inverse_root[i] * inverse_root[j]
+        total -= max(W[i, j], 0.0)
         for b in range(a + 1, cuts.shape[1]):
             k = cuts[c, b]
             if k < 0:
                 break
-            value = W[j, k]
-            if value > 0.0 and not apart[j, k]:
-                total += value * inverse_root[j] * inverse_root[k]
+            total += max(W[j, k], 0.0)
     return total
 
 
 @njit(cache=True)
 def signs_and_cuts_step(  # type: ignore[no-untyped-def]
-    Y, relaxation, apart, cuts, norms, inverse_root, sweeps, INOUT_mu, INOUT_V, INOUT_U, OUT_W
+    Y, relaxation, apart, cuts, norms, root, sweeps, INOUT_mu, INOUT_V, INOUT_U, OUT_W
 ):
     """V- and U-step: project ``T = relaxed Y + U`` onto {Y >= 0, 0 on cannot-links, cuts}.
 
@@ -212,28 +207,30 @@ def signs_and_cuts_step(  # type: ignore[no-untyped-def]
     Returns the primal residual |Y - V| and the change |V - old V|.
     """
     n = Y.shape[0]
+    inverse = 1.0 / (root * root)
     for i in range(n):
         for j in range(n):
             T = relaxation * Y[i, j] + (1.0 - relaxation) * INOUT_V[i, j] + INOUT_U[i, j]
             INOUT_U[i, j] = T
-            OUT_W[i, j] = T
-    add_all(OUT_W, cuts, INOUT_mu, inverse_root)
+            # A cannot-link is so far below zero that no cut can raise it.
+            OUT_W[i, j] = FAR_BELOW if apart[i, j] else T / (root[i] * root[j])
+    for c in range(len(cuts)):
+        if INOUT_mu[c] != 0.0:
+            _add_cut(OUT_W, cuts, c, inverse, INOUT_mu[c])
     for _ in range(sweeps):
         for c in range(len(cuts)):
-            slack = _slack(OUT_W, apart, cuts, c, inverse_root)
+            slack = _slack(OUT_W, cuts, c)
             if slack >= 0.0 and INOUT_mu[c] == 0.0:
                 continue
             step = max(-slack / norms[c], -INOUT_mu[c])
             if step != 0.0:
                 INOUT_mu[c] += step
-                _add_cut(OUT_W, cuts, c, inverse_root, step)
+                _add_cut(OUT_W, cuts, c, inverse, step)
     primal = 0.0
     change = 0.0
     for i in range(n):
         for j in range(n):
-            value = OUT_W[i, j]
-            if value < 0.0 or apart[i, j]:
-                value = 0.0
+            value = max(OUT_W[i, j], 0.0) * root[i] * root[j]
             primal += (Y[i, j] - value) ** 2
             change += (INOUT_V[i, j] - value) ** 2
             INOUT_V[i, j] = value
@@ -242,14 +239,26 @@ def signs_and_cuts_step(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def slacks(V, apart, cuts, inverse_root):  # type: ignore[no-untyped-def]
-    """Value of every cut at V, relative to ``Z_ii`` of its center."""
+def slacks(V, cuts, root):  # type: ignore[no-untyped-def]
+    """Value of every cut at V (zero on cannot-links), relative to ``Z_ii`` of its center."""
+    Z = V / np.outer(root, root)
     out = np.empty(len(cuts))
     for c in range(len(cuts)):
         i = cuts[c, 0]
-        size = max(V[i, i], 1e-12) * inverse_root[i] * inverse_root[i]
-        out[c] = _slack(V, apart, cuts, c, inverse_root) / size
+        out[c] = _slack(Z, cuts, c) / max(Z[i, i], 1e-12)
     return out
+
+
+@njit(cache=True)
+def combined(cuts, mu, root):  # type: ignore[no-untyped-def]
+    """``B' mu``: the weighted sum of the cuts, as a symmetric matrix on Y."""
+    n = len(root)
+    inverse = 1.0 / (root * root)
+    total = np.zeros((n, n))
+    for c in range(len(cuts)):
+        if mu[c] != 0.0:
+            _add_cut(total, cuts, c, inverse, mu[c])
+    return total * np.outer(root, root)
 
 
 def new_cuts(

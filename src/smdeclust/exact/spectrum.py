@@ -139,17 +139,17 @@ class FantopeProjector:
         center, radius = 0.5 * (low + high), 0.5 * (high - low)
         # Single precision will do for the filter: Rayleigh-Ritz below is double.
         filtered, previous = A.astype(np.float32), X.astype(np.float32)
-        center, radius = np.float32(center), np.float32(radius)
-        current = (filtered @ previous - center * previous) / radius
+        shift, stretch = np.float32(center), np.float32(1.0 / radius)
+        current = (filtered @ previous - shift * previous) * stretch
         for _ in range(self.degree - 1):
             following = filtered @ current
-            following -= center * current
-            following *= np.float32(2.0) / radius
+            following -= shift * current
+            following *= np.float32(2.0) * stretch
             following -= previous
             previous, current = current, following
-        result = current.astype(np.float64)
-        result /= np.linalg.norm(result, axis=0)
-        Q, _ = scipy.linalg.qr(result, mode="economic", overwrite_a=True, check_finite=False)
+        block = current.astype(np.float64)
+        block /= np.linalg.norm(block, axis=0)
+        Q, _ = scipy.linalg.qr(block, mode="economic", overwrite_a=True, check_finite=False)
         H = Q.T @ (A @ Q)
         values, S = scipy.linalg.eigh(H, driver="evd", check_finite=False)
         vectors = Q @ S
