@@ -157,23 +157,14 @@ class ArrayPoints:
 
     def sum_of_squares(self, centers: np.ndarray, moves: dict[int, int]) -> float:
         """Squared distances of the free points to the centers of their labels, after `moves`."""
-        with self._moved(moves):
-            return float(
-                sum(
-                    self._over_blocks(
-                        lambda part, start, stop: sum_squares(
-                            part.X,
-                            part.weights,
-                            part.free,
-                            part.offset,
-                            start,
-                            stop,
-                            part.labels,
-                            centers,
-                        )  # fmt: skip
-                    )
-                )
+
+        def work(part: _Part, start: int, stop: int) -> float:
+            return sum_squares(
+                part.X, part.weights, part.free, part.offset, start, stop, part.labels, centers
             )
+
+        with self._moved(moves):
+            return float(sum(self._over_blocks(work)))
 
     def fillers(self, centers: np.ndarray) -> Fillers:
         """The free groups among the K cheapest to move to some cluster, by regret."""

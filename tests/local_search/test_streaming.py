@@ -1,0 +1,116 @@
+"""Large data: block by block gives what the compiled loop gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.local_search import array_points, local_search
+from smdeclust.local_search.array_points import ArrayPoints
+from smdeclust.local_search.streaming import streaming_search
+from smdeclust.problem import Problem
+from tests.fuzz import random_instance
+
+
+def made(n=3000, d=5, k=6, seed=0, dtype=np.float64, shift=0.0):
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, k, n)
+    X = (rng.normal(size=(k, d)) * 3)[classes] + rng.normal(size=(n, d)) + shift
+    pairs = rng.integers(0, n, (400, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    same = classes[pairs[:, 0]] == classes[pairs[:, 1]]
+    return X.astype(dtype), k, pairs[same], pairs[~same]
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_one_iteration_is_the_exact_assignment(seed):
+    """From any start, empty clusters and dense cannot-links included, one iteration reaches the
+    cost of the compiled exact assignment, feasibly."""
+    instance = random_instance(np.random.default_rng(seed))
+    try:
+        problem = Problem.build(
+            instance["X"], instance["k"], instance["must"], instance["cannot"], instance["weight"]
+        )
+    except InfeasibleConstraintsError:
+        return
+    if problem.n_features > problem.n_groups:
+        return
+    start = problem.enter(instance["centers"])
+
+    def cost_at_start(labels):
+        gaps = problem.means - start[labels]
+        return float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights)
+
+    streamed = streaming_search(problem, ArrayPoints(problem), start, max_iter=1)
+    compiled = local_search(problem, start, max_iter=1)
+    assert problem.violations(problem.expand(streamed.labels)) == (0, 0)
+    assert len(np.unique(streamed.labels)) == problem.n_clusters
+    optimum = cost_at_start(compiled.labels)
+    slack = 1e-9 * max(optimum, float(np.ptp(problem.X)) ** 2)
+    assert cost_at_start(streamed.labels) == pytest.approx(optimum, abs=slack)
+    assert streamed.objective == pytest.approx(problem.objective(streamed.labels), abs=slack)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_whole_searches_agree(dtype, shift):
+    """Bounds, blocks and sums by differences end where the plain loop ends."""
+    X, k, must, cannot = made(dtype=dtype, shift=shift)
+    problem = Problem.build(X, k, must, cannot)
+    free = ArrayPoints(problem)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        start = problem.enter(X[rng.choice(len(X), k, replace=False)])
+        one, two = streaming_search(problem, free, start), local_search(problem, start)
+        assert one.objective == pytest.approx(two.objective, rel=1e-9)
+        assert problem.violations(problem.expand(one.labels)) == (0, 0)
+        assert one.objective == pytest.approx(problem.objective(one.labels), rel=1e-9)
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    """One thread or four: the same labels and the same objective to the last bit."""
+    monkeypatch.setattr(array_points, "LEAST_ROWS", 64)
+    X, k, must, cannot = made()
+    problem = Problem.build(X, k, must, cannot)
+    start = problem.enter(X[:k])
+    results = [streaming_search(problem, ArrayPoints(problem, t), start) for t in (1, 2, 4)]
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0].labels, other.labels)
+        assert results[0].objective == other.objective
+
+
+def test_large_problems_take_this_road(monkeypatch):
+    """local_search chooses by size, weights and must-link groups included."""
+    from smdeclust.problem import problem as module
+
+    X, k, must, cannot = made()
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    weight[np.unique(cannot)] = 1.0
+    problem = Problem.build(X, k, must, cannot, weight)
+    start = problem.enter(X[:k])
+    small = local_search(problem, start)
+    monkeypatch.setattr(module, "LARGE", 1)
+    assert problem.is_large
+    large = local_search(problem, start)
+    assert large.labels.dtype == np.int32
+    assert large.objective == pytest.approx(small.objective, rel=1e-9)
+
+
+def test_the_data_are_not_copied():
+    """A search on large data holds no second copy of them and no N x K table."""
+    import tracemalloc
+
+    n, d, k = 120_000, 40, 40
+    X = np.random.default_rng(0).normal(size=(n, d))
+    problem = Problem.build(X, k, must_link=[(0, 1)], cannot_link=[(2, 3), (3, 4)])
+    assert problem.is_large
+    local_search(problem, problem.enter(X[:k]), max_iter=1)
+    tracemalloc.start()
+    local_search(problem, problem.enter(X[:k]), max_iter=3)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.3 * X.nbytes
