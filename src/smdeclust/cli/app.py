@@ -16,7 +16,15 @@ import typer
 
 from smdeclust.cli import screen
 from smdeclust.cli.commands import COMMANDS
-from smdeclust.cli.errors import BAD_INPUT, DONE, Outcome, Terminated, as_document, explain
+from smdeclust.cli.errors import (
+    BAD_INPUT,
+    DONE,
+    INTERRUPTED,
+    Outcome,
+    Terminated,
+    as_document,
+    explain,
+)
 
 # typer carries its own copy of click in newer versions: take the classes from it, wherever it is.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -84,13 +92,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _invoke(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="smdeclust", standalone_mode=False)
-        return result if isinstance(result, int) else DONE
+        code = result if isinstance(result, int) else DONE
     except Outcome as outcome:
         return outcome.code
     except typer.Exit as leave:
-        return int(leave.exit_code)
+        code = int(leave.exit_code)
     except typer.Abort:
-        raise KeyboardInterrupt from None
+        code = INTERRUPTED
+    if code == INTERRUPTED:  # typer has swallowed a Ctrl-C
+        raise KeyboardInterrupt
+    return code
 
 
 def _report(error: BaseException, as_json: bool) -> int:
@@ -98,6 +109,8 @@ def _report(error: BaseException, as_json: bool) -> int:
         traceback.print_exception(error)
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else BAD_INPUT
+    if type(error).__name__ == "NoArgsIsHelpError":  # the help was shown, and no more was asked
+        return DONE
     if isinstance(error, ClickException):
         code, message = BAD_INPUT, _usage_message(error)
     else:
@@ -125,8 +138,12 @@ def _usage_message(error: Any) -> str:
 
 
 def _prepare_streams() -> None:
-    """Text that the terminal's encoding lacks is escaped instead of ending the program."""
-    for stream in (sys.stdout, sys.stderr):
+    """Text that the terminal's encoding lacks is escaped instead of ending the program; a stream
+    that was closed before we began goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, name)
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")

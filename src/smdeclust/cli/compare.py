@@ -264,7 +264,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
         right=range(1, len(header)),
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
         f"clusters, {n_pairs:,} pairs, {scale}",
-        caption="% above: than the best objective that keeps all pairs; broken: pairs.",
+        caption="% above the best objective with no pair broken",
     )
     for result in results:
         if result["failure"]:

@@ -56,11 +56,9 @@ def explain(error: BaseException) -> tuple[int, str]:
 
 
 def _os_sentence(error: OSError) -> str:
-    where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+    where = f"{os.fsdecode(error.filename)}: " if error.filename else "Writing failed: "
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return (
-            f"{where}the disk is full (or a size limit is reached). Nothing was left half-written."
-        )
+        return f"{where}the disk is full, or a size limit is reached. Make room and try again."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{where}no permission to write or read there. Choose another place."
     return f"{where}{error.strerror or error}."

@@ -58,7 +58,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
                 os.fsync(stream.fileno())
         for name, part in aside.items():
             os.replace(part, folder / name)
-    except BaseException:
+    except BaseException as error:
         for part in aside.values():
             part.unlink(missing_ok=True)
         for new in made:
@@ -66,6 +66,8 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
                 new.rmdir()
             except OSError:  # not empty: somebody else uses it
                 break
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(folder)) from error
         raise
 
 

@@ -66,7 +66,7 @@ def paper(
         "store": str(result.store),
         "report": str(result.report),
         "skipped": {
-            name: [{"what": entry.what, "why": entry.why} for entry in entries]
+            name: [{"what": entry.what, "why": entry.reason} for entry in entries]
             for name, entries in result.skipped.items()
         },
     }
