@@ -12,6 +12,7 @@ _HOME = {
     "SMDEClust": "smdeclust.estimators",
     "BLPKMeans": "smdeclust.estimators",
     "COPKMeans": "smdeclust.estimators",
+    "PCCC": "smdeclust.estimators",
     "PCKMeans": "smdeclust.estimators",
     "SoftHGMeans": "smdeclust.estimators",
     "InfeasibleConstraintsError": "smdeclust.exceptions",

@@ -7,6 +7,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from smdeclust import (
+    PCCC,
     BLPKMeans,
     COPKMeans,
     InfeasibleConstraintsError,
@@ -16,12 +17,13 @@ from smdeclust import (
 )
 
 RIVALS = [
-    COPKMeans(n_init=30),
-    BLPKMeans(n_init=30),
-    PCKMeans(n_init=30),
+    COPKMeans(n_init=100),
+    BLPKMeans(n_init=100),
+    PCKMeans(n_init=100),
+    PCCC(n_init=100),
     SoftHGMeans(max_generations=2),
 ]
-STRICT = [COPKMeans, BLPKMeans]
+STRICT = [COPKMeans, BLPKMeans, PCCC]
 
 
 @parametrize_with_checks(RIVALS)
@@ -122,6 +124,8 @@ BAD_PARAMETERS = [
     ("assignment", "fast"),
     ("w", -1.0),
     ("w", [1.0, 2.0]),
+    ("q", 0),
+    ("penalty", -1.0),
     ("accuracy", 0),
     ("accuracy", 1.5),
     ("population_size", 1),

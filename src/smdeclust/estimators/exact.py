@@ -1,0 +1,110 @@
+"""ExactMSSC: the memetic method for a clustering, then branch and cut for the proof."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+import numpy as np
+
+from smdeclust.estimators.base import ConstrainedClusterer, check_number
+from smdeclust.estimators.smdeclust import SMDEClust
+from smdeclust.exact import certify
+
+
+class ExactMSSC(ConstrainedClusterer):
+    """Proven optimal clustering under strict must-link and cannot-link constraints.
+
+    `SMDEClust` finds a clustering; branch and cut on a semidefinite relaxation then proves how
+    far from the optimum it can be at most, and replaces it where a better one is met. Meant for up
+    to about a thousand must-link groups.
+
+    Parameters
+    ----------
+    n_clusters
+        K.
+    tol
+        Relative gap that counts as proven.
+    max_time
+        Seconds for both parts, of which the first takes at most half; ``None``: no limit. When
+        they are over, the best clustering and the best bound so far are kept.
+    random_state
+        Seed, ``RandomState`` or ``None``, of the first part. The proof is deterministic.
+
+    Attributes
+    ----------
+    labels_, cluster_centers_, inertia_
+        The clustering; all constraints hold.
+    lower_bound_
+        No feasible clustering costs less.
+    gap_
+        ``(inertia_ - lower_bound_) / inertia_``.
+    status_
+        ``"optimal"``, ``"time_limit"``, ``"memory_limit"``, ``"too_large"`` or
+        ``"precision_limit"``.
+    n_nodes_
+        Nodes of the branch and cut tree.
+    certificate_
+        The proof, which `smdeclust.exact.verify` checks.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        tol: float = 1e-4,
+        max_time: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.tol = tol
+        self.max_time = max_time
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X` and prove how good the result is.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Ignored.
+        must_link, cannot_link
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        start = time.perf_counter()
+        check_number("tol", self.tol, low=0)
+        check_number("max_time", self.max_time, low=0, optional=True)
+        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+        pairs = {"must_link": problem.must_link, "cannot_link": problem.cannot_link}
+        half = None if self.max_time is None else 0.5 * self.max_time
+        heuristic = SMDEClust(self.n_clusters, max_time=half, random_state=self.random_state)
+        heuristic.fit(problem.X, sample_weight=problem.sample_weight, **pairs)
+        left = None
+        if self.max_time is not None:
+            left = max(self.max_time - (time.perf_counter() - start), 0.0)
+        certificate = certify(
+            problem.X,
+            heuristic.labels_,
+            sample_weight=problem.sample_weight,
+            tol=self.tol,
+            max_time=left,
+            **pairs,
+        )
+        self.certificate_ = certificate
+        self.lower_bound_ = certificate.lower_bound
+        self.gap_ = certificate.gap
+        self.status_ = certificate.status
+        self.n_nodes_ = certificate.n_nodes
+        return self._set_solution(problem, problem.group_labels(np.asarray(certificate.labels)))

@@ -1,0 +1,201 @@
+"""PCCC as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from smdeclust.estimators.base import check_choice, check_number
+from smdeclust.estimators.multi_start import MultiStartClusterer
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem import Problem
+from smdeclust.problem.pairs import as_pairs, broken_pairs
+from smdeclust.problem.problem import reject_self_cannot_links
+from smdeclust.rivals.initialization import INITIALIZATIONS
+from smdeclust.rivals.multi_start import Attempt
+from smdeclust.rivals.pccc import SoftGraph, pccc_search
+
+
+class PCCC(MultiStartClusterer):
+    """PCCC (Baumann, Hochbaum 2024): hard pairs, and soft ones with confidences.
+
+    k-means whose assignment step is a mixed-integer programme, solved by HiGHS to a gap of zero:
+    hard pairs hold, and a broken soft pair costs penalty x confidence.
+
+    Parameters
+    ----------
+    n_clusters
+        K.
+    q
+        A group that the programme decides on may only use its `q` nearest centers, and more only
+        where there is no other way. ``None``: all of them, which makes every assignment optimal.
+    penalty
+        Cost of breaking a soft pair of confidence 1. ``None``: the mean squared distance of the
+        points from their mean.
+    repositioning
+        Whether, at a local optimum, the cluster that is needed least is moved to where most soft
+        pairs are broken, then most inertia is, as long as that lowers the objective.
+    init
+        ``"random"`` points or ``"k-means++"``.
+    n_init
+        Starts; the best is kept.
+    max_iter
+        Most iterations of one descent; it also ends at the first that does not lower the objective.
+    max_time
+        No start begins after so many seconds.
+    random_state
+        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
+    verbose
+        1: log one line per start.
+
+    Attributes
+    ----------
+    labels_
+        (N,) cluster of each point; all hard constraints hold.
+    cluster_centers_
+        (K, d) means of the clusters, in lexicographic order.
+    objective_
+        What the method minimises: ``inertia_`` plus the cost of the broken soft pairs.
+    inertia_
+        Sum of (weighted) squared distances of the points to the centers of their clusters.
+    n_violations_
+        Broken soft pairs.
+    penalty_
+        The penalty used.
+    n_repositions_
+        Clusters repositioned, in all starts.
+    n_iter_
+        Iterations of the best start.
+    n_local_searches_, n_local_iterations_
+        Starts made, and the iterations of all of them.
+    n_failed_starts_
+        Starts that failed: none, an exact assignment does not fail.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        q: int | None = None,
+        penalty: float | None = None,
+        repositioning: bool = True,
+        init: str = "random",
+        n_init: int = 10,
+        max_iter: int = 300,
+        max_time: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.q = q
+        self.penalty = penalty
+        self.repositioning = repositioning
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        soft_must_link: Any = None,
+        soft_cannot_link: Any = None,
+        must_link_confidence: Any = None,
+        cannot_link_confidence: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Ignored.
+        must_link, cannot_link
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        soft_must_link, soft_cannot_link
+            Pairs that should, or should not; they may contradict each other and the hard ones.
+        must_link_confidence, cannot_link_confidence
+            Confidence in the soft pairs, above 0 and up to 1: one number, or one per pair. ``None``
+            stands for 1.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        self._check_starts()
+        check_choice("init", self.init, tuple(INITIALIZATIONS))
+        check_number("q", self.q, low=1, whole=True, optional=True)
+        check_number("penalty", self.penalty, low=0, high=1e100, optional=True)
+        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+        together = as_pairs(soft_must_link, problem.n_points, "soft_must_link")
+        apart = as_pairs(soft_cannot_link, problem.n_points, "soft_cannot_link")
+        reject_self_cannot_links(apart)
+        self.penalty_ = _scale(problem) if self.penalty is None else float(self.penalty)
+        graph = SoftGraph.build(
+            problem,
+            together,
+            apart,
+            self.penalty_ * _as_confidence("must_link_confidence", must_link_confidence, together),
+            self.penalty_ * _as_confidence("cannot_link_confidence", cannot_link_confidence, apart),
+        )
+        initialize = INITIALIZATIONS[self.init](problem)
+        q = problem.n_clusters if self.q is None else min(self.q, problem.n_clusters)
+        self.n_repositions_ = 0
+
+        def attempt(rng: np.random.Generator) -> Attempt:
+            outcome = pccc_search(
+                problem,
+                graph,
+                initialize(rng),
+                q=q,
+                max_iter=self.max_iter,
+                repositioning=self.repositioning,
+            )
+            self.n_repositions_ += outcome.n_repositions
+            return Attempt(outcome.solution, outcome.n_iterations)
+
+        best = self._best_start(attempt)
+        assert best is not None
+        self._set_solution(problem, best.labels)
+        self.objective_ = self.inertia_ + graph.penalty(best.labels)
+        self.n_violations_ = sum(
+            int(np.count_nonzero(broken)) for broken in broken_pairs(together, apart, self.labels_)
+        )
+        return self
+
+
+def _scale(problem: Problem) -> float:
+    """The mean squared distance of the points from their mean: what a distance is like here."""
+    gaps = problem.means
+    between = float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights)
+    return (between + problem.scatter) / float(problem.weights.sum())
+
+
+def _as_confidence(name: str, confidence: Any, pairs: np.ndarray) -> np.ndarray:
+    """Return one number in (0, 1] per pair."""
+    try:
+        values = np.asarray(1.0 if confidence is None else confidence, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{name} must be a number or one number per pair, got {confidence!r}."
+        ) from None
+    if values.ndim == 0:
+        values = np.full(len(pairs), float(values))
+    if values.shape != (len(pairs),):
+        raise InvalidInputError(
+            f"{name} must be one number or one per soft pair: {len(pairs)} pairs were given, it "
+            f"has shape {values.shape}."
+        )
+    bad = np.flatnonzero(~((values > 0) & (values <= 1)))
+    if len(bad):
+        raise InvalidInputError(
+            f"{name} must be above 0 and at most 1, got {values[bad[0]]} at position {int(bad[0])}."
+        )
+    return values

@@ -1,0 +1,6 @@
+"""PCCC (Baumann and Hochbaum 2024): hard and soft pairs, the assignment solved by HiGHS."""
+
+from smdeclust.rivals.pccc.search import pccc_search
+from smdeclust.rivals.pccc.soft_graph import SoftGraph
+
+__all__ = ["SoftGraph", "pccc_search"]

@@ -1,0 +1,79 @@
+"""All pairs of a problem between groups, hard and soft, as one graph: each edge has one cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.problem import Problem
+
+
+@dataclass(frozen=True)
+class SoftGraph:
+    """Edges between must-link groups, at most one between two of them.
+
+    All pairs between two groups only ask whether their labels are equal. What both answers cost
+    has a common part, a constant; what is left makes the edge one of the two kinds.
+
+    Attributes
+    ----------
+    edges
+        (m, 2) groups.
+    together
+        (m,) whether the edge is broken by different labels (else by equal ones).
+    cost
+        (m,) what breaking it costs; infinite for a hard cannot-link.
+    constant
+        What soft pairs cost that are broken whatever the labels.
+    """
+
+    edges: np.ndarray
+    together: np.ndarray
+    cost: np.ndarray
+    constant: float
+
+    @classmethod
+    def build(
+        cls,
+        problem: Problem,
+        must_link: np.ndarray,
+        cannot_link: np.ndarray,
+        must_cost: np.ndarray,
+        cannot_cost: np.ndarray,
+    ) -> SoftGraph:
+        """Contract soft pairs with these costs to groups, and join the hard cannot-links."""
+        heads = np.repeat(np.arange(problem.n_linked), np.diff(problem.cl_indptr))
+        hard = np.column_stack([heads, problem.cl_indices])
+        pairs = np.concatenate(
+            [problem.group_of_point[must_link], problem.group_of_point[cannot_link], hard]
+        )
+        n_must, n_soft = len(must_link), len(must_link) + len(cannot_link)
+        same_cost = np.full(len(pairs), np.inf)
+        same_cost[:n_must] = 0.0
+        same_cost[n_must:n_soft] = cannot_cost
+        different_cost = np.zeros(len(pairs))
+        different_cost[:n_must] = must_cost
+
+        loops = pairs[:, 0] == pairs[:, 1]
+        constant = float(same_cost[loops].sum())
+        edges, which = np.unique(np.sort(pairs[~loops], axis=1), axis=0, return_inverse=True)
+        same = np.bincount(which.ravel(), same_cost[~loops], minlength=len(edges))
+        different = np.bincount(which.ravel(), different_cost[~loops], minlength=len(edges))
+        common = np.minimum(same, different)
+        matters = same != different
+        return cls(
+            edges=edges[matters].reshape(-1, 2),
+            together=(different > same)[matters],
+            cost=(np.maximum(same, different) - common)[matters],
+            constant=constant + float(common.sum()),
+        )
+
+    def broken(self, labels: np.ndarray) -> np.ndarray:
+        """Return which edges these (G,) labels break."""
+        same = labels[self.edges[:, 0]] == labels[self.edges[:, 1]]
+        return same != self.together
+
+    def penalty(self, labels: np.ndarray) -> float:
+        """Return what the soft pairs broken by these (G,) labels cost; hard ones must hold."""
+        return self.constant + float(self.cost[self.broken(labels)].sum())
