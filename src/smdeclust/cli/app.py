@@ -74,8 +74,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0 done, 1 bad input, 2 infeasible pairs, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _prepare_streams()
+    before = None
     with suppress(ValueError):  # not in the main thread, as in a test
-        signal.signal(signal.SIGTERM, _on_terminate)
+        before = signal.signal(signal.SIGTERM, _on_terminate)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
@@ -86,12 +87,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
             code = DONE
         except BaseException as error:
             code = _report(error, as_json="--json" in given)
+    if before is not None:
+        signal.signal(signal.SIGTERM, before)
     return code
 
 
 def _invoke(arguments: list[str]) -> int:
     try:
-        result = app(arguments, prog_name="smdeclust", standalone_mode=False)
+        result = app(arguments, prog_name="smdeclust", standalone_mode=False, obj=arguments)
         code = result if isinstance(result, int) else DONE
     except Outcome as outcome:
         return outcome.code

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "r
 
 
 def fit(
+    context: typer.Context,
     data: options.DataFile,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
@@ -88,7 +88,7 @@ def fit(
             options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
         update("starting (a first run compiles for some seconds)")
         run = solve(inputs, k, name, seed, max_time, update, as_json=as_json)
-        result = result_document(inputs, run, k, seed)
+        result = result_document(inputs, run, k, seed, context.obj or [])
         if out is not None:
             contents = {
                 LABELS: labels_csv(inputs, run.labels),
@@ -147,7 +147,9 @@ def solve(
         raise Outcome(INFEASIBLE) from error
 
 
-def result_document(inputs: Inputs, run: methods.Run, k: int, seed: int) -> dict[str, Any]:
+def result_document(
+    inputs: Inputs, run: methods.Run, k: int, seed: int, arguments: list[str]
+) -> dict[str, Any]:
     """The machine-readable result."""
     import numpy as np
 
@@ -175,7 +177,7 @@ def result_document(inputs: Inputs, run: methods.Run, k: int, seed: int) -> dict
             {"file": str(path), "sha256": provenance.digest(path)} for path in inputs.pair_paths
         ],
         "versions": provenance.versions(),
-        "command": provenance.command_line(sys.argv[1:]),
+        "command": provenance.command_line(arguments),
     }
     if inputs.table.labels is not None:
         from sklearn.metrics import adjusted_rand_score

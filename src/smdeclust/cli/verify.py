@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from smdeclust.cli import options, screen
+from smdeclust.cli.errors import CommandError
 from smdeclust.cli.options import Reading
 
 
@@ -39,6 +40,7 @@ def verify(
     """
     from smdeclust.exact import Certificate
     from smdeclust.exact import verify as check
+    from smdeclust.exceptions import SMDEClustError
     from smdeclust.io.files import check_path
 
     reading = Reading(
@@ -48,12 +50,21 @@ def verify(
     with screen.progress("Verifying"):
         inputs = options.read_inputs(data, constraints, reading)
         check_path(certificate)
-        bound = check(
-            inputs.X,
-            Certificate.load(certificate),
-            must_link=inputs.constraints.must_link,
-            cannot_link=inputs.constraints.cannot_link,
-        )
+        try:
+            bound = check(
+                inputs.X,
+                Certificate.load(certificate),
+                must_link=inputs.constraints.must_link,
+                cannot_link=inputs.constraints.cannot_link,
+            )
+        except (SMDEClustError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            # A damaged file may hold anything, so anything may go wrong while it is checked.
+            kind = type(error).__name__
+            raise CommandError(
+                f"{certificate}: this is no certificate ({kind}: {error})."
+            ) from error
     document = {
         "valid": True,
         "lower_bound": bound.lower_bound,

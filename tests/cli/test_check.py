@@ -1,0 +1,57 @@
+"""``check``: what the pairs ask for, and which of them cannot hold together."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_feasible(cli, flowers, tmp_path):
+    """Feasible pairs: code 0, the counts, and how many plain k-means breaks."""
+    result = cli("check", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--json")
+    assert result.code == 0
+    document = json.loads(result.out)
+    assert document["verdict"] == "feasible"
+    n_pairs = document["must_links"]["n_pairs"] + document["cannot_links"]["n_pairs"]
+    assert n_pairs == 25
+    assert document["groups"]["n_groups"] <= 60
+    assert document["kmeans"].keys() == {"broken_must_links", "broken_cannot_links"}
+
+
+def test_contradiction_in_ids_and_lines(cli, flowers, tmp_path):
+    """A contradiction: code 2 and exactly the pairs of it, with ids and lines."""
+    result = cli("check", flowers, "-k", 3, "-c", tmp_path / "bad.txt", "--json")
+    assert result.code == 2
+    conflict = json.loads(result.out)["conflict"]
+    assert conflict["minimal"]
+    assert [(p["type"], p["ids"], p["where"].split(", ")[-1]) for p in conflict["pairs"]] == [
+        ("must_link", ["f1", "f2"], "line 1"),
+        ("must_link", ["f2", "f3"], "line 3"),
+        ("cannot_link", ["f3", "f1"], "line 5"),
+    ]
+
+
+def test_contradiction_for_people(cli, flowers, tmp_path):
+    """The same as a table of 80 columns on standard output."""
+    result = cli("check", flowers, "-k", 3, "-c", tmp_path / "bad.txt")
+    assert result.code == 2
+    assert "These 3 pairs cannot hold together" in result.out
+    assert "f3 - f1" in result.out
+
+
+def test_clique(cli, flowers, tmp_path):
+    """Four points all apart in three clusters: the six cannot-links; in four clusters: fine."""
+    pairs = tmp_path / "apart.txt"
+    names = [f"f{i}" for i in range(4)]
+    pairs.write_text("".join(f"CL {a} {b}\n" for a in names for b in names if a < b))
+    result = cli("check", flowers, "-k", 3, "-c", pairs, "--json")
+    assert result.code == 2
+    assert json.loads(result.out)["conflict"]["n_pairs"] == 6
+    assert cli("check", flowers, "-k", 4, "-c", pairs).code == 0
+
+
+def test_repeated_and_self_pairs_are_counted(cli, flowers, tmp_path):
+    """Repeated, reversed and self pairs are harmless and said."""
+    pairs = tmp_path / "again.txt"
+    pairs.write_text("ML f1 f2\nML f2 f1\nML f3 f3\n")
+    counts = json.loads(cli("check", flowers, "-k", 3, "-c", pairs, "--json").out)["must_links"]
+    assert counts == {"n_pairs": 3, "n_self": 1, "n_repeated": 1}

@@ -1,0 +1,134 @@
+"""The other commands: each does its work, says how it is used, and reads what others wrote."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from smdeclust.cli.commands import COMMANDS
+from smdeclust.io import read_constraints, read_table
+
+
+@pytest.mark.parametrize("name", [*COMMANDS])
+def test_help_has_an_example(cli, name):
+    """Every command has --help with an example that starts with its name."""
+    result = cli(name, "--help")
+    assert result.code == 0
+    assert f"smdeclust {name}" in result.out.split("Example:")[1]
+
+
+def test_program(cli):
+    """Without arguments the help, with --version the version, an unknown command is an error."""
+    assert "demo" in cli().out
+    assert cli("--version").out.startswith("smdeclust ")
+    assert cli("nonsense").code == 1
+
+
+def test_demo(cli, tmp_path):
+    """The demo keeps all pairs, agrees better with the classes than k-means, writes two files."""
+    result = cli("demo", "--out", tmp_path / "demo", "--json")
+    assert result.code == 0
+    document = json.loads(result.out)
+    assert document["smdeclust"]["violations"] == 0
+    assert document["smdeclust"]["ari"] > document["kmeans"]["ari"]
+    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["clusters.png", "labels.csv"]
+    assert cli("demo", "--out", tmp_path / "demo").code == 0  # a second time replaces them
+
+
+def test_generate_fit_certify_verify(cli, tmp_path):
+    """Made data and pairs go through fit, certify and verify; a tampered proof is refused."""
+    made, out, proof = tmp_path / "made", tmp_path / "out", tmp_path / "proof.npz"
+    assert cli("generate", "-n", 40, "-k", 3, "--pairs", 20, "--spread", 3, "--out", made).code == 0
+    data, pairs = made / "data.csv", made / "constraints.json"
+    assert cli("fit", data, "-k", 3, "-c", pairs, "--out", out, "--no-report").code == 0
+    labels = out / "labels.csv"
+    result = cli("certify", data, "-l", labels, "-c", pairs, "--out", proof, "--json")
+    assert result.code == 0
+    assert json.loads(result.out)["status"] == "optimal"
+    result = cli("verify", data, proof, "-c", pairs, "--json")
+    assert json.loads(result.out)["optimal"] is True
+    assert cli("verify", data, proof).code == 1  # without the pairs it proves another bound
+    broken = bytearray(proof.read_bytes())
+    broken[len(broken) // 2] ^= 255
+    proof.write_bytes(bytes(broken))
+    assert cli("verify", data, proof, "-c", pairs).code == 1
+    assert cli("verify", data, pairs, "-c", pairs).code == 1
+
+
+def test_generate_for_given_data(cli, flowers, tmp_path):
+    """Pairs made from the classes of a file agree with them."""
+    assert cli("generate", "--data", flowers, "--pairs", 30, "--out", tmp_path / "p").code == 0
+    pairs = read_constraints(tmp_path / "p" / "constraints.json")
+    classes = read_table(flowers).labels
+    assert (classes[pairs.must_link[:, 0]] == classes[pairs.must_link[:, 1]]).all()
+    assert (classes[pairs.cannot_link[:, 0]] != classes[pairs.cannot_link[:, 1]]).all()
+    assert len(pairs.must_link) + len(pairs.cannot_link) == 30
+
+
+@pytest.mark.parametrize("target", ["json", "links", "csv"])
+def test_convert_keeps_the_pairs(cli, flowers, tmp_path, target):
+    """Ids become rows, and the pairs stay the same in every format written."""
+    out = tmp_path / f"pairs.{target}"
+    result = cli("convert", tmp_path / "pairs.csv", "--data", flowers, "--to", target, "--out", out)
+    assert result.code == 0 or target == "csv"
+    if target == "csv":  # the file exists: refused, then forced
+        out = tmp_path / "other.csv"
+        cli("convert", tmp_path / "pairs.csv", "--data", flowers, "--out", out)
+    before = read_constraints(tmp_path / "pairs.csv", ids=read_table(flowers).ids)
+    after = read_constraints(out)
+    assert np.array_equal(before.must_link, after.must_link)
+    assert np.array_equal(before.cannot_link, after.cannot_link)
+
+
+def test_convert_prints_without_out(cli, tmp_path):
+    """Without --out the pairs go to standard output, as they are."""
+    source = tmp_path / "p.txt"
+    source.write_text("ML 0 1\nCL 1 2\n")
+    assert cli("convert", source, "--to", "links").out == "ML 0 1\nCL 1 2\n"
+
+
+def test_compare(cli, flowers, tmp_path):
+    """One row a method, a table and a picture in the folder; all strict methods break nothing."""
+    out = tmp_path / "cmp"
+    result = cli(
+        "compare", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "-m",
+        "smdeclust,blp-kmeans,pck-means", "--runs", 2, "--out", out, "--json",
+    )  # fmt: skip
+    assert result.code == 0
+    methods = json.loads(result.out)["methods"]
+    assert [m["method"] for m in methods] == ["smdeclust", "blp-kmeans", "pck-means"]
+    assert methods[0]["violations"] == methods[1]["violations"] == [0, 0]
+    assert sorted(p.name for p in out.iterdir()) == [
+        "comparison.csv", "comparison.json", "comparison.png",
+    ]  # fmt: skip
+    assert cli("compare", flowers, "-k", 3, "-m", "smdeclust").code == 0
+    assert cli("compare", flowers, "-k", 3, "-c", tmp_path / "bad.txt", "-m", "smdeclust").code == 2
+
+
+def test_plot(cli, flowers, tmp_path):
+    """Every picture, in every format; what is missing is said."""
+    out, pairs = tmp_path / "out", tmp_path / "pairs.csv"
+    assert cli("fit", flowers, "-k", 3, "-c", pairs, "--out", out, "--no-report").code == 0
+    labels = ["--labels", out / "labels.csv"]
+    for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        file = tmp_path / f"c.{kind}"
+        assert cli("plot", flowers, *labels, "-c", pairs, "--out", file).code == 0
+        assert file.read_bytes().startswith(start)
+    for picture in ("margins", "graph"):
+        file = tmp_path / f"{picture}.png"
+        assert cli("plot", flowers, *labels, "-c", pairs, "-p", picture, "--out", file).code == 0
+    for picture in ("convergence", "diversity"):
+        file = tmp_path / f"{picture}.png"
+        assert cli("plot", out / "result.json", "-p", picture, "--out", file).code == 0
+    assert cli("plot", flowers, "--out", tmp_path / "n.png").code == 1
+    assert cli("plot", flowers, *labels, "--out", tmp_path / "n.gif").code == 1
+    assert cli("plot", flowers, "-p", "convergence", "--out", tmp_path / "n.png").code == 1
+
+
+def test_paper_names_its_experiments(cli, tmp_path):
+    """An unknown experiment: a sentence and code 1."""
+    result = cli("paper", "--experiment", "nonsense", "--out", tmp_path / "r")
+    assert result.code == 1
+    assert result.err.startswith("Error: ")

@@ -1,0 +1,194 @@
+"""``fit``: files, exit codes, and a result that can be made again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+from smdeclust.cli import fit as fit_module
+from smdeclust.cli.methods import available
+from smdeclust.io import read_constraints, read_table
+
+
+def test_writes_labels_centers_result_and_report(cli, flowers, tmp_path):
+    """The four files are there, agree with each other and keep every pair."""
+    pairs, out = tmp_path / "pairs.csv", tmp_path / "out"
+    result = cli("fit", flowers, "-k", 3, "-c", pairs, "--out", out, "--standardize")
+    assert result.code == 0
+    assert sorted(p.name for p in out.iterdir()) == [
+        "centers.csv", "labels.csv", "report.html", "result.json",
+    ]  # fmt: skip
+    rows = list(csv.DictReader((out / "labels.csv").open()))
+    assert [row["id"] for row in rows] == [f"f{i}" for i in range(60)]
+    labels = np.array([int(row["label"]) for row in rows])
+    table = read_table(flowers)
+    links = read_constraints(pairs, ids=table.ids)
+    assert (labels[links.must_link[:, 0]] == labels[links.must_link[:, 1]]).all()
+    assert (labels[links.cannot_link[:, 0]] != labels[links.cannot_link[:, 1]]).all()
+    document = json.loads((out / "result.json").read_text())
+    Z = (table.X - table.X.mean(0)) / table.X.std(0)
+    cost = sum(((Z[labels == c] - Z[labels == c].mean(0)) ** 2).sum() for c in range(3))
+    assert document["objective"] == pytest.approx(cost)
+    assert document["standardized"] is True
+    assert document["seed"] == 0
+    assert document["settings"]["random_state"] == 0
+    assert document["versions"]["smdeclust"]
+    assert document["cluster_sizes"] == np.bincount(labels).tolist()
+    centers = list(csv.reader((out / "centers.csv").open()))
+    assert centers[0] == ["cluster", "a", "b", "c"]
+    assert np.array(centers[1:], float)[:, 1:] == pytest.approx(
+        np.array([table.X[labels == c].mean(0) for c in range(3)])
+    )
+    assert "standardised" in (out / "report.html").read_text()
+
+
+def test_report_says_how_to_make_it_again_and_is_right(cli, flowers, tmp_path, capsys, monkeypatch):
+    """The Python code in the report gives the same objective, the command the same labels."""
+    out = tmp_path / "out"
+    arguments = ["fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--out", out, "--seed", 5]
+    assert cli(*arguments).code == 0
+    page = (out / "report.html").read_text()
+    command, snippet = (unescape(block) for block in re.findall(r"<pre>(.*?)</pre>", page, re.S))
+    before = json.loads((out / "result.json").read_text())["objective"]
+    exec(snippet, {})
+    assert float(capsys.readouterr().out) == before
+    import shlex
+
+    first = (out / "labels.csv").read_bytes()
+    assert cli(*shlex.split(command)[1:], "--force").code == 0
+    assert (out / "labels.csv").read_bytes() == first
+
+
+def test_without_out_prints_labels_only(cli, flowers, tmp_path):
+    """Nothing but the result is on standard output, and nothing on standard error."""
+    result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv")
+    lines = result.out.splitlines()
+    assert lines[0] == "id,label"
+    assert len(lines) == 61
+    assert result.err == ""
+
+
+def test_json(cli, flowers, tmp_path):
+    """With --json, standard output is one JSON document with the labels."""
+    result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--json")
+    assert len(json.loads(result.out)["labels"]) == 60
+
+
+@pytest.mark.parametrize("method", [m for m in available() if m != "exact"])
+def test_every_method(cli, flowers, tmp_path, method):
+    """Each method that this version has runs, and its violations are counted."""
+    result = cli(
+        "fit",
+        flowers,
+        "-k",
+        3,
+        "-c",
+        tmp_path / "pairs.csv",
+        "-m",
+        method,
+        "--max-time",
+        5,
+        "--json",
+    )
+    assert result.code == 0
+    document = json.loads(result.out)
+    assert document["method"] == method
+    if method not in ("pck-means", "s-hg-means"):
+        assert document["broken_must_links"] + document["broken_cannot_links"] == 0
+
+
+def test_infeasible_names_the_pairs(cli, flowers, tmp_path):
+    """Contradictory pairs: code 2, the pairs in ids and lines, no folder."""
+    result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "bad.txt", "--out", tmp_path / "out")
+    assert result.code == 2
+    assert result.out == ""
+    for piece in ("f1 - f2", "f2 - f3", "f3 - f1", "line 1)", "line 3)", "line 5)"):
+        assert piece in result.err
+    assert "f7" not in result.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_existing_files_are_kept_unless_forced(cli, flowers, tmp_path):
+    """An output folder with results: a sentence and code 1, before any work."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "labels.csv").write_text("mine")
+    result = cli("fit", flowers, "-k", 3, "--out", out)
+    assert result.code == 1
+    assert "--force" in result.err
+    assert (out / "labels.csv").read_text() == "mine"
+    assert [p.name for p in out.iterdir()] == ["labels.csv"]
+    assert cli("fit", flowers, "-k", 3, "--out", out, "--force", "--no-report").code == 0
+    assert not (out / "report.html").exists()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(28, "No space left on device")])
+def test_failure_while_writing_leaves_nothing(cli, flowers, tmp_path, monkeypatch, error):
+    """Out of memory or disk: a sentence, code 1, and no folder."""
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("smdeclust.cli.folder.os.fsync", fail)
+    result = cli("fit", flowers, "-k", 3, "--out", tmp_path / "deep" / "out", "--no-report")
+    assert result.code == 1
+    assert result.err.startswith("Error: ")
+    assert not (tmp_path / "deep").exists()
+
+
+def test_interrupted(cli, flowers, tmp_path, monkeypatch):
+    """Ctrl-C: code 130 and a sentence."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fit_module.methods, "run_method", interrupt)
+    result = cli("fit", flowers, "-k", 3, "--out", tmp_path / "out")
+    assert result.code == 130
+    assert "Interrupted" in result.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-k", "0"], "-k"),
+        (["-k", "61"], "61 clusters"),
+        ([], "-k K"),
+        (["-k", "3", "-m", "magic"], "There are: smdeclust"),
+        (["-k", "3", "-c", "nowhere.csv"], "no such file"),
+        (["-k", "3", "--label", "x"], "no column"),
+        (["-k", "3", "--features", ","], "--features"),
+        (["-k", "3", "--wrong"], "No such option"),
+        (["-k", "three"], "integer"),
+        (["-k", "3", "--no-header"], "line"),
+    ],
+)
+def test_bad_input_is_a_sentence(cli, flowers, arguments, words):
+    """Code 1, one sentence on standard error that names the trouble, nothing on standard output."""
+    result = cli("fit", flowers, *arguments)
+    assert result.code == 1
+    assert result.out == ""
+    assert words in result.err
+
+
+def test_pairs_by_row(cli, flowers, tmp_path):
+    """Data with ids and pairs by row: an explicit option, else the rows are read as ids."""
+    rows = tmp_path / "rows.txt"
+    rows.write_text("ML 0 1\nCL 0 30\n")
+    assert cli("fit", flowers, "-k", 3, "-c", rows).code == 1
+    assert cli("fit", flowers, "-k", 3, "-c", rows, "--pairs-by-row").code == 0
+
+
+def test_soft_pairs_are_not_dropped_silently(cli, flowers, tmp_path):
+    """Where a method cannot take soft pairs, standard error says how many were left out."""
+    soft = tmp_path / "soft.csv"
+    soft.write_text("i,j,type,confidence\nf0,f1,ml,\nf2,f3,ml,0.5\n")
+    result = cli("fit", flowers, "-k", 3, "-c", soft)
+    assert result.code == 0
+    assert "1 soft pair" in result.err
