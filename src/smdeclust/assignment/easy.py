@@ -21,7 +21,12 @@ def relax(costs, indptr, indices, active, fresh, nearest, labels, regret, compon
     `active` may hold groups from an earlier call with the same costs. Writes all the rest.
     """
     nearest_labels(costs, active, labels, nearest)
-    while grow_active(labels, indptr, indices, active, fresh) > 0:
+    pending = False
+    for g in range(len(costs)):
+        fresh[g] = active[g]
+        pending |= active[g]
+    while grow_active(labels, indptr, indices, active, fresh) > 0 or pending:
+        pending = False
         status = solve_active(
             costs, indptr, indices, active, fresh, nearest, labels, regret, component_of
         )
@@ -41,8 +46,6 @@ def assign_easy(points, weights, indptr, indices, centers, spare, labels):
     n_linked = len(indptr) - 1
     n_clusters = len(centers)
     centers_t = transposed(centers)
-    cost = nearest_centers(points, weights, n_linked, centers, centers_t, labels)
-
     costs = np.empty((n_linked, n_clusters))
     nearest = np.empty(n_linked)
     active = np.zeros(n_linked, np.bool_)
@@ -50,17 +53,18 @@ def assign_easy(points, weights, indptr, indices, centers, spare, labels):
     regret = np.empty(n_linked)
     component_of = np.empty(n_linked, np.int64)
     counts = np.empty(n_clusters, np.int64)
-    if n_linked:
-        linked_costs(points, weights, n_linked, centers, centers_t, costs)
-        status = relax(costs, indptr, indices, active, fresh, nearest, labels, regret, component_of)
+    linked_costs(points, weights, n_linked, centers, centers_t, costs)
+    while True:
+        cost = nearest_centers(points, weights, n_linked, centers, centers_t, labels)
+        status = relax(
+            costs, indptr, indices, active, fresh, nearest, labels, regret, component_of
+        )
         if status != SOLVED:
             return status, np.inf
         for g in range(n_linked):
             cost += costs[g, labels[g]]
-
-    if count_groups(labels, weights, spare, counts) == 0:
-        return SOLVED, cost
-    while True:
+        if count_groups(labels, weights, spare, counts) == 0:
+            return SOLVED, cost
         status, extra, _, _ = cover(
             points, weights, centers, centers_t, costs, active, nearest, regret, labels, counts
         )
@@ -68,20 +72,4 @@ def assign_easy(points, weights, indptr, indices, centers, spare, labels):
             return status, np.inf
         if grow_active(labels, indptr, indices, active, fresh) == 0:
             return SOLVED, cost + extra
-        # A moved group met a cannot-link: the active set grows, and all is done anew.
-        cost = nearest_centers(points, weights, n_linked, centers, centers_t, labels)
-        for g in range(n_linked):
-            fresh[g] = active[g]
-        status = solve_active(
-            costs, indptr, indices, active, fresh, nearest, labels, regret, component_of
-        )
-        if status == SOLVED:
-            status = relax(
-                costs, indptr, indices, active, fresh, nearest, labels, regret, component_of
-            )
-        if status != SOLVED:
-            return status, np.inf
-        for g in range(n_linked):
-            cost += costs[g, labels[g]]
-        if count_groups(labels, weights, spare, counts) == 0:
-            return SOLVED, cost
+        # A moved group met a cannot-link: the active set has grown, and all is done anew.

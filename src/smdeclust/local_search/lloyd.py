@@ -8,7 +8,6 @@ from smdeclust.assignment.easy import assign_easy
 from smdeclust.assignment.status import SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.local_search.centers import move_centers, sum_of_squares
-from smdeclust.local_search.kempe import kempe_descent
 
 # Falling by less than this share of the objective is rounding, not falling.
 LEAST_FALL = 1e-14
@@ -32,8 +31,8 @@ def _adopt(found, moved, labels, centers):
 
 
 @kernel()
-def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, max_iter, deep):
-    """Iterate from `centers`; with `deep`, go on by Kempe chains wherever that stops.
+def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, max_iter):
+    """Iterate from `centers` until the objective does not fall.
 
     `labels` and `objective` are those of the best solution so far (anything and infinity where
     there is none), `n_done` the iterations that it took. Changes `centers` and `labels`. Returns
@@ -43,27 +42,17 @@ def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, 
     found = np.empty_like(labels)
     moved = np.empty_like(centers)
     spare = np.zeros(len(centers), np.int64)
-    polished = False  # whether no chain improves the labels at hand
     while n_done < max_iter:
         status, _ = assign_easy(points, weights, indptr, indices, centers, spare, found)
         if status != SOLVED:
             return status, objective, n_done
         n_done += 1
-        fell = False
-        if objective == np.inf or _differ(found, labels):
-            move_centers(points, weights, found, moved)
-            f = sum_of_squares(points, weights, found, moved)
-            fell = f < objective - LEAST_FALL * objective or objective == np.inf
-        if fell:
-            _adopt(found, moved, labels, centers)
-            objective = f
-            polished = False
-            continue
-        if polished or not deep:
+        if not _differ(found, labels):
             break
-        if kempe_descent(points, weights, indptr, indices, labels, centers, objective) == 0:
+        move_centers(points, weights, found, moved)
+        f = sum_of_squares(points, weights, found, moved)
+        if f >= objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
             break
-        polished = True
-        move_centers(points, weights, labels, centers)  # sums that must not drift
-        objective = sum_of_squares(points, weights, labels, centers)
+        _adopt(found, moved, labels, centers)
+        objective = f
     return SOLVED, objective, n_done

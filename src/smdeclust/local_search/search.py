@@ -59,18 +59,19 @@ def local_search(
         centers=np.array(centers, dtype=np.float64, order="C"),
     )
     limit = NO_LIMIT if max_iter is None else max_iter
+    polished = np.inf  # objective of the labels that no chain improves
     while True:
         n_before = state.n_done
         status, state.objective, state.n_done = lloyd(
             core.points, core.weights, core.indptr, core.indices, state.centers, state.labels,
-            state.objective, state.n_done, limit, deep,
+            state.objective, state.n_done, limit,
         )  # fmt: skip
         state.proven |= state.n_done > n_before
-        if status == SOLVED:
+        if status != SOLVED and _assign_and_move(core, state, Budget(max_time=proof_time)):
+            continue
+        if not deep or state.objective == polished or not _swap_chains(core, state):
             break
-        fell = _assign_and_move(core, state, Budget(max_time=proof_time))
-        if not fell and not (deep and _swap_chains(core, state)):
-            break
+        polished = state.objective
     return Solution(
         labels=state.labels,
         centers=state.centers,
