@@ -57,6 +57,7 @@ def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> O
     if status == "ok":
         try:
             judged = _judge(run, instance, np.asarray(model.labels_))
+            judged["details"] |= getattr(model, "details_", {})
         except Exception as error:
             status, reason = "failed", f"the labels cannot be judged: {_sentence(error)}"
     return Outcome(

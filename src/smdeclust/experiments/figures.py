@@ -27,7 +27,7 @@ Values = dict[str, dict[str, list[float]]]  # metric -> method -> one value a pr
 def values_by_run(plan: Plan, rows: Rows) -> Values:
     """One problem an instance and seed, those that all methods have ended."""
     problems: dict[tuple[str, str, int], dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    for run in plan.runs():
+    for run in plan.compared_runs():
         if run.key in rows:
             problem = (run.dataset, run.configuration, run.seed)
             problems[problem][run.method.name] = rows[run.key]

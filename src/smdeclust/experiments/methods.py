@@ -62,6 +62,36 @@ class _Unconstrained:
         return self._model.get_params()
 
 
+class _Exact:
+    """Our solver, then the proof of how good its labels are; a better clustering replaces them."""
+
+    def __init__(self, n_clusters: int, seed: int, **settings: Any) -> None:
+        self._solver = memetic(n_clusters, seed)
+        self._settings = settings
+
+    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> _Exact:
+        from smdeclust.exact import certify
+
+        labels = self._solver.fit(X, must_link=must_link, cannot_link=cannot_link).labels_
+        proof = certify(X, labels, must_link=must_link, cannot_link=cannot_link, **self._settings)
+        self.labels_ = proof.labels
+        self.stop_reason_ = proof.status
+        self.details_ = {
+            "lower_bound": float(proof.lower_bound),
+            "gap": float(proof.gap),
+            "improved": bool(proof.improved),
+        }
+        return self
+
+    def get_params(self) -> dict[str, Any]:
+        return {**self._solver.get_params(), **self._settings}
+
+
+def exact(n_clusters: int, seed: int, **settings: Any) -> Any:
+    """Our exact method: the solver, and branch and cut until its labels are proven optimal."""
+    return _Exact(n_clusters, seed, **settings)
+
+
 def k_means(n_clusters: int, seed: int, **settings: Any) -> Any:
     """Unconstrained k-means (scikit-learn's), the reference of the violation table."""
     return _Unconstrained(n_clusters, seed, **settings)
@@ -82,6 +112,7 @@ COP_KM = Method(
     "COP-KM", f"{_HERE}:multi_start", {"estimator": "COPKMeans", "n_init": 100, "max_iter": 25}
 )
 S_HG_MEANS = Method("S-HG-MEANS", f"{_HERE}:soft_hg_means")
+EXACT = Method("exact", f"{_HERE}:exact", {"max_time": 300.0})
 K_MEANS = Method("K-MEANS", f"{_HERE}:k_means", {"init": "k-means++", "n_init": 1})
 
 METHODS = {
@@ -95,6 +126,7 @@ METHODS = {
         BLP_KM,
         COP_KM,
         S_HG_MEANS,
+        EXACT,
         K_MEANS,
     )
 }

@@ -125,6 +125,8 @@ class Part:
     unconstrained
         One run a data set and seed, without pairs; the broken pairs of every configuration are
         counted instead.
+    reference
+        Its methods are what the others are held against: they stand in no ranking.
     """
 
     methods: tuple[Method, ...]
@@ -133,6 +135,7 @@ class Part:
     time_limit: float | None = None
     priority: int = 0
     unconstrained: bool = False
+    reference: bool = False
 
     def runs(self) -> list[Run]:
         """All runs of this part, data set by data set."""
@@ -185,9 +188,15 @@ class Plan:
         """All runs, each once, in the order of the parts."""
         return list({run.key: run for part in self.parts for run in part.runs()}.values())
 
+    def compared_runs(self) -> list[Run]:
+        """The runs of methods that are compared with each other."""
+        compared = tuple(part for part in self.parts if not part.reference)
+        return Plan(self.name, self.title, compared).runs()
+
     def methods(self) -> list[str]:
-        """Names of the methods, each once, in order."""
-        return list(dict.fromkeys(method.name for part in self.parts for method in part.methods))
+        """Names of the methods that are compared, each once, in order."""
+        compared = [part for part in self.parts if not part.reference]
+        return list(dict.fromkeys(method.name for part in compared for method in part.methods))
 
     def to_json(self) -> str:
         """The plan as text; `from_json` reads it."""
@@ -207,6 +216,7 @@ class Plan:
                 time_limit=part["time_limit"],
                 priority=part["priority"],
                 unconstrained=part["unconstrained"],
+                reference=part["reference"],
             )
             for part in raw["parts"]
         )

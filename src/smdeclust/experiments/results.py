@@ -75,7 +75,7 @@ def averages(plan: Plan, rows: Rows) -> dict[Case, dict[str, Average]]:
     Instances on which nothing has ended are absent.
     """
     planned: dict[Case, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for run in plan.runs():
+    for run in plan.compared_runs():
         if not run.count:
             planned[run.dataset, run.configuration][run.method.name].append(run.key)
     found: dict[Case, dict[str, Average]] = {}
