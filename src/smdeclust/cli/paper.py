@@ -82,3 +82,7 @@ def paper(
             ("report", document["report"]),
         ]
     )
+    for name, entries in result.skipped.items():
+        if entries:
+            left_out = ", ".join(entry.what for entry in entries)
+            screen.note(f"{name}: left out: {left_out}. The report says why.")

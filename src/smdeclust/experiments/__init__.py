@@ -1,4 +1,19 @@
-"""The paper's experiments: plan, run (resumable), store, tables and figures."""
+"""The paper's experiments: plan, run (resumable), store, tables and figures.
+
+A plan is data (`plan`, `paper`); `runner` carries its runs out in processes and writes a row for
+each to an SQLite file (`store`); `tables`, `figures`, `claims` and `report` read those rows.
+
+To run the paper again, or one's own method beside the paper's::
+
+    from smdeclust.experiments import METHODS, Data, Method, Part, Plan, run_paper, run_plans
+
+    run_paper(["exact"], scale="small", out="results")
+
+    mine = Method("mine", "mymethods:fast", {"n_init": 50})       # see `methods`
+    data = Data("animals", ("few", "many"), "mydata:load")        # see `data`
+    part = Part((METHODS["SMDEClust"], mine), (data,), seeds=(0, 1, 2), time_limit=60)
+    run_plans([Plan("animals", "My comparison", (part,))], out="my-results")
+"""
 
 from smdeclust.experiments.api import PaperResult, report, run_paper, run_plans
 from smdeclust.experiments.data import Instance

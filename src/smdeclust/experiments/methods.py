@@ -63,28 +63,24 @@ class _Unconstrained:
 
 
 class _Exact:
-    """Our solver, then the proof of how good its labels are; a better clustering replaces them."""
+    """ExactMSSC, whose bound goes into the row as well."""
 
     def __init__(self, n_clusters: int, seed: int, **settings: Any) -> None:
-        self._solver = memetic(n_clusters, seed)
-        self._settings = settings
+        self._model = smdeclust.ExactMSSC(n_clusters, random_state=seed, **settings)
 
     def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> _Exact:
-        from smdeclust.exact import certify
-
-        labels = self._solver.fit(X, must_link=must_link, cannot_link=cannot_link).labels_
-        proof = certify(X, labels, must_link=must_link, cannot_link=cannot_link, **self._settings)
-        self.labels_ = proof.labels
-        self.stop_reason_ = proof.status
+        model = self._model.fit(X, must_link=must_link, cannot_link=cannot_link)
+        self.labels_ = model.labels_
+        self.stop_reason_ = model.status_
         self.details_ = {
-            "lower_bound": float(proof.lower_bound),
-            "gap": float(proof.gap),
-            "improved": bool(proof.improved),
+            "lower_bound": float(model.lower_bound_),
+            "gap": float(model.gap_),
+            "improved": bool(model.certificate_.improved),
         }
         return self
 
     def get_params(self) -> dict[str, Any]:
-        return {**self._solver.get_params(), **self._settings}
+        return self._model.get_params()
 
 
 def exact(n_clusters: int, seed: int, **settings: Any) -> Any:
