@@ -166,10 +166,13 @@ def synthetic(scale: _Scale) -> Plan:
     few, many = _seeds(1), _seeds(scale.heuristic_seeds)
     medium = tuple(d for d in data if _points(d.name) <= 5000)
     large = tuple(d for d in data if _points(d.name) > 5000)
-    parts = [Part(HEURISTICS, medium, many, scale.time_limit, priority=30)]
-    if large:  # one seed of everything first: an interrupted run then has all rows
-        parts.append(Part(HEURISTICS, large, few, scale.time_limit, priority=60))
-        parts.append(Part(HEURISTICS, large, many[1:], scale.time_limit, priority=90))
+    # One seed of everything before the second of any: an interrupted run then has all rows.
+    sizes = ((medium, few, 30), (medium, many[1:], 35), (large, few, 60), (large, many[1:], 90))
+    parts = [
+        Part(HEURISTICS, chosen, seeds, scale.time_limit, priority)
+        for chosen, seeds, priority in sizes
+        if chosen and seeds
+    ]
     skipped += _left_out(scale, SET3, names, 3, scale.heuristic_seeds)
     return Plan(
         "synthetic", "Against heuristics on synthetic data (Table 2)", tuple(parts), skipped
