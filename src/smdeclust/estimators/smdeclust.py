@@ -10,7 +10,7 @@ from typing import Any, Self
 from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number, show_log
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
-from smdeclust.memetic import Operators, State, evolve, stopping
+from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.mutation import (
@@ -38,7 +38,9 @@ class SMDEClust(ConstrainedClusterer):
 
     A population of solutions evolves by differential crossover of matched centers and optional
     mutation; every offspring is refined by a local search whose assignment step is exact, so
-    every solution satisfies every constraint.
+    every solution satisfies every constraint. Populations run one after another until several of
+    them have ended with the same best objective; :meth:`from_paper` gives the published method,
+    which is one population and a plainer local search.
 
     Parameters
     ----------
@@ -54,10 +56,15 @@ class SMDEClust(ConstrainedClusterer):
         ``"lloyd"`` is the paper's.
     population_size
         P, at least 4.
+    max_populations
+        Most populations to run before their best solutions are united in a last one. 1: a single
+        population, as in the paper; otherwise at least 4.
+    n_agree
+        Stop when so many populations have ended with the best objective.
     max_no_improvement
-        Stop after so many offspring in a row that do not improve the best solution.
+        A population ends after so many offspring in a row that do not improve its best solution.
     tol
-        Stop when the objectives of the population differ by no more than this, summed over pairs.
+        A population ends when its objectives differ by no more than this, summed over pairs.
     relative
         Whether `tol`, and the least gain that counts as better, are shares of the objective
         (otherwise absolute, as in the paper).
@@ -66,12 +73,12 @@ class SMDEClust(ConstrainedClusterer):
     alpha
         How much mutation prefers points far from their center, 0 to 1.
     max_generations, max_local_iter, max_time
-        Limits on generations, on iterations of one local search, and on seconds. After `max_time`
-        the best solution so far is returned.
+        Limits on generations of each population, on iterations of one local search, and on the
+        seconds of the whole run. After `max_time` the best solution so far is returned.
     random_state
         Seed, ``RandomState`` or ``None``. The same seed gives the same result.
     callback
-        Called with the state of the run after every local search.
+        Called with the state of the run (of the population at work) after every local search.
     verbose
         1: log one line per generation.
 
@@ -84,16 +91,20 @@ class SMDEClust(ConstrainedClusterer):
     inertia_
         Sum of (weighted) squared distances of the points to the centers of their clusters.
     n_iter_
-        Generations.
+        Generations, of all populations together.
+    n_populations_
+        Populations run, a uniting one included.
     n_local_searches_, n_local_iterations_
-        Local searches, and their iterations in all.
+        Local searches of all populations, and their iterations in all.
     n_unproven_
         Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0).
     stop_reason_
-        ``"collapse"``, ``"no_improvement"``, ``"max_generations"`` or ``"max_time"``.
+        ``"agreement"``, ``"max_populations"`` or ``"max_time"``; of a single population also
+        ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``.
     history_
-        Arrays of equal length, one entry a generation: ``generation``, ``evaluations``, ``time``,
-        ``best``, ``mean``, ``worst``, ``diversity``.
+        Arrays of equal length, one entry a generation: ``generation`` (numbered on through all
+        populations), ``evaluations`` (local searches so far), ``time``, ``best`` (of the run so
+        far), and ``mean``, ``worst``, ``diversity`` of the population at work.
     """
 
     def __init__(
@@ -103,7 +114,9 @@ class SMDEClust(ConstrainedClusterer):
         assignment: str = "greedy",
         mutation: bool = True,
         local_search: str = "deep",
-        population_size: int = 20,
+        population_size: int = 10,
+        max_populations: int = 10,
+        n_agree: int = 5,
         max_no_improvement: int = 500,
         tol: float = 1e-6,
         relative: bool = True,
@@ -121,6 +134,8 @@ class SMDEClust(ConstrainedClusterer):
         self.mutation = mutation
         self.local_search = local_search
         self.population_size = population_size
+        self.max_populations = max_populations
+        self.n_agree = n_agree
         self.max_no_improvement = max_no_improvement
         self.tol = tol
         self.relative = relative
@@ -143,6 +158,7 @@ class SMDEClust(ConstrainedClusterer):
             "mutation": mutation,
             "local_search": "lloyd",
             "population_size": 20,
+            "max_populations": 1,
             "max_no_improvement": 500,
             "tol": 1e-4,
             "relative": False,
@@ -175,7 +191,8 @@ class SMDEClust(ConstrainedClusterer):
         """
         self._check_parameters()
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
-        state = evolve(
+        state = evolve_islands(
+            Islands(self.max_populations, self.n_agree),
             self._operators(problem),
             self.population_size,
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
@@ -186,6 +203,7 @@ class SMDEClust(ConstrainedClusterer):
         best = state.best
         assert best is not None
         self.n_iter_ = state.generation
+        self.n_populations_ = state.island + 1
         self.n_local_searches_ = state.n_local_searches
         self.n_local_iterations_ = state.n_local_iterations
         self.n_unproven_ = int(not best.proven)
@@ -233,7 +251,8 @@ class SMDEClust(ConstrainedClusterer):
                 callback(state)
             if verbose and state.n_local_searches % size == 0 and state.best is not None:
                 logger.info(
-                    "generation %d: best %.6g, %d local searches, %.1f s",
+                    "population %d, generation %d: best %.6g, %d local searches, %.1f s",
+                    state.island + 1,
                     state.generation,
                     state.best.objective,
                     state.n_local_searches,
@@ -246,6 +265,13 @@ class SMDEClust(ConstrainedClusterer):
         check_choice("assignment", self.assignment, ("greedy", "exact"))
         check_choice("local_search", self.local_search, ("deep", "lloyd"))
         check_number("population_size", self.population_size, low=4, whole=True)
+        check_number("max_populations", self.max_populations, low=1, whole=True)
+        if 1 < self.max_populations < 4:
+            raise InvalidInputError(
+                f"max_populations must be 1, or at least 4 (their best solutions become the last "
+                f"population), got {self.max_populations}."
+            )
+        check_number("n_agree", self.n_agree, low=1, whole=True)
         check_number("max_no_improvement", self.max_no_improvement, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_number("alpha", self.alpha, low=0, high=1)

@@ -1,6 +1,7 @@
-"""S-MDEClust: Algorithm 1 in `algorithm`, and its operators, one a file."""
+"""S-MDEClust: Algorithm 1 in `algorithm`, its operators one a file, several runs in `islands`."""
 
 from smdeclust.memetic.algorithm import Operators, evolve
+from smdeclust.memetic.islands import Islands, evolve_islands
 from smdeclust.memetic.population import State
 
-__all__ = ["Operators", "State", "evolve"]
+__all__ = ["Islands", "Operators", "State", "evolve", "evolve_islands"]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.memetic.history import History
 from smdeclust.memetic.population import State, pick_parents
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.stopping import StoppingRule
@@ -47,6 +46,7 @@ def evolve(
     stop: StoppingRule,
     rng: np.random.Generator,
     on_offspring: Callable[[State], None] | None = None,
+    state: State | None = None,
 ) -> State:
     """Run Algorithm 1 and return its final state: the best solution, the population, counters.
 
@@ -64,8 +64,10 @@ def evolve(
         Source of all randomness.
     on_offspring
         Called after every local search, for progress displays.
+    state
+        Counters to go on from, where several populations run in turn.
     """
-    state = State(history=History())
+    state = State() if state is None else state
 
     def look(child: Solution) -> bool:
         state.count(child)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -55,36 +56,51 @@ class RelocationMutation:
         if len(centers) < 2 or rng.random() >= self.rate(generation):
             return centers
         removed = int(rng.integers(len(centers)))
-        labels = self.reassign(centers, removed)
         mutated = centers.copy()
-        mutated[removed] = self._pick_point(centers, labels, rng)
-        return mutated
-
-    def _pick_point(
-        self, centers: np.ndarray, labels: np.ndarray | None, rng: np.random.Generator
-    ) -> np.ndarray:
-        """Roulette wheel over the points (lines 5 and 6)."""
-        problem = self.problem
-        weights = problem.sample_weight
-        share = np.ones(problem.n_points) if weights is None else weights
-        share = share / share.sum()
+        labels = self.reassign(centers, removed)
+        share = self._even_share
         if labels is not None:  # a failed exact step means alpha = 0
             far = share * self._distances(centers, labels)
             if far.sum() > 0:
                 share = (1 - self.alpha) * share + self.alpha * far / far.sum()
-        row = rng.choice(problem.n_points, p=share / share.sum())
-        return problem.enter(problem.X[row : row + 1])[0]
+        row = spin(share, rng)
+        mutated[removed] = self.problem.core.enter(self.problem.X[row : row + 1])[0]
+        return mutated
+
+    @cached_property
+    def _even_share(self) -> np.ndarray:
+        """(N,) share of each point on the wheel where alpha = 0."""
+        weights = self.problem.sample_weight
+        if weights is None:
+            return np.full(self.problem.n_points, 1.0 / self.problem.n_points)
+        return weights / weights.sum()
+
+    @cached_property
+    def _joined(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the points that share their group with others, and where they lie."""
+        problem = self.problem
+        rows = np.flatnonzero(problem.grouping.size[problem.group_of_point] > 1)
+        return rows, problem.core.enter(problem.X[rows])
 
     def _distances(self, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """(N,) distance of every point to the center of its group."""
         problem = self.problem
-        own = centers[labels]
-        far = np.linalg.norm(problem.core.points - own, axis=1)[problem.group_of_point]
-        rows = np.flatnonzero(problem.grouping.size[problem.group_of_point] > 1)
+        far = _lengths(problem.core.points - centers[labels])[problem.group_of_point]
+        rows, points = self._joined
         if len(rows):
-            inside = problem.enter(problem.X[rows])
-            far[rows] = np.linalg.norm(inside - own[problem.group_of_point[rows]], axis=1)
+            far[rows] = _lengths(points - centers[labels[problem.group_of_point[rows]]])
         return far
+
+
+def _lengths(vectors: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+
+
+def spin(share: np.ndarray, rng: np.random.Generator) -> int:
+    """Roulette wheel: position i with probability share[i] / sum(share)."""
+    edges = np.cumsum(share)
+    position = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
+    return min(position, len(share) - 1)
 
 
 def exact_reassign(problem: Problem, proof_time: float | None) -> Reassign:

@@ -33,6 +33,10 @@ class State:
         Whether a generation is under way.
     stop_reason
         Why the run ended, in one word; ``None`` while it runs.
+    island
+        Number of the population where there are several in turn. `best`, `generation` and
+        `n_without_improvement` are those of this one; the counts of local searches, the clock and
+        the history go on from one to the next.
     """
 
     population: list[Solution] = field(default_factory=list)
@@ -44,6 +48,7 @@ class State:
     complete: bool = False
     mid_generation: bool = True
     stop_reason: str | None = None
+    island: int = 0
     started: float = field(default_factory=time.perf_counter)
     history: History = field(default_factory=History)
 
@@ -80,6 +85,17 @@ class State:
         self.mid_generation = False
         self.history.record(self)
 
+    def next_island(self) -> State:
+        """A state for a new population that goes on counting from here."""
+        self.history.begin_population()
+        return State(
+            n_local_searches=self.n_local_searches,
+            n_local_iterations=self.n_local_iterations,
+            island=self.island + 1,
+            started=self.started,
+            history=self.history,
+        )
+
     def finish(self) -> State:
         """The run is over: record the end if it came within a generation."""
         if self.mid_generation and self.population:
@@ -91,6 +107,6 @@ def pick_parents(
     target: int, population: list[Solution], rng: np.random.Generator
 ) -> tuple[Solution, Solution, Solution]:
     """Three solutions, all different from each other and from the target (line 6)."""
-    others = rng.choice(len(population) - 1, size=3, replace=False)
+    others = rng.permutation(len(population) - 1)[:3].tolist()
     first, second, base = (population[i + (i >= target)] for i in others)
     return first, second, base

@@ -1,0 +1,97 @@
+"""Several populations in turn, until they agree (not in the paper: the default's outer loop).
+
+One population collapses quickly, now and then on a solution that is not the best. Independent ones
+seldom make the same mistake, so an objective that several of them end with can be trusted, and
+where they differ it is worth to go on. If they never agree, their best solutions become one last
+population.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smdeclust.memetic.algorithm import Operators, evolve
+from smdeclust.memetic.population import State
+from smdeclust.memetic.replacement import Replacement
+from smdeclust.memetic.stopping import StoppingRule
+from smdeclust.problem import Solution
+
+# Objectives that differ by no more than this share are the same.
+SAME = 1e-9
+
+# What ends one population but not the run: another one may do better.
+OWN_END = ("collapse", "no_improvement", "max_generations")
+
+
+@dataclass(frozen=True)
+class Islands:
+    """How many populations there are.
+
+    Attributes
+    ----------
+    max_populations
+        Most populations before the last one, which unites their best solutions; at least 4, or 1
+        for plain Algorithm 1.
+    n_agree
+        Stop as soon as so many of them have ended with the best objective.
+    """
+
+    max_populations: int = 1
+    n_agree: int = 1
+
+
+def evolve_islands(
+    islands: Islands,
+    operators: Operators,
+    population_size: int,
+    replacement: Replacement,
+    stop: StoppingRule,
+    rng: np.random.Generator,
+    on_offspring: Callable[[State], None] | None = None,
+) -> State:
+    """Run Algorithm 1 on fresh populations until enough agree; the state counts over all of them.
+
+    The other parameters are those of :func:`~smdeclust.memetic.evolve`. A limit that is not one
+    population's own affair (``max_time``) ends the run at once.
+    """
+    bests: list[Solution] = []
+    state, n_generations = State(), 0
+
+    def run(start: Operators, size: int) -> str:
+        nonlocal state, n_generations
+        if bests:
+            state = state.next_island()
+        state = evolve(start, size, replacement, stop, rng, on_offspring, state)
+        assert state.best is not None
+        assert state.stop_reason is not None
+        n_generations += state.generation
+        bests.append(state.best)
+        return state.stop_reason
+
+    reason = run(operators, population_size)
+    while reason in OWN_END and islands.max_populations > 1:
+        if count_agreeing(bests) >= islands.n_agree:
+            reason = "agreement"
+        elif len(bests) < islands.max_populations:
+            reason = run(operators, population_size)
+        else:
+            reason = run(start_from(bests, operators), len(bests))
+            reason = "max_populations" if reason in OWN_END else reason
+    state.best = min(bests, key=lambda solution: solution.objective)
+    state.stop_reason, state.generation = reason, n_generations
+    return state
+
+
+def count_agreeing(bests: list[Solution]) -> int:
+    """How many of these solutions have the best objective of all."""
+    least = min(solution.objective for solution in bests)
+    return sum(solution.objective <= least + SAME * abs(least) for solution in bests)
+
+
+def start_from(solutions: list[Solution], operators: Operators) -> Operators:
+    """Operators whose first population is made of these solutions, refined once more."""
+    centers = iter([solution.centers for solution in solutions])
+    return replace(operators, initialize=lambda rng: next(centers))
