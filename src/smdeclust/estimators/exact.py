@@ -87,7 +87,7 @@ class ExactMSSC(ConstrainedClusterer):
         check_number("tol", self.tol, low=0)
         check_number("max_time", self.max_time, low=0, optional=True)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
-        pairs = {"must_link": problem.must_link, "cannot_link": problem.cannot_link}
+        pairs: dict[str, Any] = {"must_link": problem.must_link, "cannot_link": problem.cannot_link}
         half = None if self.max_time is None else 0.5 * self.max_time
         heuristic = SMDEClust(self.n_clusters, max_time=half, random_state=self.random_state)
         heuristic.fit(problem.X, sample_weight=problem.sample_weight, **pairs)

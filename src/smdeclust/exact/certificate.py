@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,21 @@ class Proof:
     cut_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
     cut_rows: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 6), np.int32))
     cut_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def renamed(self, rows: NDArray[np.int64]) -> Proof:
+        """Return the same proof with row i called ``rows[i]``."""
+
+        def name(values: NDArray[Any]) -> NDArray[Any]:
+            return np.where(values < 0, -1, rows[values]).astype(values.dtype)
+
+        return replace(
+            self,
+            first=name(self.first),
+            second=name(self.second),
+            lambda_row=name(self.lambda_row),
+            lambda_column=name(self.lambda_column),
+            cut_rows=name(self.cut_rows),
+        )
 
 
 @dataclass(frozen=True)

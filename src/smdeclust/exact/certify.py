@@ -48,7 +48,7 @@ def certify(
     must_link, cannot_link
         Pairs of rows.
     sample_weight
-        (N,) positive weights.
+        (N,) non-negative weights.
     tol
         Relative gap that counts as proven.
     max_time
@@ -74,9 +74,18 @@ def certify(
     problem = Problem.build(X, len(names), must_link, cannot_link, sample_weight)
     _check_labels(problem, given)
 
-    incumbent = _Incumbent(problem, given)
+    rows = np.arange(problem.n_points)
+    if problem.sample_weight is not None:
+        rows = np.flatnonzero(problem.sample_weight > 0)
+    incumbent = _Incumbent(problem, given, rows)
     total = _total_scatter(problem)
     margin = _CLAIM_MARGIN * total * (sum(problem.X.shape) * problem.n_clusters)
+
+    def enough(upper: float) -> float:
+        """Bound that closes the gap, with room for the rounding margins; zero always holds."""
+        wanted = upper - 0.999 * tol * max(upper, 1e-9 * total)
+        return wanted + 2.0 * margin if wanted > 0.0 else -np.inf
+
     result: SearchResult | None = None
     status, message = "", ""
     if problem.n_groups > MAX_GROUPS:
@@ -84,20 +93,12 @@ def certify(
     else:
         try:
             with threadpool_limits(limits=n_jobs or 1):
-                data = PointData.build(
-                    problem.X,
-                    problem.n_clusters,
-                    problem.must_link,
-                    problem.cannot_link,
-                    problem.sample_weight,
-                )
+                data = _weighty(problem, rows)
                 result = branch_and_cut(
                     data,
                     incumbent.round,
                     upper_bound=incumbent.cost,
-                    target=lambda upper: (
-                        upper - 0.999 * tol * max(upper, 1e-9 * total) + 2.0 * margin
-                    ),
+                    target=enough,
                     deadline=deadline,
                     settings=Settings(),
                 )
@@ -120,7 +121,7 @@ def certify(
             "root_bound": result.root_bound,
             "n_nodes": result.n_nodes,
             "n_iterations": result.n_iterations,
-            "proof": result.proof,
+            "proof": result.proof.renamed(rows),
         }
     return Certificate(
         labels=incumbent.labels,
@@ -141,15 +142,18 @@ def certify(
 class _Incumbent:
     """The best clustering known."""
 
-    def __init__(self, problem: Problem, labels: IntArray) -> None:
+    def __init__(self, problem: Problem, labels: IntArray, rows: IntArray) -> None:
         self.problem = problem
+        self.rows = rows
         self.labels = labels
         self.cost = cost(problem, labels)
         self.improved = False
 
     def round(self, node: Relaxation, Y: FloatArray) -> float:
         """Round a relaxation; keep the result if it is better. Returns the best cost."""
-        found = improve(self.problem, rounded_labels(node, Y))
+        start = np.zeros(self.problem.n_points, np.int64)
+        start[self.rows] = rounded_labels(node, Y)
+        found = improve(self.problem, start)
         if found is not None:
             value = cost(self.problem, found)
             if value < self.cost * (1.0 - 1e-12):
@@ -163,15 +167,34 @@ def _check_labels(problem: Problem, labels: IntArray) -> None:
         raise InvalidInputError(
             f"labels: {labels.shape[0]} labels for {problem.n_points} points; give one per row"
         )
-    if problem.sample_weight is not None and not np.all(problem.sample_weight > 0):
-        row = int(np.argmin(problem.sample_weight))
-        raise InvalidInputError(f"sample_weight: row {row} has no weight; leave such rows out")
     broken = problem.violations(labels)
     if broken != (0, 0):
         raise InvalidInputError(
             f"labels break {broken[0]} must-links and {broken[1]} cannot-links: only a feasible "
             f"clustering can be certified (SMDEClust gives one)"
         )
+
+
+def _weighty(problem: Problem, rows: IntArray) -> PointData:
+    """The problem of the rows that have weight; pairs that run over other rows are kept.
+
+    Rows without weight cost nothing wherever they go, and with at least K groups that have weight
+    some optimal clustering has weight in every cluster.
+    """
+    weights = problem.sample_weight
+    # One row stands for each group: all others of the group are linked to it.
+    first = np.full(problem.n_groups, -1)
+    groups = problem.group_of_point[rows]
+    first[groups[::-1]] = np.arange(len(rows))[::-1]
+    must = np.column_stack([np.arange(len(rows)), first[groups]])
+    cannot = first[problem.group_of_point[problem.cannot_link]]
+    return PointData.build(
+        problem.X[rows],
+        problem.n_clusters,
+        must,
+        cannot,
+        None if weights is None else weights[rows],
+    )
 
 
 def _total_scatter(problem: Problem) -> float:

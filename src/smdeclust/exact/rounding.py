@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment import exact_assignment
 from smdeclust.exact.relaxation import FloatArray, IntArray, Relaxation
+from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
+
+# Nodes for the proof of one assignment: a heuristic that is called often must not dwell.
+_PROOF_NODES = 200
 
 
 def rounded_labels(node: Relaxation, Y: FloatArray) -> IntArray:
@@ -37,7 +41,7 @@ def rounded_labels(node: Relaxation, Y: FloatArray) -> IntArray:
 
 
 def improve(problem: Problem, labels: IntArray) -> IntArray | None:
-    """Feasible labels near the given ones: alternate exact assignment and means while f falls.
+    """Feasible labels near the given ones by the local search, or None where it finds none.
 
     Parameters
     ----------
@@ -46,18 +50,12 @@ def improve(problem: Problem, labels: IntArray) -> IntArray | None:
     labels
         (N,) any labels, feasible or not.
     """
-    centers = _means(problem, labels)
-    best: IntArray | None = None
-    lowest = np.inf
-    while True:
-        answer = exact_assignment(problem, centers)
-        if answer.labels is None or problem.violations(answer.labels) != (0, 0):
-            return best
-        new = cost(problem, answer.labels)
-        if not new < lowest:
-            return best
-        best, lowest = answer.labels, new
-        centers = _means(problem, best)
+    centers = problem.core.enter(_means(problem, labels))
+    try:
+        found = local_search(problem, centers, deep=True, proof_nodes=_PROOF_NODES)
+    except NoFeasibleSolutionError:
+        return None
+    return problem.expand(found.labels)
 
 
 def _means(problem: Problem, labels: IntArray) -> FloatArray:

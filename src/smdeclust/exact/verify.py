@@ -81,7 +81,7 @@ def verify(
     must_link, cannot_link
         The pairs of the problem.
     sample_weight
-        (N,) positive weights, if the problem has them.
+        (N,) non-negative weights, if the problem has them.
 
     Raises
     ------
@@ -94,7 +94,10 @@ def verify(
     apart = np.asarray([] if cannot_link is None else cannot_link, dtype=np.int64).reshape(-1, 2)
     w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     require(X.ndim == 2 and bool(np.all(np.isfinite(X))), "X must be a finite matrix")
-    require(w.shape == (n,) and bool(np.all(w > 0)) and bool(np.all(np.isfinite(w))), "weights")
+    require(
+        w.shape == (n,) and bool(np.all(w >= 0)) and w.sum() > 0 and bool(np.all(np.isfinite(w))),
+        "weights",
+    )
     k = int(certificate.n_clusters)
 
     upper = check_labels(X, w, certificate, k, together, apart)
@@ -160,7 +163,7 @@ def check_labels(
     cost = 0.0
     for label in np.unique(labels):
         rows = labels == label
-        center = (w[rows] @ X[rows]) / w[rows].sum()
+        center = (w[rows] @ X[rows]) / (w[rows].sum() or 1.0)
         cost += float(np.sum(np.sum(w[rows, None] * (X[rows] - center) ** 2, axis=1)))
     # Non-negative terms, summed over columns, then over rows, then over clusters.
     upper = cost * (1.0 + gamma(X.shape[0] + X.shape[1] + k + 8))
@@ -309,21 +312,25 @@ def leaf_bound(
             two = one & (cuts[:, b] >= 0)
             add(cuts[two, a], cuts[two, b], mu[two])
 
+    # Rows without weight drop out: they must carry no multiplier, and some optimal clustering has
+    # weight in every cluster as long as K groups have weight.
     s = np.sqrt(w)
+    require(not np.any(terms[s == 0]), "a row without weight carries a multiplier")
     B = s[:, None] * P
-    M = -(B @ B.T) - L / np.outer(s, s)
+    divisor = np.outer(np.where(s > 0, s, 1.0), np.where(s > 0, s, 1.0))
+    M = -(B @ B.T) - L / divisor
     M = 0.5 * (M + M.T)
     energy = float(np.sum(np.sum(B * B, axis=1)))
     slip = gamma(d + 8) * energy
-    slip += gamma(2 * float(terms.max(initial=0.0)) + 8) * float(
-        np.linalg.norm(size / np.outer(s, s))
-    )
+    slip += gamma(2 * float(terms.max(initial=0.0)) + 8) * float(np.linalg.norm(size / divisor))
 
     # Compress to vectors constant on groups: E has orthonormal, non-negative columns.
-    n_groups = int(group.max()) + 1
-    group_weight = np.bincount(group, w, n_groups)
-    E = np.zeros((n, n_groups))
-    E[np.arange(n), group] = np.sqrt(w / group_weight[group])
+    group_weight = np.bincount(group, w)
+    E = np.zeros((n, len(group_weight)))
+    E[np.arange(n), group] = np.sqrt(w / np.where(group_weight[group] > 0, group_weight[group], 1))
+    E, group_weight = E[:, group_weight > 0], group_weight[group_weight > 0]
+    n_groups = len(group_weight)
+    require(n_groups >= k, f"fewer than {k} groups have weight")
     A = E.T @ M @ E
     A = 0.5 * (A + A.T)
     norm = float(np.linalg.norm(M)) * (1 + gamma(n * n))
