@@ -83,12 +83,10 @@ def _tables(plan: Plan, rows: Rows) -> list[Table]:
 def _figures(plan: Plan, rows: Rows, folder: Path) -> list[Path]:
     if any(part.unconstrained for part in plan.parts):
         return []
-    if plan.name == "variants":
-        values = figures.values_by_run(plan, rows)
-        metrics: tuple[str, ...] = tuple(figures.METRICS)
-    else:
-        values = figures.values_by_instance(plan, rows)
-        metrics = ("objective", "local_iterations", "seconds")
+    # as in the paper: single runs of the variants, averages over seeds elsewhere
+    by_run = plan.name == "variants"
+    values = (figures.values_by_run if by_run else figures.values_by_instance)(plan, rows)
+    metrics = tuple(figures.METRICS)
     return figures.write_profiles(values, metrics, folder / f"profile_{plan.name}", plan.title)
 
 
