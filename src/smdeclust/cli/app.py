@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -82,19 +83,26 @@ def run(arguments: Sequence[str] | None = None) -> int:
         try:
             code = _invoke(given)
             sys.stdout.flush()
-        except BrokenPipeError:
-            _forget_stdout()  # the reader, such as head, has had enough
-            code = DONE
         except BaseException as error:
-            code = _report(error, as_json="--json" in given)
+            # typer and rich turn a broken pipe into an exit of their own.
+            if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+                _forget_stdout()  # the reader, such as head, has had enough
+                code = DONE
+            else:
+                code = _report(error, as_json="--json" in given)
     if before is not None:
         signal.signal(signal.SIGTERM, before)
     return code
 
 
+@cache
+def _command() -> Any:
+    return typer.main.get_command(app)
+
+
 def _invoke(arguments: list[str]) -> int:
     try:
-        result = app(arguments, prog_name="smdeclust", standalone_mode=False, obj=arguments)
+        result = _command()(arguments, prog_name="smdeclust", standalone_mode=False, obj=arguments)
         code = result if isinstance(result, int) else DONE
     except Outcome as outcome:
         return outcome.code
