@@ -18,7 +18,7 @@ from smdeclust.problem.sums import add_to_clusters, sum_squares
 
 # Blocks are cut by the data alone, never by the number of threads: sums are added in their order.
 MOST_BLOCKS = 64
-LEAST_ROWS = 1024
+LEAST_ROWS = 4096
 # After so many iterations of adding differences the sums are made anew.
 RENEW_EVERY = 32
 
@@ -93,6 +93,9 @@ class ArrayPoints:
             every = np.ones(len(means), dtype=np.bool_)
             # One row alone would be read as a weight that stands for all: all the same.
             self.parts.append(_Part(means, heavy, every, np.zeros(self.n_features)))
+        # Products are taken in single precision, on this scale, so that nothing overflows.
+        spread = problem.total_squares / float(problem.weights.sum())
+        self._scale = float(np.sqrt(spread)) or 1.0
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self._blas = ThreadpoolController()
         self.forget()
@@ -113,7 +116,8 @@ class ArrayPoints:
 
     def assign(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
         """Label every free point by its nearest center; returns sums and how many changed."""
-        centers_t = np.ascontiguousarray(centers.T)
+        scale = self._scale
+        scaled_t = np.ascontiguousarray(centers.T / scale, dtype=np.float32)
         norms = np.einsum("kj,kj->k", centers, centers)
         shift = np.zeros(len(centers))
         if self._previous is not None:
@@ -123,8 +127,8 @@ class ArrayPoints:
         def work(part: _Part, start: int, stop: int) -> tuple[ClusterSums, int]:
             gained = ClusterSums.zeros(self.n_clusters, self.n_features)
             changed = assign_block(
-                part.X, part.weights, part.free, part.offset, start, stop, centers, centers_t,
-                norms, half_gap, shift, part.labels, part.upper, part.lower, gained.sums,
+                part.X, part.weights, part.free, part.offset, start, stop, centers, scaled_t,
+                scale, norms, half_gap, shift, part.labels, part.upper, part.lower, gained.sums,
                 gained.totals, gained.counts,
             )  # fmt: skip
             return gained, changed

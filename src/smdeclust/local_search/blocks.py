@@ -16,40 +16,59 @@ from smdeclust.kernels import kernel, summing_kernel
 BATCH = 256
 # Bounds settle a point only with this relative margin, which covers all rounding in them.
 MARGIN = 1e-9
-# A squared distance this small a share of |x|^2 has lost digits to cancellation: taken directly.
-CANCELLED = 1e-6
+# Unit roundoff of the matrix products, which are in single precision.
+ROUNDOFF = 2.0**-24
 
 
-@summing_kernel()
-def _distance(row, offset, center):
+@summing_kernel(forceinline=True)
+def _squared_distance(X, i, offset, centers, k):
     total = 0.0
-    for j in range(len(center)):
-        gap = (row[j] - offset[j]) - center[j]
+    for j in range(len(offset)):
+        gap = (X[i, j] - offset[j]) - centers[k, j]
         total += gap * gap
-    return np.sqrt(total)
+    return total
+
+
+@summing_kernel(forceinline=True)
+def _load(X, i, offset, inverse_scale, batch, r):
+    """Write the scaled row in single precision; returns its squared norm, not scaled."""
+    square = 0.0
+    for j in range(len(offset)):
+        value = X[i, j] - offset[j]
+        square += value * value
+        batch[r, j] = np.float32(value * inverse_scale)
+    return square
 
 
 @kernel()
 def assign_block(
-    X, weights, free, offset, start, stop, centers, centers_t, norms, half_gap, shift, labels,
-    upper, lower, sums, totals, counts,
+    X, weights, free, offset, start, stop, centers, scaled_t, scale, norms, half_gap, shift,
+    labels, upper, lower, sums, totals, counts,
 ):  # fmt: skip
     """Label the free rows from `start` to `stop` by their nearest center; -1 means not yet.
 
     `shift` is how far each center moved since the bounds were made, `half_gap` half the distance
-    to the nearest other center. Changes `labels`, `upper`, `lower`; adds to `sums`, `totals` and
+    to the nearest other center, `scaled_t` (d, K) the centers over `scale` in single precision,
+    `norms` their squares. Changes `labels`, `upper`, `lower`; adds to `sums`, `totals` and
     `counts` what entered each cluster minus what left it. Returns how many labels changed.
     """
     n_clusters, n_features = centers.shape
-    batch = np.empty((BATCH, n_features))
-    products = np.empty((BATCH, n_clusters))
+    batch = np.empty((BATCH, n_features), np.float32)
+    products = np.empty((BATCH, n_clusters), np.float32)
+    squares = np.empty(BATCH)
     rows = np.empty(BATCH, np.int64)
+    work = np.empty(n_clusters)
     farthest, second = 0, -1
     for k in range(1, n_clusters):
         if shift[k] > shift[farthest]:
             farthest, second = k, farthest
         elif second < 0 or shift[k] > shift[second]:
             second = k
+    largest = 0.0
+    for k in range(n_clusters):
+        largest = max(largest, norms[k])
+    largest = np.sqrt(largest)
+    inverse_scale = 1.0 / scale
     changed = 0
     n_rows = 0
     for i in range(start, stop):
@@ -63,79 +82,87 @@ def assign_block(
                 bound = max(lower[i], half_gap[k]) * (1 - MARGIN)
                 settled = upper[i] * (1 + MARGIN) <= bound
                 if not settled:
-                    upper[i] = _distance(X[i], offset, centers[k])
+                    upper[i] = np.sqrt(_squared_distance(X, i, offset, centers, k))
                     settled = upper[i] * (1 + MARGIN) <= bound
             if not settled:
-                for j in range(n_features):
-                    batch[n_rows, j] = X[i, j] - offset[j]
+                squares[n_rows] = _load(X, i, offset, inverse_scale, batch, n_rows)
                 rows[n_rows] = i
                 n_rows += 1
         if n_rows == BATCH or (i == stop - 1 and n_rows > 0):
-            np.dot(batch[:n_rows], centers_t, products[:n_rows])
-            changed += _settle(
-                batch, products, rows, n_rows, weights, centers, norms, labels, upper, lower,
-                sums, totals, counts,
-            )  # fmt: skip
+            np.dot(batch[:n_rows], scaled_t, products[:n_rows])
+            for r in range(n_rows):
+                best = _nearest(
+                    X, offset, rows[r], centers, products, r, scale * scale, squares[r], norms,
+                    largest, work, upper, lower,
+                )  # fmt: skip
+                if labels[rows[r]] != best:
+                    changed += 1
+                    _move(X, weights, offset, rows[r], best, labels, sums, totals, counts)
             n_rows = 0
     return changed
 
 
-@summing_kernel()
-def _settle(
-    batch, products, rows, n_rows, weights, centers, norms, labels, upper, lower, sums, totals,
-    counts,
+@kernel(forceinline=True)
+def _nearest(
+    X, offset, i, centers, products, r, area, square, norms, largest, work, upper, lower
 ):  # fmt: skip
-    """Take the nearest and second nearest center of a batch from its products with the centers."""
+    """The nearest center of a row from its products with all; writes its bounds.
+
+    Single precision decides where it is sure to be right; what is closer than its error is
+    taken directly.
+    """
     n_clusters, n_features = centers.shape
-    changed = 0
-    for r in range(n_rows):
-        square = 0.0
-        for j in range(n_features):
-            square += batch[r, j] * batch[r, j]
+    double = 2.0 * area
+    for k in range(n_clusters):
+        work[k] = norms[k] - double * products[r, k]
+    best, second = _two_least(work)
+    error = 2.0 * (n_features + 10) * ROUNDOFF * (np.sqrt(square) * largest + 1e-30 * area)
+    if second >= 0 and work[second] - work[best] <= 2.0 * error:
+        limit = work[best] + 2.0 * error
         for k in range(n_clusters):
-            products[r, k] = square + norms[k] - 2.0 * products[r, k]
-        best, next_best = _two_least(products[r])
-        if products[r, best] < CANCELLED * square or (
-            next_best >= 0
-            and products[r, next_best] - products[r, best] < MARGIN * (square + norms[best])
-        ):
-            for k in range(n_clusters):
-                total = 0.0
-                for j in range(n_features):
-                    gap = batch[r, j] - centers[k, j]
-                    total += gap * gap
-                products[r, k] = total
-            best, next_best = _two_least(products[r])
-        i = rows[r]
-        upper[i] = np.sqrt(max(products[r, best], 0.0))
-        lower[i] = np.sqrt(max(products[r, next_best], 0.0)) if next_best >= 0 else np.inf
-        old = labels[i]
-        if old == best:
-            continue
-        changed += 1
-        labels[i] = best
-        w = weights[i if len(weights) > 1 else 0]
-        filling = 1 if w > 0 else 0
-        totals[best] += w
-        counts[best] += filling
-        for j in range(n_features):
-            sums[best, j] += w * batch[r, j]
-        if old >= 0:
-            totals[old] -= w
-            counts[old] -= filling
-            for j in range(n_features):
-                sums[old, j] -= w * batch[r, j]
-    return changed
+            if work[k] <= limit:
+                work[k] = _squared_distance(X, i, offset, centers, k)
+            else:
+                work[k] += square - error
+        best, second = _two_least(work)
+        upper[i] = np.sqrt(max(work[best], 0.0))
+        lower[i] = np.sqrt(max(work[second], 0.0))
+        return best
+    upper[i] = np.sqrt(max(square + work[best] + error, 0.0))
+    lower[i] = np.sqrt(max(square + work[second] - error, 0.0)) if second >= 0 else np.inf
+    return best
 
 
-@kernel()
+@summing_kernel()
+def _move(X, weights, offset, i, best, labels, sums, totals, counts):
+    """Take row `i` from its cluster, if it has one, to another."""
+    old = labels[i]
+    labels[i] = best
+    w = weights[i if len(weights) > 1 else 0]
+    filling = 1 if w > 0 else 0
+    totals[best] += w
+    counts[best] += filling
+    for j in range(len(offset)):
+        sums[best, j] += w * (X[i, j] - offset[j])
+    if old >= 0:
+        totals[old] -= w
+        counts[old] -= filling
+        for j in range(len(offset)):
+            sums[old, j] -= w * (X[i, j] - offset[j])
+
+
+@kernel(forceinline=True)
 def _two_least(values):
     best, second = 0, -1
+    least, next_least = values[0], np.inf
     for k in range(1, len(values)):
-        if values[k] < values[best]:
-            best, second = k, best
-        elif second < 0 or values[k] < values[second]:
-            second = k
+        value = values[k]
+        if value < next_least:
+            if value < least:
+                best, second = k, best
+                least, next_least = value, least
+            else:
+                second, next_least = k, value
     return best, second
 
 
@@ -148,7 +175,7 @@ def regrets_block(X, weights, free, offset, start, stop, labels, centers, out):
                 out[i - start, k] = np.inf
             continue
         w = weights[i if len(weights) > 1 else 0]
-        here = _distance(X[i], offset, centers[labels[i]])
+        here = _squared_distance(X, i, offset, centers, labels[i])
         for k in range(len(centers)):
-            there = _distance(X[i], offset, centers[k])
-            out[i - start, k] = w * (there * there - here * here) if w > 0 else np.inf
+            there = _squared_distance(X, i, offset, centers, k)
+            out[i - start, k] = w * (there - here) if w > 0 else np.inf

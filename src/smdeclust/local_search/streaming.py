@@ -14,6 +14,8 @@ from smdeclust.assignment.general import Budget
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.array_points import ArrayPoints, ClusterSums, Fillers
 from smdeclust.problem import Core, Problem, Solution
+from smdeclust.problem.problem import EVERY
+from smdeclust.problem.sums import add_to_clusters
 
 # Falling by less than this share of the total sum of squares is rounding, not falling.
 LEAST_FALL = 1e-13
@@ -25,7 +27,7 @@ def streaming_search(
     centers: np.ndarray,
     *,
     max_iter: int | None = None,
-    proof_time: float | None = None,
+    proof_nodes: int | None = None,
 ) -> Solution:
     """Assign exactly and move centers in turn, until the objective does not fall.
 
@@ -37,7 +39,7 @@ def streaming_search(
         Its free points, wherever they live.
     centers
         (K, d) start minus ``problem.offset``.
-    max_iter, proof_time
+    max_iter, proof_nodes
         As for :func:`local_search`.
     """
     free.forget()
@@ -48,7 +50,7 @@ def streaming_search(
             sums, n_changed = free.assign(centers)
             upper = linked if n_done else None
             found, moves, proven = _assign_linked(
-                problem, free, centers, sums, upper, Budget(proof_time)
+                problem, free, centers, sums, upper, Budget(max_nodes=proof_nodes)
             )
             n_done += 1
             n_changed += int(np.count_nonzero(found != linked))
@@ -79,17 +81,19 @@ def _assign_linked(
     Returns their labels, the free groups moved to fill a cluster, and whether it is proven.
     """
     core = problem.linked_core
+    n_clusters = len(centers)
+    squares: np.ndarray | None = None
+    if core.points.shape[1] > n_clusters:
+        squares = _squared_distances(core.points, centers)
     labels, cost, bound = None, np.inf, np.inf
     fillers: Fillers | None = None
     if (sums.counts > 0).all():
-        labels, cost, bound = assign(core, centers, upper, budget, sums.counts)
+        labels, cost, bound = assign(*_as_small(core, centers, squares), upper, budget, sums.counts)
     else:
         # Some cluster has no free point: let the cheapest free groups take part.
         fillers = free.fillers(centers)
         core = _with_fillers(core, fillers)
-        spare = sums.counts - np.bincount(
-            fillers.labels[fillers.weights > 0], minlength=len(centers)
-        )
+        spare = sums.counts - np.bincount(fillers.labels[fillers.weights > 0], minlength=n_clusters)
         if upper is not None:
             upper = np.concatenate([upper, fillers.labels])
         labels, cost, bound = assign(core, centers, upper, budget, spare)
@@ -111,10 +115,42 @@ def _assign_linked(
                     sums.sums[k] += sign * weight * point
                     sums.totals[k] += sign * weight
     linked = labels[:n_linked]
-    weights, points = problem.weights[:n_linked], problem.compound_means[:n_linked]
-    np.add.at(sums.sums, linked, weights[:, None] * points)
-    np.add.at(sums.totals, linked, weights)
+    counted = np.zeros(n_clusters, dtype=np.int64)
+    add_to_clusters(
+        problem.linked_core.points, problem.linked_core.weights, EVERY,
+        np.zeros(problem.n_features), 0, n_linked, linked, sums.sums, sums.totals, counted,
+    )  # fmt: skip
     return linked, moves, bound >= cost
+
+
+def _squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """(n, K) squared distances of centered points by one matrix product."""
+    norms = np.einsum("kj,kj->k", centers, centers)
+    squares = np.einsum("gj,gj->g", points, points)
+    return np.asarray(squares[:, None] + norms - 2.0 * points @ centers.T)
+
+
+def _as_small(
+    core: Core, centers: np.ndarray, squares: np.ndarray | None
+) -> tuple[Core, np.ndarray]:
+    """The same assignment in K coordinates instead of d, where squared distances are given.
+
+    With centers t e_k and points -D_gk / 2t, squared distances are D_gk plus a constant a group.
+    """
+    if squares is None:
+        return core, centers
+    regrets = squares - squares.min(axis=1, keepdims=True)
+    size = float(np.sqrt(regrets.max(initial=0.0))) or 1.0
+    small = Core(
+        points=_frozen(regrets / (-2.0 * size)),
+        weights=core.weights,
+        indptr=core.indptr,
+        indices=core.indices,
+        n_clusters=core.n_clusters,
+        offset=core.offset,
+        basis=None,
+    )
+    return small, size * np.eye(len(centers))
 
 
 def _with_fillers(core: Core, fillers: Fillers) -> Core:

@@ -19,6 +19,8 @@ from smdeclust.problem.sums import add_to_clusters, sum_squares
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
 LARGE = 2**22
+# Distances times features from which on bounds and matrix products beat the plain loop (measured).
+LONG = 2**20
 
 EVERY = np.ones(1, dtype=np.bool_)
 EVERY.flags.writeable = False
@@ -201,6 +203,12 @@ class Problem:
     def is_large(self) -> bool:
         """Whether the points are better left where they are than copied, contracted."""
         return self.X.size >= LARGE and self.n_features <= self.n_groups
+
+    @property
+    def is_long(self) -> bool:
+        """Whether one pass over all points and centers takes long enough to be worth saving."""
+        work = self.X.size * self.n_clusters
+        return work >= LONG and self.n_features <= self.n_groups
 
     @cached_property
     def compound_means(self) -> np.ndarray:
