@@ -1,0 +1,108 @@
+"""Several populations: agreement, union, limits, counting. Stub operators only."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from smdeclust.memetic import Islands, evolve_islands, stopping
+from smdeclust.memetic.islands import count_agreeing
+from smdeclust.memetic.replacement import Replacement
+from tests.memetic.stubs import number, stub_operators
+
+RNG = np.random.default_rng
+STOP = stopping.any_of(stopping.collapse(1e-9), stopping.no_improvement(4))
+
+
+def populations_of(*values):
+    """Operators whose i-th population consists of P=4 copies of values[i], and stays so."""
+    start = itertools.chain.from_iterable([v] * 4 for v in values)
+    return stub_operators(start, crossover=lambda a, b, c, rng: a.centers)
+
+
+def run(islands, operators, stop=STOP):
+    return evolve_islands(islands, operators, 4, Replacement(), stop, RNG(0))
+
+
+def test_stops_as_soon_as_enough_agree():
+    """3, 2, 2 agree on 2 after three populations; the fourth is never made."""
+    state = run(Islands(8, 2), populations_of(3.0, 2.0, 2.0, 1.0))
+    assert (state.best.objective, state.stop_reason) == (2.0, "agreement")
+    assert (state.island, state.n_local_searches) == (2, 12)
+
+
+def test_a_better_one_late_must_be_confirmed():
+    """Agreement counts only at the best objective so far."""
+    state = run(Islands(8, 3), populations_of(2.0, 2.0, 1.0, 2.0, 1.0, 1.0, 0.5))
+    assert (state.best.objective, state.island) == (1.0, 5)
+
+
+def test_without_agreement_the_bests_are_united():
+    """The last population is made of the best solutions, and improves on them here."""
+    start = itertools.chain.from_iterable([v] * 4 for v in (5.0, 4.0, 3.0, 2.0))
+    seen = []
+
+    def crossover(first, second, base, rng):
+        values = {first.objective, second.objective, base.objective}
+        if len(values) == 3:  # only where solutions of different populations meet
+            seen.append(values)
+            return np.array([[1.0]])
+        return first.centers
+
+    operators = stub_operators(start, crossover=crossover)
+    state = run(Islands(4, 2), operators)
+    assert seen
+    assert (state.best.objective, state.stop_reason, state.island) == (1.0, "max_populations", 4)
+
+
+def test_one_population_is_plain_algorithm_1():
+    """Reasons and counts are those of the one population."""
+    state = run(Islands(1, 1), populations_of(3.0))
+    assert (state.stop_reason, state.n_local_searches, state.island) == ("collapse", 4, 0)
+
+
+def test_max_time_ends_the_whole_run_with_the_best_so_far():
+    """The limit is the run's; an earlier population's best is kept."""
+    calls = itertools.count()
+
+    def out_of_time(state):
+        return "max_time" if next(calls) > 20 else None
+
+    stop = stopping.any_of(out_of_time, STOP)
+    state = run(Islands(8, 8), populations_of(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), stop)
+    assert (state.best.objective, state.stop_reason) == (1.0, "max_time")
+
+
+def test_history_goes_on_through_populations():
+    """Generations and evaluations increase, best is that of the run, the clock is one."""
+    stop = stopping.max_generations(2)
+    state = evolve_islands(Islands(4, 9), stub_operators(), 4, Replacement(), stop, RNG(0))
+    history = state.history.arrays()
+    assert history["generation"].tolist() == list(range(15))  # (1 + 2) in each of 4 + 1
+    assert history["evaluations"].tolist() == list(range(4, 61, 4))
+    assert (np.diff(history["best"]) <= 0).all()
+    assert (np.diff(history["time"]) >= 0).all()
+    assert history["best"][-1] == state.best.objective
+    assert (state.generation, state.n_local_searches) == (10, 60)
+
+
+def test_same_seed_same_run():
+    """All randomness comes from the one generator."""
+    one, two = (
+        evolve_islands(
+            Islands(5, 2), stub_operators(), 4, Replacement(), stopping.max_generations(2), RNG(3)
+        )
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.history.arrays()["mean"], two.history.arrays()["mean"])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1.0], 1), ([2.0, 1.0, 1.0 + 1e-12], 2), ([0.0, 0.0], 2), ([1.0, 1.0, 0.9], 1)],
+)
+def test_count_agreeing(values, expected):
+    """Those at the best objective, up to rounding."""
+    assert count_agreeing([number(v) for v in values]) == expected
