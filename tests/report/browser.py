@@ -52,7 +52,7 @@ class Browser:
                 f"--user-data-dir={self._profile}", "about:blank",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            close_fds=False, preexec_fn=connect,  # noqa: PLW1509
+            close_fds=False, preexec_fn=connect,
         )  # fmt: skip
         os.close(to_browser)
         os.close(from_browser)

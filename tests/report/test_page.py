@@ -1,0 +1,111 @@
+"""The report as text: what it says, and that it is complete in itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from smdeclust.report import html
+from tests.report.conftest import NASTY
+
+
+class _Links(HTMLParser):
+    """Every address that a page mentions, and whether its tags are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        self.addresses += [
+            v or "" for k, v in attributes if k in ("src", "href", "action", "srcset")
+        ]
+        if tag not in ("meta", "link", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_complete_in_itself(report):
+    """No address but anchors and data within the page; tags are balanced."""
+    page = report.read_text()
+    parser = _Links()
+    parser.feed(page)
+    assert parser.open == []
+    assert all(a.startswith(("#", "data:")) for a in parser.addresses)
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_names_are_escaped(report):
+    """Nothing from the files becomes markup."""
+    page = report.read_text()
+    assert NASTY not in page
+    assert page.count("<script") == 1
+    assert "<b>depth" not in page
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["What was asked", "What came out", "The clusters", "What the pairs cost",
+     "Points that moved because of the pairs", "The pairs that cost most", "How to make it again"],
+)  # fmt: skip
+def test_sections(report, heading):
+    """Every question of the reader has its section."""
+    assert f"<h2>{heading}</h2>" in report.read_text()
+
+
+def test_says_whether_columns_were_standardised(report):
+    """The choice is stated at the top and in the table of what was asked."""
+    assert report.read_text().count("as given") >= 2
+
+
+def test_numbers_agree_with_the_result(report):
+    """The costs in the page follow from the result: with pairs, without, and the difference."""
+    page = report.read_text()
+    result = json.loads((report.parent / "result.json").read_text())
+    body = page.split("id='cost-table'")[1].split("</table>")[0]
+    values = [float(v) for v in re.findall(r"data-v='([^']+)'", body)]
+    assert values[0] == result["objective"]
+    with_pairs, without = values[0], values[len(values) // 2]
+    assert without <= with_pairs
+    added = 100 * (with_pairs - without) / without
+    assert f"{added:+.2f} %" in page
+
+
+def test_same_input_same_page(report, tmp_path, monkeypatch):
+    """But for the time it took, a report is reproducible."""
+    from smdeclust.cli.app import run
+
+    folder = report.parent.parent
+    arguments = ["fit", folder / "things.csv", "-k", 4, "-c", folder / "pairs.csv"]
+    assert run([*map(str, arguments), "--out", str(tmp_path / "out"), "--seed", "1"]) == 0
+
+    def settled(path):
+        page = re.sub(r"\d+ ms|\d+\.\d s", "TIME", path.read_text())
+        return page.replace(str(tmp_path / "out"), "OUT").replace(str(report.parent), "OUT")
+
+    assert settled(tmp_path / "out" / "report.html") == settled(report)
+
+
+@pytest.mark.parametrize("value", ["\x00\x1b[0m", "\ud800", "a\u202eb", "<&>'\""])
+def test_any_text_can_be_written(value):
+    """Control characters, lone surrogates and markup become harmless, encodable text."""
+    shown = html.text(value)
+    shown.encode()
+    assert "<" not in shown
+    assert "\x00" not in shown
+
+
+def test_numbers_for_people():
+    """Six digits that matter, thousands apart, a dash for nothing."""
+    assert html.number(1234567) == "1\u202f234\u202f567"
+    assert html.number(0.123456789) == "0.123457"
+    assert html.number(float("nan")) == "–"
+    assert html.number(np.float64(2.0)) == "2"
