@@ -124,7 +124,7 @@ def test_linked_points_are_at_a_local_optimum():
 def test_wrong_pairs_are_broken_where_the_points_say_so(accuracy, n_broken):
     """A must-link across a gap is broken at accuracy 0.6, and kept at accuracy 1."""
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 3])
+    X = np.concatenate([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 6])
     right = [(i, i + 1) for i in range(0, 38, 2)] + [(i, i + 1) for i in range(40, 78, 2)]
     model = SoftHGMeans(2, accuracy=accuracy, max_generations=3, random_state=0)
     model.fit(X, must_link=[*right, (39, 79)])

@@ -18,8 +18,8 @@ class COPKMeans(MultiStartClusterer):
     """COP-KM (Wagstaff 2001): k-means that places points greedily and breaks no constraint.
 
     Must-link groups are placed in random order, each at the nearest center whose cluster holds no
-    cannot-linked group yet. There is no backtracking: a start fails where a group finds no cluster,
-    which says nothing about whether a clustering exists.
+    cannot-linked group yet. There is no backtracking: a start fails where its first placement
+    leaves a group without a cluster, which says nothing about whether a clustering exists.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class COPKMeans(MultiStartClusterer):
     n_init
         Starts; the best of those that do not fail is kept.
     max_iter
-        Most iterations of one start; it also ends at the first that does not lower the objective.
+        Most iterations of one start; it also ends after ten in a row without a better solution.
     max_time
         No start begins after so many seconds.
     random_state
@@ -106,8 +106,7 @@ class COPKMeans(MultiStartClusterer):
         initialize = INITIALIZATIONS[self.init](problem)
 
         def attempt(rng: np.random.Generator) -> Attempt:
-            centers = initialize(rng)
-            return cop_kmeans(problem, centers, rng.permutation(problem.n_linked), self.max_iter)
+            return cop_kmeans(problem, initialize(rng), rng, self.max_iter)
 
         best = self._best_start(attempt)
         if best is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from smdeclust.rivals.soft_pairs import SoftPairs
 class PCKMeans(MultiStartClusterer):
     """PCK-Means (Basu 2004): soft constraints, each with a cost that is paid where it is broken.
 
-    Minimises the sum of squared distances plus `w` per broken pair. Starts from the means of the
-    largest must-link groups, then random points.
+    Minimises the sum of squared distances plus `w` per broken pair. The first start is from the
+    means of the K largest must-link groups, the others from K drawn by their sizes; where there are
+    fewer groups, random points join them.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ class PCKMeans(MultiStartClusterer):
     n_init
         Starts; the best is kept.
     max_iter
-        Most iterations of one start; it also ends at the first that does not lower the objective.
+        Most iterations of one start; it also ends after ten in a row without a better solution.
     max_time
         No start begins after so many seconds.
     random_state
@@ -106,8 +108,10 @@ class PCKMeans(MultiStartClusterer):
             problem.n_points, together, apart, cost[: len(together)], cost[len(together) :]
         )
 
+        starts = count()
+
         def attempt(rng: np.random.Generator) -> Attempt:
-            centers = neighborhood_centers(problem, together, rng)
+            centers = neighborhood_centers(problem, together, rng, draw=next(starts) > 0)
             return pck_means(problem, pairs, centers, rng, self.max_iter)
 
         best = self._best_start(attempt)

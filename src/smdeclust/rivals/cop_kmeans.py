@@ -16,9 +16,18 @@ from smdeclust.problem import Problem, Solution
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
 from smdeclust.rivals.multi_start import Attempt
 
+# A start ends after so many iterations in a row without a better solution: orders are drawn anew,
+# so one that does not help says little.
+PATIENCE = 10
 
-def cop_kmeans(problem: Problem, centers: np.ndarray, order: np.ndarray, max_iter: int) -> Attempt:
-    """Run one start.
+
+def cop_kmeans(
+    problem: Problem, centers: np.ndarray, rng: np.random.Generator, max_iter: int
+) -> Attempt:
+    """Run one start; it fails where its first placement does.
+
+    A later placement that fails, or does not lower the objective, is an iteration without
+    improvement: the best solution so far stays.
 
     Parameters
     ----------
@@ -26,46 +35,43 @@ def cop_kmeans(problem: Problem, centers: np.ndarray, order: np.ndarray, max_ite
         The problem.
     centers
         (K, d') start, in the coordinates of ``problem.core``.
-    order
-        (n_linked,) the order in which groups with cannot-links are placed; the others are free.
+    rng
+        Draws the order of the groups with cannot-links, anew in every iteration.
     max_iter
-        Most iterations; it also ends at the first that does not lower the objective.
+        Most iterations.
     """
     core = problem.core
-    labels = np.full(problem.n_groups, -1, dtype=np.int64)
-    final = np.array(centers, dtype=np.float64, order="C")
-    objective, n_iterations = _run(
-        core.points, core.weights, core.indptr, core.indices, order, final, labels, max_iter
-    )
-    if objective < 0:
-        return Attempt(None, n_iterations)
-    found = Solution(labels, final, objective + problem.scatter, n_iterations, proven=False)
-    return Attempt(found, n_iterations)
-
-
-@njit(cache=True, nogil=True)
-def _run(points, weights, indptr, indices, order, centers, labels, max_iter):
-    """Place and move centers in turn. Changes `centers` and `labels`.
-
-    Returns the objective, -1 where a group found no cluster, and the iterations.
-    """
-    objective = np.inf
-    found = np.empty_like(labels)
-    moved = centers.copy()
-    n_done = 0
-    while n_done < max_iter:
+    centers = np.array(centers, dtype=np.float64, order="C")
+    best: Solution | None = None
+    n_done = n_idle = 0
+    patience = PATIENCE if problem.n_linked else 1  # without cannot-links there is no order
+    while n_done < max_iter and n_idle < patience:
         n_done += 1
-        if not _place(points, weights, indptr, indices, order, centers, found):
-            return -1.0, n_done
-        fill_empty_clusters(points, weights, found, moved)
-        move_centers(points, weights, found, moved)
-        f = sum_of_squares(points, weights, found, moved)
-        if not f < objective - LEAST_FALL * objective and objective < np.inf:
-            break
-        labels[:] = found
-        centers[:] = moved
-        objective = f
-    return objective, n_done
+        n_idle += 1
+        labels = place(problem, centers, rng.permutation(problem.n_linked))
+        if labels is None:
+            if best is None:
+                break
+            continue
+        fill_empty_clusters(core.points, core.weights, labels, centers)
+        move_centers(core.points, core.weights, labels, centers)
+        squares = float(sum_of_squares(core.points, core.weights, labels, centers))
+        objective = squares + problem.scatter
+        if best is None or objective < best.objective * (1 - LEAST_FALL):
+            best = Solution(labels, centers.copy(), objective, n_done, proven=False)
+            n_idle = 0
+    return Attempt(best, n_done)
+
+
+def place(problem: Problem, centers: np.ndarray, order: np.ndarray) -> np.ndarray | None:
+    """One placement: (G,) labels, or ``None`` where a group finds every cluster blocked.
+
+    `order` holds the groups with cannot-links; the others are free and need none.
+    """
+    core = problem.core
+    labels = np.empty(problem.n_groups, dtype=np.int64)
+    placed = _place(core.points, core.weights, core.indptr, core.indices, order, centers, labels)
+    return labels if placed else None
 
 
 @njit(cache=True, nogil=True)
