@@ -211,11 +211,11 @@ def exact(scale: _Scale) -> Plan:
     if scale.name == "smoke":
         data, skipped = _smoke_data(("iris", "wine"))
     seeds, limit = _seeds(scale.set1_seeds), scale.time_limit
-    proofs = EXACT.but("exact", max_time=min(300.0, limit / 2))
+    proofs = EXACT.but("exact", max_time=min(120.0, limit / 2))
     parts = (
         Part((DEFAULT, SG_MDE), data, seeds, limit, priority=10),
         # proofs are dear: one configuration of each kind first
-        Part((proofs,), _numbered(data, "0"), seeds[:1], limit, 25, reference=True),
+        Part((proofs,), _numbered(data, "0"), seeds[:1], limit, 45, reference=True),
         Part((proofs,), data, seeds[:1], limit, 72, reference=True),
     )
     skipped += _left_out(scale, SET1, [d.name for d in data], 5, scale.set1_seeds)
