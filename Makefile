@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types unit fuzz clean
+.PHONY: demo test lint types unit docs gallery fuzz clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/smdeclust demo --out demo-output
 
-test: lint types unit
+test: lint types unit docs
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -26,6 +26,14 @@ types: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest
+
+# The documentation, into build/docs; warnings are errors.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The pictures of the gallery, from examples/.
+gallery: $(READY)
+	cd docs/gallery && for script in ../../examples/*.py; do ../../$(BIN)/python $$script || exit 1; done
 
 # As many random instances against the plain MILP as asked: make fuzz N=100000
 N ?= 10000

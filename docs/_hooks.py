@@ -1,0 +1,129 @@
+"""What the site needs beyond Markdown: pages of source code, links into them, and a last look.
+
+``[text](src:memetic/algorithm.py#evolve)`` links to the source page of a module and to a function
+or class in it. A name that the code does not have (any more) fails the build.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+from pathlib import Path
+from posixpath import relpath
+from typing import Any
+
+from mkdocs.structure.files import File
+
+log = logging.getLogger("mkdocs.hooks.smdeclust")
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "smdeclust"
+# Rooms whose code the algorithm pages talk about.
+SHOWN = ("problem", "assignment", "local_search", "memetic", "exact", "rivals")
+LINK = re.compile(r"\]\(src:([\w/]+\.py)(?:#(\w+))?\)")
+# Tags that make a browser fetch something as soon as the page is opened.
+FETCHED = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?(?:https?:)?//[^\"' >]+"
+    r"|<link\b(?![^>]*rel=[\"']?(?:canonical|author|license|alternate))[^>]*\bhref=[\"']?"
+    r"(?:https?:)?//[^\"' >]+",
+    re.IGNORECASE,
+)
+# Written beside this page; the navigation leaves out those that are not there yet.
+OPTIONAL = ("reproduction.md", "depth.md", "certificates.md", "scale.md")
+
+
+def on_config(config: Any) -> Any:
+    """Leave pages out of the navigation that have not been written yet."""
+    missing = {name for name in OPTIONAL if not (ROOT / "docs" / name).exists()}
+    config["nav"] = _without(config["nav"], missing)
+    return config
+
+
+def _without(entries: list[Any], missing: set[str]) -> list[Any]:
+    kept: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, str):
+            if entry not in missing:
+                kept.append(entry)
+            continue
+        (title, target), *_ = entry.items()
+        if isinstance(target, list):
+            target = _without(target, missing)
+            if target:
+                kept.append({title: target})
+        elif target not in missing:
+            kept.append({title: target})
+    return kept
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add one page a module of the rooms shown."""
+    for room in SHOWN:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            if path.name == "__init__.py" and text.count("\n") < 3:
+                continue
+            name = path.relative_to(PACKAGE).as_posix()
+            page = File.generated(config, page_of(name), content=source_page(name, text))
+            page.inclusion = page.inclusion.NOT_IN_NAV
+            files.append(page)
+    return files
+
+
+def page_of(module: str) -> str:
+    """The page that shows a module, given by its path in the package."""
+    return f"source/{module.removesuffix('.py')}.md"
+
+
+def source_page(name: str, text: str) -> str:
+    """The code of a module, a heading before each of its definitions."""
+    lines = text.splitlines()
+    parts = [f"---\ntitle: {name}\nsearch:\n  exclude: true\n---\n\n# {name}\n"]
+    start = 0
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
+            parts.append(_code(lines, start, first))
+            parts.append(f"## {node.name} {{ #{node.name} }}\n")
+            start = first
+    parts.append(_code(lines, start, len(lines)))
+    return "\n".join(parts)
+
+
+def _code(lines: list[str], start: int, end: int) -> str:
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    if start == end:
+        return ""
+    code = "\n".join(lines[start:end])
+    return f'````python linenums="{start + 1}"\n{code}\n````\n'
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Resolve links to source code."""
+    here = page.file.src_uri.rpartition("/")[0]
+
+    def resolve(match: re.Match[str]) -> str:
+        module, name = match.groups()
+        path = PACKAGE / module
+        if not path.exists():
+            log.warning("%s links to src:%s, which is not there", page.file.src_uri, module)
+            return match.group()
+        if name is not None and f"{{ #{name} }}" not in source_page(
+            module, path.read_text(encoding="utf-8")
+        ):
+            log.warning("%s links to %s, which src:%s has not", page.file.src_uri, name, module)
+        anchor = f"#{name}" if name else ""
+        return f"]({relpath(page_of(module), here or '.')}{anchor})"
+
+    return LINK.sub(resolve, markdown)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Refuse pages that fetch anything from elsewhere."""
+    for match in FETCHED.finditer(output):
+        log.warning("%s fetches from elsewhere: %s", page.file.src_uri, match.group())
+    return output
