@@ -127,7 +127,6 @@ def run_method(
     """Fit one method and measure it; violations are counted here, not taken from the model."""
     callback = screen.solver_progress(update)
     model = make_model(name, n_clusters, seed=seed, max_time=max_time, callback=callback)
-    update("")
     pairs = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
     fit_options: dict[str, Any] = dict(pairs)
     if takes_soft_pairs(name):
