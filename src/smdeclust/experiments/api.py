@@ -125,8 +125,8 @@ def report(store: Path | str, target: Path | str) -> Path:
     store
         The SQLite file.
     target
-        The Markdown file to write; tables (Markdown, CSV, LaTeX) and figures (PNG, SVG) go to the
-        folder of the same name beside it.
+        The Markdown file to write, tables and figures included; the tables as CSV and LaTeX and
+        the figures as PNG and SVG go to the folder of the same name beside it.
     """
     from smdeclust.experiments.report import write_report
 

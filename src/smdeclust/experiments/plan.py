@@ -216,7 +216,7 @@ class Plan:
                 time_limit=part["time_limit"],
                 priority=part["priority"],
                 unconstrained=part["unconstrained"],
-                reference=part["reference"],
+                reference=part.get("reference", False),
             )
             for part in raw["parts"]
         )

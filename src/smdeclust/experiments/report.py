@@ -26,7 +26,8 @@ _ORDER = ("exact", "soft", "synthetic", "large", "variants", "violations")
 
 
 def write_report(store: Path, target: Path) -> Path:
-    """Write `target` (Markdown) and, in the folder of its name beside it, tables and figures."""
+    """Write `target` (Markdown) and, in the folder of its name beside it, the tables as CSV and
+    LaTeX and the figures as PNG and SVG."""
     with Store(store) as opened:
         stored, rows = opened.plans(), opened.rows()
     names = [name for name in (*_ORDER, *stored) if name in stored]
@@ -40,7 +41,6 @@ def write_report(store: Path, target: Path) -> Path:
         by_plan["exact"].append(agreement)
     tables = {table.name: table for found in by_plan.values() for table in found}
     for table in tables.values():
-        write_text(folder / f"{table.name}.md", to_markdown(table))
         write_text(folder / f"{table.name}.csv", to_csv(table))
         write_text(folder / f"{table.name}.tex", to_latex(table))
     pictures = {name: _figures(plan, rows, folder) for name, plan in plans.items()}
