@@ -2,6 +2,7 @@
 
 from smdeclust.assignment.exact import exact_assignment
 from smdeclust.assignment.greedy import GreedyAssignment, greedy_assignment
+from smdeclust.assignment.greedy_repair import greedy_repair_assignment
 from smdeclust.assignment.milp import milp_assignment
 from smdeclust.assignment.status import Assignment, Status
 
@@ -11,5 +12,6 @@ __all__ = [
     "Status",
     "exact_assignment",
     "greedy_assignment",
+    "greedy_repair_assignment",
     "milp_assignment",
 ]

@@ -14,13 +14,16 @@ from smdeclust.memetic import Islands, Operators, State, evolve_islands, stoppin
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.mutation import (
+    Reassign,
     RelocationMutation,
     exact_reassign,
     greedy_reassign,
     no_mutation,
+    repaired_reassign,
 )
 from smdeclust.memetic.replacement import Replacement
-from smdeclust.problem import Problem
+from smdeclust.problem import Problem, Solution
+from smdeclust.scale import is_dask
 
 logger = logging.getLogger("smdeclust")
 
@@ -30,6 +33,13 @@ VARIANTS = {
     "SM-MDE": ("exact", True),
     "SG-MDE": ("greedy", False),
     "SMG-MDE": ("greedy", True),
+}
+
+# the assignment step inside mutation
+REASSIGN: dict[str, Callable[[Problem], Reassign]] = {
+    "greedy": greedy_reassign,
+    "exact": exact_reassign,
+    "greedy-repair": repaired_reassign,
 }
 
 
@@ -47,8 +57,9 @@ class SMDEClust(ConstrainedClusterer):
     n_clusters
         K.
     assignment
-        Assignment step inside mutation: ``"greedy"`` or ``"exact"``. (The local search is always
-        exact.)
+        Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,
+        and feasible wherever it can be). The local search is always exact; it starts from centers
+        alone, so crossover needs no assignment.
     mutation
         Whether offspring mutate, with probability 1 / (generation + 1).
     local_search
@@ -181,7 +192,8 @@ class SMDEClust(ConstrainedClusterer):
         Parameters
         ----------
         X
-            (N, d) points.
+            (N, d) points, or a Dask array or data frame of them (``labels_`` is a Dask array
+            then).
         y
             Ignored.
         must_link, cannot_link
@@ -190,10 +202,19 @@ class SMDEClust(ConstrainedClusterer):
             (N,) non-negative weights.
         """
         self._check_parameters()
+        if is_dask(X):
+            from smdeclust.scale.dask_fit import fit_on_cluster
+
+            return fit_on_cluster(self, X, must_link, cannot_link, sample_weight)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+        best = self._evolve(self._operators(problem))
+        return self._set_solution(problem, best.labels)
+
+    def _evolve(self, operators: Operators) -> Solution:
+        """Run the method, keep its counters, and return the best solution."""
         state = evolve_islands(
             Islands(self.max_populations, self.n_agree),
-            self._operators(problem),
+            operators,
             self.population_size,
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
             self._stopping_rule(),
@@ -209,7 +230,7 @@ class SMDEClust(ConstrainedClusterer):
         self.n_unproven_ = int(not best.proven)
         self.stop_reason_ = state.stop_reason
         self.history_ = state.history.arrays()
-        return self._set_solution(problem, best.labels)
+        return best
 
     def _operators(self, problem: Problem) -> Operators:
         """Wire the steps of Algorithm 1 together as the parameters say."""
@@ -217,9 +238,7 @@ class SMDEClust(ConstrainedClusterer):
         factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
         mutate: Any = no_mutation
         if self.mutation:
-            exact = self.assignment == "exact"
-            reassign = exact_reassign(problem, None) if exact else greedy_reassign(problem)
-            mutate = RelocationMutation(problem, reassign, self.alpha)
+            mutate = RelocationMutation(problem, REASSIGN[self.assignment](problem), self.alpha)
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
@@ -262,7 +281,7 @@ class SMDEClust(ConstrainedClusterer):
         return report
 
     def _check_parameters(self) -> None:
-        check_choice("assignment", self.assignment, ("greedy", "exact"))
+        check_choice("assignment", self.assignment, tuple(REASSIGN))
         check_choice("local_search", self.local_search, ("deep", "lloyd"))
         check_number("population_size", self.population_size, low=4, whole=True)
         check_number("max_populations", self.max_populations, low=1, whole=True)

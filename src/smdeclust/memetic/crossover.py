@@ -1,4 +1,9 @@
-"""Crossover (line 7): psi = S1 + F (S2 - S3), S1 and S2 relabelled onto S3."""
+"""Crossover (line 7): psi = S1 + F (S2 - S3), S1 and S2 relabelled onto S3.
+
+The paper also assigns the points to the new centers here. The local search that follows starts
+from the centers alone and never looks at that assignment (in the authors' code neither), so it is
+only made where it is needed: inside mutation.
+"""
 
 from __future__ import annotations
 

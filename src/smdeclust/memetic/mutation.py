@@ -10,6 +10,7 @@ import numpy as np
 from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.assignment.greedy import greedy
+from smdeclust.assignment.greedy_repair import greedy_repair
 from smdeclust.problem import Problem
 
 # centers, removed cluster -> labels of the groups without that cluster, or None if it failed
@@ -103,7 +104,7 @@ def spin(share: np.ndarray, rng: np.random.Generator) -> int:
     return min(position, len(share) - 1)
 
 
-def exact_reassign(problem: Problem, proof_time: float | None) -> Reassign:
+def exact_reassign(problem: Problem, proof_time: float | None = None) -> Reassign:
     """The exact step without one center; fails where the cannot-links need all of them."""
 
     def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
@@ -120,5 +121,16 @@ def greedy_reassign(problem: Problem) -> Reassign:
     def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
         labels = greedy(problem.core, centers)
         return greedy(problem.core, centers, labels, removed)
+
+    return reassign
+
+
+def repaired_reassign(problem: Problem) -> Reassign:
+    """The greedy step with repair, without one center."""
+    assign_repaired = greedy_repair(problem.core)
+
+    def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
+        labels = assign_repaired(np.delete(centers, removed, axis=0))
+        return labels + (labels >= removed)
 
     return reassign
