@@ -176,6 +176,8 @@ def _asked(
 
 _ELSEWHERE = ("n_clusters", "random_state", "max_time", "verbose")
 _REASONS = {
+    "agreement": "several populations agree on the best solution",
+    "max_populations": "the limit on populations",
     "collapse": "all solutions of the population agree",
     "no_improvement": "no better solution for long",
     "max_generations": "the limit on generations",
@@ -196,7 +198,8 @@ def _facts(result: dict[str, Any]) -> list[tuple[str, object]]:
     if "ari" in result:
         lines.append(("agreement with the classes", f"adjusted Rand index {result['ari']:.3f}"))
     for key, name in (
-        ("iterations", "generations" if "local_searches" in result else "iterations"),
+        ("populations", "populations"),
+        ("iterations", "generations" if "populations" in result else "iterations"),
         ("local_searches", "local searches"),
         ("local_iterations", "iterations of local searches"),
     ):

@@ -162,6 +162,7 @@ def count_broken(labels: Any, must_link: Any, cannot_link: Any) -> tuple[int, in
 
 _FACTS = {
     "n_iter_": "iterations",
+    "n_populations_": "populations",
     "n_local_searches_": "local_searches",
     "n_local_iterations_": "local_iterations",
     "n_unproven_": "unproven_assignments",

@@ -68,8 +68,11 @@ def figure(picture: bytes, kind: str, description: str, caption: str) -> str:
     """A picture within the page."""
     types = {"svg": "image/svg+xml", "png": "image/png"}
     encoded = base64.b64encode(picture).decode()
+    size = ""
+    if kind == "png":  # drawn at one and a half times the size at which it is shown
+        size = f" width='{int.from_bytes(picture[16:20], 'big') * 2 // 3}'"
     return (
-        f"<figure><img src='data:{types[kind]};base64,{encoded}' alt='{text(description)}'>"
+        f"<figure><img{size} src='data:{types[kind]};base64,{encoded}' alt='{text(description)}'>"
         f"<figcaption>{text(caption)}</figcaption></figure>"
     )
 

@@ -60,7 +60,7 @@ def _lead(content: Content) -> str:
 def _tiles(content: Content) -> str:
     n_broken = sum(content.broken)
     entries = [
-        (html.number(content.objective, 8), "objective (sum of squares)", False),
+        (html.number(content.objective, 7), "objective (sum of squares)", False),
         (html.number(n_broken), "broken pairs", n_broken > 0),
     ]
     if content.free_objective is not None and content.moved is not None:

@@ -127,5 +127,5 @@ def run(content: Content) -> str:
         "svg",
         "Diversity of the population over the generations",
         "How much the solutions of the population differ in objective; where it reaches zero, "
-        "they all agree and the run ends.",
+        "they all agree, and the population is renewed or the run ends.",
     )
