@@ -186,7 +186,7 @@ def test_rejects_a_tree_with_a_leaf_missing(branched: tuple) -> None:
 
 
 def test_eigenvalue_bound_is_rigorous_on_hard_matrices() -> None:
-    """The deducted margin covers the error on clustered and graded spectra (checked by integers)."""
+    """The deducted margin covers the error on spectra that are known exactly."""
     rng = np.random.default_rng(0)
     for n in (3, 10, 40):
         # Exactly known spectra: symmetric integer matrices of the form a I + b 1 1'.

@@ -183,8 +183,8 @@ def solve(
             if len(new) < node.n_groups:
                 min_violation = max(0.3 * min_violation, settings.least_violation)
             logger.debug(
-                "it %d bound %.9g missing %.2e rho %.2g primal %.1e change %.1e cuts %d - %d + %d",
-                iteration, best.bound, (target - best.bound) / abs(target), rho, primal, change,
+                "it %d bound %.9g missing %.3g rho %.2g primal %.1e change %.1e cuts %d - %d + %d",
+                iteration, best.bound, target - best.bound, rho, primal, change,
                 len(cuts), np.sum(~keep), len(new),
             )  # fmt: skip
             # The bound flutters while the multipliers of new cuts settle: look back a few rounds.

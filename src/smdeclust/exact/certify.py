@@ -20,8 +20,8 @@ from smdeclust.problem import Problem
 logger = logging.getLogger(__name__)
 
 MAX_GROUPS = 2000
-# Rounding allowance of the claim, relative to (total scatter) (N + d) K: more than what `verify`
-# deducts, whose error bounds grow in the same way.
+# Rounding allowance of the claim, relative to (total scatter) (N^1.5 + d) K: several times what
+# `verify` deducts, whose error bounds grow in the same way.
 _CLAIM_MARGIN = 2e-14
 
 
@@ -79,7 +79,8 @@ def certify(
         rows = np.flatnonzero(problem.sample_weight > 0)
     incumbent = _Incumbent(problem, given, rows)
     total = _total_scatter(problem)
-    margin = _CLAIM_MARGIN * total * (sum(problem.X.shape) * problem.n_clusters)
+    size = problem.n_points**1.5 + problem.n_features
+    margin = _CLAIM_MARGIN * total * size * problem.n_clusters
 
     def enough(upper: float) -> float:
         """Bound that closes the gap, with room for the rounding margins; zero always holds."""

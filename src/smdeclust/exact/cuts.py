@@ -36,6 +36,8 @@ def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # typ
     gain = np.empty(n)
     for i in range(n):
         zii = Z[i, i]
+        if zii <= 0.0:
+            continue
         m = 0
         for j in range(n):
             if j != i and not apart[i, j] and Z[i, j] > 0.02 * zii:
@@ -103,6 +105,8 @@ def select(cuts, order, n, per_pair, limit):  # type: ignore[no-untyped-def]
     taken = np.empty(len(order), np.int64)
     count = 0
     for index in order:
+        if count >= limit:
+            break
         i = cuts[index, 0]
         free = True
         for c in range(1, cuts.shape[1]):
@@ -121,8 +125,6 @@ def select(cuts, order, n, per_pair, limit):  # type: ignore[no-untyped-def]
             used[i, j] += 1
         taken[count] = index
         count += 1
-        if count >= limit:
-            break
     return taken[:count]
 
 

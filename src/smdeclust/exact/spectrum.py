@@ -111,6 +111,8 @@ class FantopeProjector:
                 self.filter_calls += 1
                 return result
         self.exact_calls += 1
+        # Below everything else, so that it is never among the largest.
+        A = A - (np.linalg.norm(A) + 1.0) * np.outer(self.unit, self.unit)
         if size < _SUBSET_SHARE * n:
             values, vectors = scipy.linalg.eigh(
                 A, subset_by_index=(n - size, n - 1), driver="evr", check_finite=False
@@ -128,6 +130,7 @@ class FantopeProjector:
         X = self.basis[:, -(size - 2) :]
         extra = self.rng.standard_normal((len(A), size - X.shape[1]))
         X = np.hstack([extra / np.sqrt(len(A)), X])
+        X -= np.outer(self.unit, self.unit @ X)
         if self.age % _REFRESH == _REFRESH - 1:
             self.age += 1
             return None  # time for an exact decomposition
@@ -148,6 +151,7 @@ class FantopeProjector:
             following -= previous
             previous, current = current, following
         block = current.astype(np.float64)
+        block -= np.outer(self.unit, self.unit @ block)
         block /= np.linalg.norm(block, axis=0)
         Q, _ = scipy.linalg.qr(block, mode="economic", overwrite_a=True, check_finite=False)
         H = Q.T @ (A @ Q)
