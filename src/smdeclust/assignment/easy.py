@@ -56,9 +56,7 @@ def assign_easy(points, weights, indptr, indices, centers, spare, labels):
     linked_costs(points, weights, n_linked, centers, centers_t, costs)
     while True:
         cost = nearest_centers(points, weights, n_linked, centers, centers_t, labels)
-        status = relax(
-            costs, indptr, indices, active, fresh, nearest, labels, regret, component_of
-        )
+        status = relax(costs, indptr, indices, active, fresh, nearest, labels, regret, component_of)
         if status != SOLVED:
             return status, np.inf
         for g in range(n_linked):

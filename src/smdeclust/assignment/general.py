@@ -16,7 +16,7 @@ import numpy as np
 
 from smdeclust.assignment.active_set import find_component, grow_active, nearest_labels, settle
 from smdeclust.assignment.active_set import solve_active as solve_easy_components
-from smdeclust.assignment.core import construct, solve_core
+from smdeclust.assignment.core import solve_core, solve_quickly
 from smdeclust.assignment.cover import count_groups, cover
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.status import BRANCH, HARD, INFEASIBLE, SOLVED
@@ -33,15 +33,18 @@ class Budget:
 
     Attributes
     ----------
-    max_time, max_nodes
-        Seconds and branch and bound nodes, or ``None`` for no limit.
-    nodes
-        Nodes used so far.
+    max_time, max_nodes, max_pivots
+        Seconds, branch and bound nodes and simplex pivots, or ``None`` for no limit. Nodes and
+        pivots are the same on every machine, seconds are not.
+    nodes, pivots
+        Nodes and pivots used so far.
     """
 
     max_time: float | None = None
     max_nodes: int | None = None
+    max_pivots: int | None = None
     nodes: int = 0
+    pivots: int = 0
     started: float = field(default_factory=time.perf_counter)
 
     def time_left(self) -> float | None:
@@ -54,9 +57,13 @@ class Budget:
         """Nodes left, or ``None`` for no limit."""
         return None if self.max_nodes is None else max(0, self.max_nodes - self.nodes)
 
+    def pivots_left(self) -> int | None:
+        """Pivots left, or ``None`` for no limit."""
+        return None if self.max_pivots is None else max(0, self.max_pivots - self.pivots)
+
     def is_spent(self) -> bool:
-        """Whether nothing is left."""
-        return self.time_left() == 0.0 or self.nodes_left() == 0
+        """Whether nothing is left of one of them."""
+        return 0 in (self.time_left(), self.nodes_left(), self.pivots_left())
 
 
 @dataclass
@@ -64,10 +71,10 @@ class _Branch:
     """One node of the tree over empty clusters: its costs and the solution of its relaxation."""
 
     costs: np.ndarray
-    labels: np.ndarray | None = None
-    bound: float = np.inf  # infinite: infeasible
-    value: float = np.inf  # cost of the labels, where they are feasible
-    split: tuple[int, int] | None = None  # group and cluster to branch on
+    labels: np.ndarray | None = None  # feasible ones, if any were found
+    value: float = np.inf  # their cost
+    bound: float = np.inf  # on the cost of all feasible labels; infinite: there are none
+    split: tuple[int, int] | None = None  # group and cluster to branch on, if need be
 
 
 def assign_general(
@@ -80,8 +87,8 @@ def assign_general(
 ) -> tuple[np.ndarray | None, float, float]:
     """Label all groups for these centers, no cluster empty.
 
-    Best bound first: a branch whose labels are feasible at its bound is optimal when its turn
-    comes. Once the budget is spent, the newest branch is followed until labels are found.
+    Best bound first, until the best labels cost no more than any open branch must, or the budget
+    is spent.
 
     `spare` counts, for each cluster, groups elsewhere that fill it already.
 
@@ -99,36 +106,25 @@ def assign_general(
 
     tickets = itertools.count()
     root = relaxed(costs)
-    waiting = [(root.bound, next(tickets), root)] if root.bound < np.inf else []
-    best = root if root.split is None else None
-    unproven = np.inf  # least bound of a finished branch whose labels cost more than it
-    while waiting and not (best is not None and best.value <= waiting[0][0]):
-        if budget.is_spent():
-            if best is not None:
-                break
-            newest = max(range(len(waiting)), key=lambda i: waiting[i][1])
-            bound, _, branch = waiting.pop(newest)
-            heapq.heapify(waiting)
-        else:
-            bound, _, branch = heapq.heappop(waiting)
+    best = root
+    waiting = [(root.bound, next(tickets), root)]
+    closed = np.inf  # least bound of the branches that are not waiting any more
+    while waiting and best.value > waiting[0][0] and not budget.is_spent():
+        bound, _, branch = heapq.heappop(waiting)
         if branch.split is None:
-            unproven = min(unproven, bound) if branch.value > bound else unproven
-            continue  # its labels were weighed when it was made
-        if budget.nodes >= MOST_BRANCHES and not budget.is_spent():
+            closed = min(closed, bound)
+            continue
+        if budget.nodes >= MOST_BRANCHES:
             return assign_whole(core, centers, budget.time_left(), spare)
         budget.nodes += 1
         for child_costs in (_forbid(branch), _force(branch)):
             child = relaxed(child_costs)
-            if child.bound == np.inf:
-                continue
             child.bound = max(child.bound, bound)
-            heapq.heappush(waiting, (child.bound, next(tickets), child))
-            if child.split is None and (best is None or child.value < best.value):
-                best = child
-    bound = min([unproven, *(b for b, _, _ in waiting)])
-    if best is None or best.labels is None:
-        return None, np.inf, bound
-    return best.labels, best.value, min(bound, best.value)
+            best = child if child.value < best.value else best
+            if child.bound < np.inf:
+                heapq.heappush(waiting, (child.bound, next(tickets), child))
+    bound = min([closed, best.value, *(b for b, _, _ in waiting)])
+    return best.labels, best.value, bound
 
 
 def _force(branch: _Branch) -> np.ndarray:
@@ -170,18 +166,45 @@ def _solve_branch(
         cost += float(costs[np.arange(n_linked), linked.labels].sum())
         unproven = linked.unproven()
         if count_groups(labels, core.weights, spare, counts) == 0:
-            return _Branch(costs, labels, cost - unproven, cost)
+            return _Branch(costs, labels, cost, cost - unproven)
+        relaxed_labels = labels.copy()
         status, extra, group, cluster = cover(
             core.points, core.weights, centers, centers_t, costs, linked.active, linked.nearest,
             linked.regret, labels, counts,
         )  # fmt: skip
         if status == INFEASIBLE:
             return _Branch(costs)
-        cost += extra
         if status == BRANCH:
-            return _Branch(costs, labels, cost - unproven, split=(group, cluster))
+            labels, filling = _fill_greedily(core, centers, costs, relaxed_labels, spare)
+            bound = cost + extra - unproven
+            return _Branch(costs, labels, cost + filling, bound, (group, cluster))
         if linked.grow() == 0:
-            return _Branch(costs, labels, cost - unproven, cost)
+            return _Branch(costs, labels, cost + extra, cost + extra - unproven)
+
+
+def _fill_greedily(
+    core: Core, centers: np.ndarray, costs: np.ndarray, labels: np.ndarray, spare: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Move the cheapest group into each empty cluster: nobody is there to be apart from.
+
+    Changes and returns `labels`, and what it costs (infinite if no group may move).
+    """
+    filling = core.weights > 0
+    counts = np.bincount(labels[filling], minlength=len(centers)) + spare
+    extra = 0.0
+    for empty in np.flatnonzero(counts == 0):
+        gaps, here = core.points - centers[empty], core.points - centers[labels]
+        regrets = np.einsum("ij,ij->i", gaps, gaps) - np.einsum("ij,ij->i", here, here)
+        regrets = regrets * core.weights
+        linked = np.arange(len(costs))
+        regrets[linked] = costs[linked, empty] - costs[linked, labels[linked]]
+        regrets[~filling | (counts[labels] < 2)] = np.inf
+        group = int(np.argmin(regrets))
+        extra += float(regrets[group])
+        counts[labels[group]] -= 1
+        counts[empty] += 1
+        labels[group] = empty
+    return labels, extra
 
 
 class _Linked:
@@ -217,51 +240,46 @@ class _Linked:
                 self.costs, *self.graph, self.active, self.fresh, self.nearest, self.labels,
                 self.regret, self.component_of,
             )  # fmt: skip
-            if status == INFEASIBLE:
-                return INFEASIBLE
-            if status == HARD and self._foresee() == 0:
+            if status == HARD:
                 status = self._solve_hard(upper, budget)
-                if status != SOLVED:
-                    return status
+            if status != SOLVED:
+                return status
             self.grow()
         return SOLVED
 
-    def _foresee(self) -> int:
-        """Label hard components quickly and let the active set grow from that: each round saves
-        an exact solution of a component that would grow anyway."""
-        for nodes, graph in self._hard_components():
-            quick = construct(self.costs[nodes], *graph, descent=False)
-            if quick is None:
-                return 0
-            self.labels[nodes] = quick
-        return self.grow()
-
     def _solve_hard(self, upper: np.ndarray | None, budget: Budget) -> int:
+        """Solve the components that are still fresh, each with all that hangs together with it:
+        the core solver looks only at what matters, and need not be asked again as they grow."""
         for nodes, graph in self._hard_components():
             start = None if upper is None else upper[nodes]
-            result = solve_core(
+            solve = solve_quickly if budget.is_spent() else solve_core
+            result = solve(
                 self.costs[nodes], *graph, upper_labels=start,
-                max_nodes=budget.nodes_left(), max_time=budget.time_left(),
+                max_nodes=budget.nodes_left(), max_pivots=budget.pivots_left(),
+                max_time=budget.time_left(),
             )  # fmt: skip
             budget.nodes += result.nodes
+            budget.pivots += result.pivots
             if result.labels is None:
                 return INFEASIBLE if result.proven else HARD
             self.labels[nodes] = result.labels
             settle(nodes, self.costs, self.nearest, self.labels, self.regret, self.component_of)
             self.gap[nodes] = result.cost - result.bound
+            self.active[nodes] = True
             self.fresh[nodes] = False
         return SOLVED
 
     def _hard_components(self) -> list[tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]]:
-        """The components that still hold fresh nodes, each with its own cannot-link graph."""
+        """The components of the whole cannot-link graph that hold fresh nodes, and their graphs."""
         n = len(self.costs)
+        everything = np.ones(n, dtype=np.bool_)
         seen = np.zeros(n, dtype=np.bool_)
         degree = np.empty(n, dtype=np.int64)
         members = np.empty(n, dtype=np.int64)
         found = []
         for root in np.flatnonzero(self.fresh):
             if not seen[root]:
-                size = find_component(root, *self.graph, self.active, seen, degree, members)
+                size = find_component(root, *self.graph, everything, seen, degree, members)
                 nodes = np.sort(members[:size])
                 found.append((nodes, self._induced(nodes)))
         return found

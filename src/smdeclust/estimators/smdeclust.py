@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number, show_log
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search import local_search
+from smdeclust.local_search import local_search, prove
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
@@ -26,6 +26,11 @@ from smdeclust.problem import Problem, Solution
 from smdeclust.scale import is_dask
 
 logger = logging.getLogger("smdeclust")
+
+# On dense cores of cannot-links: what a proof may cost within each local search, and once more for
+# the solution that is returned. (Elsewhere every assignment is proven at once.)
+PROOF_PIVOTS = 2_000
+LAST_PROOF_PIVOTS = 50_000
 
 # variant -> assignment step of crossover and mutation, and whether there is mutation
 VARIANTS = {
@@ -208,6 +213,9 @@ class SMDEClust(ConstrainedClusterer):
             return fit_on_cluster(self, X, must_link, cannot_link, sample_weight)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         best = self._evolve(self._operators(problem))
+        if self.stop_reason_ != "max_time" and not problem.is_large:
+            best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS)
+            self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)
 
     def _evolve(self, operators: Operators) -> Solution:
@@ -248,6 +256,7 @@ class SMDEClust(ConstrainedClusterer):
                 problem,
                 max_iter=self.max_local_iter,
                 deep=self.local_search == "deep",
+                proof_pivots=PROOF_PIVOTS,
             ),
         )
 

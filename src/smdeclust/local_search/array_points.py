@@ -122,10 +122,10 @@ class ArrayPoints:
         shift = np.zeros(len(centers))
         if self._previous is not None:
             shift = np.linalg.norm(centers - self._previous, axis=1) * (1 + 1e-12)
-        half_gap = _half_gaps(centers)
+        half_gap = half_gaps(centers)
 
         def work(part: _Part, start: int, stop: int) -> tuple[ClusterSums, int]:
-            gained = ClusterSums.zeros(self.n_clusters, self.n_features)
+            gained = ClusterSums.zeros(*centers.shape)
             changed = assign_block(
                 part.X, part.weights, part.free, part.offset, start, stop, centers, scaled_t,
                 scale, norms, half_gap, shift, part.labels, part.upper, part.lower, gained.sums,
@@ -133,6 +133,8 @@ class ArrayPoints:
             )  # fmt: skip
             return gained, changed
 
+        if self._previous is None:
+            self._held = ClusterSums.zeros(*centers.shape)
         n_changed = 0
         for gained, changed in self._over_blocks(work):
             self._held.add(gained)
@@ -169,6 +171,22 @@ class ArrayPoints:
 
         with self._moved(moves):
             return float(sum(self._over_blocks(work)))
+
+    def far_totals(self) -> np.ndarray:
+        """Weighted distances of the lone free rows to their centers, summed by blocks."""
+        return np.array([float(_far(self.data, *block).sum()) for block in self.data.blocks])
+
+    def pick_far(self, block: int, target: float) -> np.ndarray:
+        """The row of a block at which those distances add up to `target`, minus the offset."""
+        start, stop = self.data.blocks[block]
+        far = _far(self.data, start, stop)
+        row = int(np.searchsorted(np.cumsum(far), target, side="right"))
+        row = start + min(row, len(far) - 1)
+        return np.asarray(self.data.X[row] - self.data.offset, dtype=np.float64)
+
+    def compound_labels(self) -> np.ndarray:
+        """Labels of the free groups of several points, as just assigned."""
+        return self.parts[1].labels.copy() if len(self.parts) > 1 else np.empty(0, np.int32)
 
     def fillers(self, centers: np.ndarray) -> Fillers:
         """The free groups among the K cheapest to move to some cluster, by regret."""
@@ -257,6 +275,12 @@ class ArrayPoints:
         return list(self._pool.map(lambda job: work(*job), jobs))
 
 
+def _far(part: _Part, start: int, stop: int) -> np.ndarray:
+    weights = part.weights if len(part.weights) == 1 else part.weights[start:stop]
+    far = np.where(part.free[start:stop], part.upper[start:stop], 0.0) * weights
+    return np.asarray(far)
+
+
 def available_threads() -> int:
     """Cores this process may use, fewer where OMP_NUM_THREADS says so."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -264,7 +288,7 @@ def available_threads() -> int:
     return min(cores or 1, int(limit)) if limit.isdigit() and int(limit) else cores or 1
 
 
-def _half_gaps(centers: np.ndarray) -> np.ndarray:
+def half_gaps(centers: np.ndarray) -> np.ndarray:
     """Half the distance of each center to its nearest other one (infinite for a lone center)."""
     norms = np.einsum("kj,kj->k", centers, centers)
     squares = norms[:, None] + norms[None] - 2 * centers @ centers.T

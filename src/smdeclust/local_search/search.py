@@ -29,7 +29,7 @@ def local_search(
     *,
     max_iter: int | None = None,
     deep: bool = False,
-    proof_time: float | None = None,
+    proof_pivots: int | None = None,
 ) -> Solution:
     """Assign exactly and move centers in turn, until the objective does not fall.
 
@@ -44,15 +44,17 @@ def local_search(
     deep
         Whether to go on by swaps of Kempe chains where Lloyd stops, and stop when neither helps.
         (Not on large problems: single points hardly move clusters of thousands.)
-    proof_time
-        Seconds for each proof on a dense core; then the best labels found are used. ``None``: no
-        limit. Whether the last assignment was proven is in the solution.
+    proof_pivots
+        Simplex pivots for each proof on a dense core; then the best labels found are used.
+        ``None``: no limit. Whether the last assignment was proven is in the solution.
     """
-    if problem.is_large:
+    if problem.is_large or (problem.is_long and not deep):
         free = _free_points.get(problem)
         if free is None:
             free = _free_points[problem] = ArrayPoints(problem)
-        return streaming_search(problem, free, centers, max_iter=max_iter, proof_time=proof_time)
+        return streaming_search(
+            problem, free, centers, max_iter=max_iter, proof_pivots=proof_pivots
+        )
     core = problem.core
     state = _State(
         labels=np.full(problem.n_groups, -1, dtype=np.int64),
@@ -67,11 +69,44 @@ def local_search(
             state.objective, state.n_done, limit,
         )  # fmt: skip
         state.proven |= state.n_done > n_before
-        if status != SOLVED and _assign_and_move(core, state, Budget(max_time=proof_time)):
-            continue
+        if status != SOLVED and state.n_done < limit:
+            # A dense core. Labels of any quality will do as long as the objective falls; where it
+            # stops, they are improved to the optimum, or to the end of the budget.
+            if _assign_and_move(core, state, Budget(max_pivots=0)):
+                continue
+            pivots = proof_pivots if state.n_done else None  # the first labels are needed
+            if pivots != 0 and _assign_and_move(core, state, Budget(max_pivots=pivots)):
+                continue
         if not deep or state.objective == polished or not _swap_chains(core, state):
             break
         polished = state.objective
+    return _as_solution(problem, state)
+
+
+def prove(problem: Problem, solution: Solution, *, proof_pivots: int | None = None) -> Solution:
+    """Go on from a solution whose last assignment was not proven, with a larger budget.
+
+    Parameters
+    ----------
+    problem, solution
+        A solution of the problem.
+    proof_pivots
+        Simplex pivots for each proof, or ``None`` for no limit.
+    """
+    if solution.proven:
+        return solution
+    state = _State(
+        labels=np.array(solution.labels, dtype=np.int64),
+        centers=solution.centers.copy(),
+        objective=solution.objective - problem.scatter,
+        n_done=solution.n_iterations,
+    )
+    while _assign_and_move(problem.core, state, Budget(max_pivots=proof_pivots)):
+        pass
+    return _as_solution(problem, state)
+
+
+def _as_solution(problem: Problem, state: _State) -> Solution:
     return Solution(
         labels=state.labels,
         centers=state.centers,
@@ -96,6 +131,8 @@ def _assign_and_move(core: Core, state: _State, budget: Budget) -> bool:
     """One iteration by the general solver; returns whether the objective fell."""
     upper = None if state.n_done == 0 else state.labels
     found, cost, bound = assign_general(core, state.centers, upper=upper, budget=budget)
+    if found is None and budget.max_pivots == 0:
+        return False  # quick labels were not found: a search may find some
     if found is None:
         raise NoFeasibleSolutionError(
             "No feasible assignment was found: the cannot-links are dense, and whether they can "

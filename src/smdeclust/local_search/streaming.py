@@ -7,15 +7,41 @@ could fill an empty cluster.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
 import numpy as np
 
 from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.array_points import ArrayPoints, ClusterSums, Fillers
+from smdeclust.local_search.array_points import ClusterSums, Fillers
 from smdeclust.problem import Core, Problem, Solution
 from smdeclust.problem.problem import EVERY
 from smdeclust.problem.sums import add_to_clusters
+
+
+class FreePoints(Protocol):
+    """The free points of a problem, wherever they live: here, on workers, on a device."""
+
+    def forget(self) -> None:
+        """Start anew: no labels, no bounds."""
+
+    def working(self) -> AbstractContextManager[None]:
+        """What must hold while they work."""
+
+    def assign(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
+        """Label every free point by its nearest center; returns sums and how many changed."""
+
+    def sum_of_squares(self, centers: np.ndarray, moves: dict[int, int]) -> float:
+        """Squared distances of the free points to the centers of their labels, after `moves`."""
+
+    def fillers(self, centers: np.ndarray) -> Fillers:
+        """The free groups among the K cheapest to move to some cluster, by regret."""
+
+    def group_labels(self, problem: Any, linked: np.ndarray, moves: dict[int, int]) -> Any:
+        """The labels of all groups: linked ones as given, free ones by the last assignment."""
+
 
 # Falling by less than this share of the total sum of squares is rounding, not falling.
 LEAST_FALL = 1e-13
@@ -23,11 +49,11 @@ LEAST_FALL = 1e-13
 
 def streaming_search(
     problem: Problem,
-    free: ArrayPoints,
+    free: FreePoints,
     centers: np.ndarray,
     *,
     max_iter: int | None = None,
-    proof_nodes: int | None = None,
+    proof_pivots: int | None = None,
 ) -> Solution:
     """Assign exactly and move centers in turn, until the objective does not fall.
 
@@ -39,7 +65,7 @@ def streaming_search(
         Its free points, wherever they live.
     centers
         (K, d) start minus ``problem.offset``.
-    max_iter, proof_nodes
+    max_iter, proof_pivots
         As for :func:`local_search`.
     """
     free.forget()
@@ -50,7 +76,7 @@ def streaming_search(
             sums, n_changed = free.assign(centers)
             upper = linked if n_done else None
             found, moves, proven = _assign_linked(
-                problem, free, centers, sums, upper, Budget(max_nodes=proof_nodes)
+                problem, free, centers, sums, upper, Budget(max_pivots=proof_pivots)
             )
             n_done += 1
             n_changed += int(np.count_nonzero(found != linked))
@@ -70,7 +96,7 @@ def streaming_search(
 
 def _assign_linked(
     problem: Problem,
-    free: ArrayPoints,
+    free: FreePoints,
     centers: np.ndarray,
     sums: ClusterSums,
     upper: np.ndarray | None,

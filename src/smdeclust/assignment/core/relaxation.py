@@ -47,6 +47,7 @@ class Relaxation:
         self.x[np.arange(n), self.nearest] = 1.0
         self.open = allowed.copy()  # upper bounds now in the LP
         self.feasible = True
+        self.pivots = 0  # of the last solution
         self._row_dual = np.zeros(0)
         # Cut rows, flat: variables and right-hand sides, for the safe bound.
         self._cut_rows: list[IntArray] = []
@@ -233,6 +234,7 @@ class Relaxation:
         self.feasible = status != highspy.HighsModelStatus.kInfeasible
         if status != highspy.HighsModelStatus.kOptimal:
             return False
+        self.pivots = int(self._highs.getInfo().simplex_iteration_count)
         solution = self._highs.getSolution()
         values = np.array(solution.col_value)
         node = np.concatenate(self._col_node)

@@ -27,14 +27,19 @@ _RESTART_SHARE = 0.25
 
 @dataclass
 class Budget:
-    """What the search may still spend; `nodes` counts what it has spent."""
+    """What the search may spend, and what it has spent: `nodes` and simplex `pivots`.
+
+    Pivots measure work as time does, but the same on every machine.
+    """
 
     deadline: float = np.inf
     max_nodes: float = np.inf
+    max_pivots: float = np.inf
     nodes: int = 0
+    pivots: int = 0
 
     def late(self) -> bool:
-        return time.monotonic() >= self.deadline
+        return self.pivots >= self.max_pivots or time.monotonic() >= self.deadline
 
     def spent(self) -> bool:
         return self.nodes >= self.max_nodes or self.late()
@@ -154,6 +159,7 @@ def _process(
             # Without an optimum there is no dual to trust: keep the bound we have.
             return np.inf if not lp.feasible else bound
         else:
+            budget.pivots += lp.pivots
             new_bound, reduced = lp.reduced_costs()
             gain = new_bound - bound
             bound = max(bound, new_bound)

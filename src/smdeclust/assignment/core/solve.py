@@ -26,6 +26,7 @@ def solve_core(
     *,
     upper_labels: IntArray | None = None,
     max_nodes: int | None = None,
+    max_pivots: int | None = None,
     max_time: float | None = None,
 ) -> CoreResult:
     """Cheapest labels of which no two adjacent nodes share one.
@@ -38,9 +39,10 @@ def solve_core(
         The symmetric cannot-link graph over the n nodes in CSR form.
     upper_labels
         Feasible labels to start from (ignored if they are not feasible).
-    max_nodes, max_time
-        Budget of the search tree (nodes) and of the whole call (seconds, approximately). What has
-        been found by then comes back with a true lower bound.
+    max_nodes, max_pivots, max_time
+        Budget of the search tree (nodes, simplex pivots) and of the whole call (seconds), the
+        latter two checked between linear programmes. What has been found by then comes back with
+        a true lower bound.
     """
     started = time.monotonic()
     costs = np.ascontiguousarray(costs, dtype=np.float64)
@@ -62,18 +64,7 @@ def solve_core(
         return CoreResult(None, np.inf, np.inf, True, 0)
 
     rows = np.arange(n)
-    labels: IntArray | None = None
-    cost = np.inf
-    if upper_labels is not None:
-        given = np.asarray(upper_labels, dtype=np.int64)
-        if is_feasible(given, costs, indptr, indices):
-            labels = kempe_descent(costs, indptr, indices, given)
-            cost = float(costs[rows, labels].sum())
-    if labels is None:
-        labels = construct(costs, indptr, indices)
-        if labels is not None:
-            cost = float(costs[rows, labels].sum())
-
+    labels, cost = _first_labels(costs, indptr, indices, upper_labels)
     cheapest = np.where(allowed, costs, np.inf).min(axis=1)
     bound = float(cheapest.sum())
     finite = np.where(allowed, np.abs(costs), 0.0)
@@ -88,6 +79,8 @@ def solve_core(
     budget = Budget()
     if max_nodes is not None:
         budget.max_nodes = max_nodes
+    if max_pivots is not None:
+        budget.max_pivots = max_pivots
     if max_time is not None:
         budget.deadline = started + max_time
     result = branch_and_cut(costs, allowed, indptr, indices, cost, tolerance, budget)
@@ -96,8 +89,43 @@ def solve_core(
     bound = min(max(bound, result.bound), cost)
     proven = bound >= cost - tolerance
     if labels is None and result.bound == np.inf:
-        return CoreResult(None, np.inf, np.inf, True, budget.nodes)
-    return CoreResult(labels, cost, cost if proven else bound, proven, budget.nodes)
+        return CoreResult(None, np.inf, np.inf, True, budget.nodes, budget.pivots)
+    return CoreResult(labels, cost, cost if proven else bound, proven, budget.nodes, budget.pivots)
+
+
+def solve_quickly(
+    costs: FloatArray,
+    indptr: IntArray,
+    indices: IntArray,
+    *,
+    upper_labels: IntArray | None = None,
+    max_nodes: int | None = None,
+    max_pivots: int | None = None,
+    max_time: float | None = None,
+) -> CoreResult:
+    """Good labels in milliseconds, with the bound that every node alone gives: no proof is tried.
+
+    Takes what `solve_core` takes; the budget is not used.
+    """
+    labels, cost = _first_labels(costs, indptr, indices, upper_labels)
+    bound = float(costs.min(axis=1).sum())
+    return CoreResult(labels, cost, min(bound, cost), labels is not None and cost <= bound, 0)
+
+
+def _first_labels(
+    costs: FloatArray, indptr: IntArray, indices: IntArray, given: IntArray | None
+) -> tuple[IntArray | None, float]:
+    """The given labels, if they are feasible, or constructed ones; improved by Kempe chains."""
+    labels: IntArray | None = None
+    if given is not None:
+        start = np.asarray(given, dtype=np.int64)
+        if is_feasible(start, costs, indptr, indices):
+            labels = kempe_descent(costs, indptr, indices, start)
+    if labels is None:
+        labels = construct(costs, indptr, indices)
+    if labels is None:
+        return None, np.inf
+    return labels, float(costs[np.arange(len(costs)), labels].sum())
 
 
 def useful_labels(costs: FloatArray, degree: IntArray) -> BoolArray:

@@ -33,6 +33,8 @@ class CoreResult:
         Whether `labels` is proven optimal, or, without labels, proven not to exist.
     nodes
         Nodes of the search tree; 0 where the bound alone closed the gap.
+    pivots
+        Simplex pivots of all linear programmes.
     """
 
     labels: IntArray | None
@@ -40,3 +42,4 @@ class CoreResult:
     bound: float
     proven: bool
     nodes: int
+    pivots: int = 0
