@@ -21,6 +21,7 @@ from smdeclust.problem import Problem
 from smdeclust.problem.pairs import as_pairs
 from smdeclust.problem.points import as_points, as_weights
 from smdeclust.problem.problem import reject_self_cannot_links
+from smdeclust.scale import is_dask
 
 # Rows whose distances to all centers are held at once.
 BLOCK = 4096
@@ -41,6 +42,10 @@ class ConstrainedClusterer(
     def predict(self, X: Any) -> np.ndarray:
         """Return the nearest center of each point. New points have no constraints."""
         check_is_fitted(self, "cluster_centers_")
+        if is_dask(X):
+            from smdeclust.scale.dask_fit import lazy_predict
+
+            return lazy_predict(X, self.cluster_centers_)
         points = self._check_points(X, reset=False)
         labels = np.empty(len(points), dtype=np.int64)
         for start in range(0, len(points), BLOCK):

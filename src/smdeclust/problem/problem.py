@@ -150,11 +150,11 @@ class Problem:
         reject_self_cannot_links(apart)
         grouping = contract(n_points, together, apart)
         edges = grouping.of_point[apart]
-        _reject_contradictions(edges, together, apart, n_points)
+        reject_contradictions(edges, together, apart, n_points)
         indptr, indices = cannot_link_graph(edges, grouping.n_linked)
         weights = _group_weights(grouping, weight, apart)
-        _reject_too_few_groups(int(np.count_nonzero(weights)), grouping, n_points, n_clusters)
-        _reject_uncolorable(indptr, indices, n_clusters, grouping)
+        reject_too_few_groups(int(np.count_nonzero(weights)), grouping, n_points, n_clusters)
+        reject_uncolorable(indptr, indices, n_clusters, grouping)
 
         return cls(
             X=_frozen(points),
@@ -209,6 +209,18 @@ class Problem:
         """Whether one pass over all points and centers takes long enough to be worth saving."""
         work = self.X.size * self.n_clusters
         return work >= LONG and self.n_features <= self.n_groups
+
+    @property
+    def compound_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the points of groups that are linked or of many: groups, places minus `offset`,
+        weights."""
+        rows = np.flatnonzero(self.group_of_point < self.grouping.n_compound)
+        weights = np.broadcast_to(self.point_weights, self.n_points)[rows]
+        return self.group_of_point[rows], self.X[rows] - self.offset, weights
+
+    def fetch(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows of the data."""
+        return self.X[rows]
 
     @cached_property
     def compound_means(self) -> np.ndarray:
@@ -390,7 +402,7 @@ def reject_self_cannot_links(apart: np.ndarray) -> None:
         )
 
 
-def _reject_contradictions(
+def reject_contradictions(
     edges: np.ndarray, together: np.ndarray, apart: np.ndarray, n_points: int
 ) -> None:
     inside = np.flatnonzero(edges[:, 0] == edges[:, 1])
@@ -408,7 +420,7 @@ def _reject_contradictions(
     )
 
 
-def _reject_too_few_groups(
+def reject_too_few_groups(
     n_filling: int, grouping: Grouping, n_points: int, n_clusters: int
 ) -> None:
     if n_filling >= n_clusters:
@@ -422,14 +434,24 @@ def _reject_too_few_groups(
     )
 
 
-def _reject_uncolorable(
-    indptr: np.ndarray, indices: np.ndarray, n_clusters: int, grouping: Grouping
+def reject_uncolorable(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    n_clusters: int,
+    grouping: Grouping,
+    rows_of_points: np.ndarray | None = None,
 ) -> None:
+    """Raise an error if the cannot-links need more than K clusters, as far as that is known.
+
+    `rows_of_points` gives the rows of the data where the points of `grouping` are a few of them.
+    """
     result = find_coloring(indptr, indices, n_clusters)
     if result.verdict is not Verdict.INFEASIBLE:
         return
     assert result.witness is not None
     rows = [int(np.flatnonzero(grouping.of_point == g)[0]) for g in result.witness.tolist()]
+    if rows_of_points is not None:
+        rows = rows_of_points[rows].tolist()
     shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
     if result.is_clique:
         raise InfeasibleConstraintsError(

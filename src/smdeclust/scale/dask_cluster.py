@@ -1,0 +1,80 @@
+"""A Dask cluster as this package uses it: submit tasks to blocks, gather small results in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from smdeclust.exceptions import SMDEClustError
+
+# Seconds between looks at whether any worker is left.
+PATIENCE = 20.0
+
+
+class WorkersLostError(SMDEClustError, RuntimeError):
+    """The workers that hold the data are gone, and nobody took their place."""
+
+
+class Cluster:
+    """The active Dask client, and the bytes that results brought back.
+
+    Attributes
+    ----------
+    n_bytes
+        Bytes of results gathered and of centers sent out so far.
+    """
+
+    def __init__(self, client: Any, patience: float = PATIENCE) -> None:
+        self.client, self.patience = client, patience
+        self.n_bytes = 0
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a function on the worker that holds its arguments; returns a future."""
+        # Never the same key twice: a result that was released is not taken for a new one.
+        return self.client.submit(function, *args, pure=False, retries=2)
+
+    def send(self, value: Any) -> Any:
+        """Put a small value on the cluster in a way that outlives any worker."""
+        return self.submit(_same, value)
+
+    def gather(self, futures: Sequence[Any]) -> list[Any]:
+        """The results, in order; a clear error where the cluster cannot make them."""
+        from distributed import KilledWorker, wait
+
+        while True:
+            try:
+                wait(futures, timeout=self.patience)
+                break
+            except TimeoutError:
+                if not self.client.scheduler_info(n_workers=-1)["workers"]:
+                    raise WorkersLostError(
+                        f"No Dask worker has been there for {self.patience:g} s, so the data "
+                        f"cannot be read. Start workers and fit again."
+                    ) from None
+        try:
+            results = self.client.gather(futures)
+        except KilledWorker as error:
+            raise WorkersLostError(
+                f"A task killed its workers one after another, most likely for memory: {error}. "
+                f"Use smaller chunks or larger workers and fit again."
+            ) from error
+        return list(results)
+
+
+@contextmanager
+def active_cluster() -> Iterator[Cluster]:
+    """The user's Dask client; where there is none, threads of this process for a while."""
+    from distributed import Client, get_client
+
+    try:
+        client = get_client()
+    except ValueError:
+        with Client(processes=False, dashboard_address=None, set_as_default=False) as own:
+            yield Cluster(own)
+        return
+    yield Cluster(client)
+
+
+def _same(value: Any) -> Any:
+    return value
