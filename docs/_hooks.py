@@ -29,6 +29,8 @@ FETCHED = re.compile(
     r"(?:https?:)?//[^\"' >]+",
     re.IGNORECASE,
 )
+# :func:`~package.name` of a docstring, as Markdown leaves it.
+ROLE = re.compile(r":(?:meth|func|class|mod):<code>(?:~[\w.]+\.(?=\w+</code>))?")
 # Written beside this page; the navigation leaves out those that are not there yet.
 OPTIONAL = ("reproduction.md", "depth.md", "certificates.md", "scale.md")
 
@@ -123,7 +125,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Refuse pages that fetch anything from elsewhere."""
+    """Show names in docstrings as names; refuse pages that fetch anything from elsewhere."""
+    output = ROLE.sub("<code>", output)
     for match in FETCHED.finditer(output):
         log.warning("%s fetches from elsewhere: %s", page.file.src_uri, match.group())
     return output
