@@ -46,6 +46,7 @@ def row(objective: float | None, **other: object) -> dict:
         "adjusted_rand": None,
         "reason": "",
         "details": {},
+        "cpu_seconds": other.get("seconds", 1.0),
         **other,
     }
 

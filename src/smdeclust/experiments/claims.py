@@ -229,7 +229,7 @@ def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
         row = rows.get(run.key)
         if row is not None and is_feasible(row):
             problem = by_problem.setdefault((run.dataset, run.configuration, run.seed), {})
-            problem[run.method.name] = (row["objective"], row["seconds"], row["local_searches"])
+            problem[run.method.name] = (row["objective"], row["cpu_seconds"], row["local_searches"])
     for problem in by_problem.values():
         if len(problem) == len(totals):
             for name, figures in problem.items():
@@ -260,7 +260,7 @@ def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
         "Greedy assignment in place of the exact one saves time.",
         "paper, on its first figure",
         mean["SG-MDE"][1] < mean["S-MDE"][1] and mean["SMG-MDE"][1] < mean["SM-MDE"][1],
-        "Seconds on average: "
+        "Processor seconds on average: "
         + ", ".join(f"{name} {figures[1]:.3f}" for name, figures in mean.items())
         + ".",
         "With Gurobi the exact step is dear; here it is a dynamic programme on a few groups, and "

@@ -38,7 +38,8 @@ def values_by_run(plan: Plan, rows: Rows) -> Values:
             continue
         for method in methods:
             for metric in METRICS:
-                value = by[method][metric] if is_feasible(by[method]) else None
+                column = "cpu_seconds" if metric == "seconds" else metric
+                value = by[method][column] if is_feasible(by[method]) else None
                 found[metric][method].append(float("nan") if value is None else value)
     return found
 

@@ -145,7 +145,7 @@ def variants(scale: _Scale) -> Plan:
         data,
         _seeds(scale.set1_seeds),
         scale.time_limit,
-        priority=40,
+        priority=32,
     )
     skipped += _left_out(scale, VARIANT_DATA, [d.name for d in data], 5, scale.set1_seeds)
     skipped += _fewer_configurations(scale)
@@ -167,7 +167,7 @@ def synthetic(scale: _Scale) -> Plan:
     medium = tuple(d for d in data if _points(d.name) <= 5000)
     large = tuple(d for d in data if _points(d.name) > 5000)
     # One seed of everything before the second of any: an interrupted run then has all rows.
-    sizes = ((medium, few, 30), (medium, many[1:], 35), (large, few, 60), (large, many[1:], 90))
+    sizes = ((medium, few, 30), (medium, many[1:], 60), (large, few, 80), (large, many[1:], 90))
     parts = [
         Part(HEURISTICS, chosen, seeds, scale.time_limit, priority)
         for chosen, seeds, priority in sizes
@@ -192,7 +192,7 @@ def large(scale: _Scale) -> Plan:
     parts = []
     for d in data:
         # cheap ones first, and one seed of everything before the second of any
-        first = {"banana": 62, "letter": 64, "shuttle": 66, "mnist": 70, "cifar10": 97}[d.name]
+        first = {"banana": 50, "letter": 52, "shuttle": 54, "mnist": 70, "cifar10": 79}[d.name]
         parts.append(Part(HEURISTICS, (d,), seeds[:1], scale.time_limit, priority=first))
         if len(seeds) > 1:
             parts.append(Part(HEURISTICS, (d,), seeds[1:], scale.time_limit, priority=first + 30))
@@ -215,7 +215,7 @@ def exact(scale: _Scale) -> Plan:
     parts = (
         Part((DEFAULT, SG_MDE), data, seeds, limit, priority=10),
         # proofs are dear: one configuration of each kind first
-        Part((proofs,), _numbered(data, "0"), seeds[:1], limit, 45, reference=True),
+        Part((proofs,), _numbered(data, "0"), seeds[:1], limit, 40, reference=True),
         Part((proofs,), data, seeds[:1], limit, 72, reference=True),
     )
     skipped += _left_out(scale, SET1, [d.name for d in data], 5, scale.set1_seeds)
@@ -248,9 +248,9 @@ def violations(scale: _Scale) -> Plan:
     seeds = _seeds(3 if scale.name != "smoke" else 1)
     parts = [
         # the best of our solver without pairs is, as far as one can tell, the global minimum
-        Part((DEFAULT,), set1, seeds[:1], scale.time_limit, 50, unconstrained=True),
-        Part((K_MEANS,), set3, seeds, scale.time_limit, 52, unconstrained=True),
-        Part((K_MEANS,), set2, seeds, scale.time_limit, 68, unconstrained=True),
+        Part((DEFAULT,), set1, seeds[:1], scale.time_limit, 34, unconstrained=True),
+        Part((K_MEANS,), set3, seeds, scale.time_limit, 36, unconstrained=True),
+        Part((K_MEANS,), set2, seeds, scale.time_limit, 56, unconstrained=True),
     ]
     taken = [d.name for d in (*set1, *set2, *set3)]
     skipped += _left_out(scale, (*SET1, *SET2, *SET3), taken, 3, len(seeds))

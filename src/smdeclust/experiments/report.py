@@ -104,7 +104,7 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
     lines += [f"- {machine}: {count} runs, one core each." for machine, count in machines.items()]
     if ended:
         days = sorted({row["finished"][:10] for row in ended})
-        total = in_words(sum(row["seconds"] or 0.0 for row in ended))
+        total = in_words(sum(row["cpu_seconds"] or row["seconds"] or 0.0 for row in ended))
         lines.append(f"- Between {days[0]} and {days[-1]}; {total} of computing in all.")
     lines.append("")
     lines.append("| Experiment | scale | runs planned | ended | feasible | unfeasible | other |")
@@ -127,8 +127,8 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
     lines.append("")
     lines.append(
         "Objective, broken pairs and agreement with classes are computed from the labels, the same "
-        "way for every method. Times are those of `fit`, after data are loaded and kernels "
-        "compiled. Runs that several experiments need are made once.\n"
+        "way for every method. Times are processor seconds of `fit` on one thread, after data are "
+        "loaded and kernels compiled. Runs that several experiments need are made once.\n"
     )
     return "\n".join(lines)
 

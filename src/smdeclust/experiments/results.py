@@ -27,8 +27,11 @@ class Average:
         Runs that ended without a feasible solution: the method gave up, or its labels break pairs.
     objective, best, worst
         Over the feasible runs; NaN where there is none.
-    seconds, local_searches, local_iterations
-        Means over all runs that ended by themselves.
+    seconds
+        Mean processor time over all runs that ended by themselves: a run has one thread, and this
+        does not depend on what else the machine does.
+    local_searches, local_iterations
+        Means over the same runs.
     adjusted_rand
         Mean over the feasible runs with known classes.
     """
@@ -101,7 +104,7 @@ def _average(rows: list[Mapping[str, Any]], n_planned: int) -> Average:
         objective=_mean(objectives),
         best=min(objectives, default=float("nan")),
         worst=max(objectives, default=float("nan")),
-        seconds=_mean([row["seconds"] for row in ended]),
+        seconds=_mean([row["cpu_seconds"] for row in ended]),
         local_searches=_mean([row["local_searches"] for row in ended]),
         local_iterations=_mean([row["local_iterations"] for row in ended]),
         adjusted_rand=_mean([row["adjusted_rand"] for row in feasible]),

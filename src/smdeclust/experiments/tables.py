@@ -155,7 +155,7 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         good = [c for c in proven if of_method[c].mean_if_feasible <= references[c] * (1 + TIE)]
         quick = spread(
             [of_method[c].seconds for c in good],
-            [proven[c]["seconds"] for c in good],
+            [proven[c]["cpu_seconds"] for c in good],
             of=len(proven),
         )
         paper = printed.get(name, {})
@@ -167,7 +167,7 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
                 Cell(100.0 * worst if worst > TIE else 0.0, digits=3, bold=worst <= TIE),
                 *_spread_cells(quick, paper.get("time"), digits=2),
                 Cell(float(np.median([a.seconds for a in of_method.values()])), digits=3),
-                Cell(_median([row["seconds"] for row in proven.values()]), digits=1),
+                Cell(_median([row["cpu_seconds"] for row in proven.values()]), digits=1),
                 Cell(f"{n_proven} of {len(proven)}"),
                 Cell(f"{len(cases)} x {'-'.join(str(n) for n in _done(list(of_method.values())))}"),
             )
