@@ -39,15 +39,17 @@ def test_full_disk_behind_standard_output(flowers, tmp_path, extra):
 
 
 def test_file_size_limit(flowers, tmp_path):
-    """Files that grow beyond a limit: code 1, a sentence, no folder and no part of a file."""
+    """A file that grows beyond a limit: code 1, a sentence, and no part of a file is left."""
+    before = sorted(tmp_path.iterdir())
     resource = pytest.importorskip("resource")
     done = _run(
-        ["fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--out", tmp_path / "out"],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        ["convert", flowers.parent / "pairs.csv", "--data", flowers, "--out", tmp_path / "p.json"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)),
     )
     assert done.returncode == 1
+    assert "disk is full" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (tmp_path / "out").exists()
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_not_a_terminal(flowers, tmp_path):
@@ -79,12 +81,29 @@ def test_signals(tmp_path, sent, code):
     """Ctrl-C and the system's request to end: their codes, a sentence, no output folder."""
     data = tmp_path / "data.csv"
     data.write_text("x,y\n" + "".join(f"{i % 97},{i % 89}\n" for i in range(60_000)))
+    # Python itself dies of a signal that comes before it is up: wait until it is.
+    script = (
+        "import sys; from smdeclust.cli import main; print('up', flush=True); main(sys.argv[1:])"
+    )
     process = subprocess.Popen(
-        [*COMMAND, "fit", str(data), "-k", "80", "--out", str(tmp_path / "out")],
+        [
+            sys.executable,
+            "-c",
+            script,
+            "fit",
+            str(data),
+            "-k",
+            "80",
+            "--out",
+            str(tmp_path / "out"),
+        ],
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
     time.sleep(3)
     process.send_signal(sent)
     _, said = process.communicate(timeout=60)

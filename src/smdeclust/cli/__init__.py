@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 
@@ -16,5 +17,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         from smdeclust.cli.app import run
     except KeyboardInterrupt:  # Ctrl-C while the first modules load
+        sys.stderr.write("Error: Interrupted. No output file was changed.\n")
         raise SystemExit(130) from None
     raise SystemExit(run(arguments))
