@@ -189,8 +189,8 @@ def solve(
             )  # fmt: skip
             # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
             history.append(best.bound)
-            if rounds >= 4:
-                pace = (history[-1] - history[-4]) / 3.0
+            if rounds >= 5:
+                pace = (history[-1] - history[-5]) / 4.0
                 if pace * settings.patience < target - best.bound or rounds >= settings.max_rounds:
                     ending = Ending.STALLED
                     break

@@ -9,8 +9,8 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
 
-# Nodes for the proof of one assignment: a heuristic that is called often must not dwell.
-_PROOF_NODES = 200
+# Pivots for the proof of one assignment: a heuristic that is called often must not dwell.
+_PROOF_PIVOTS = 20_000
 
 
 def rounded_labels(node: Relaxation, Y: FloatArray) -> IntArray:
@@ -52,7 +52,7 @@ def improve(problem: Problem, labels: IntArray) -> IntArray | None:
     """
     centers = problem.core.enter(_means(problem, labels))
     try:
-        found = local_search(problem, centers, deep=True, proof_nodes=_PROOF_NODES)
+        found = local_search(problem, centers, deep=True, proof_pivots=_PROOF_PIVOTS)
     except NoFeasibleSolutionError:
         return None
     return problem.expand(found.labels)
