@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -82,7 +84,22 @@ def test_too_large_is_answered_at_once() -> None:
     result = certify(X, labels)
     assert result.status == "too_large"
     assert "2500 groups" in result.message
-    assert 0.0 <= result.lower_bound <= result.upper_bound
+    assert 0.0 < result.lower_bound <= result.upper_bound
+
+
+def test_out_of_memory_is_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Running out of memory gives a true bound and says so; the bound verifies."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(sys.modules["smdeclust.exact.certify"], "branch_and_cut", fail)
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    labels = (X[:, 0] > 0).astype(int)
+    result = certify(X, labels, must_link=[(0, 1)] if labels[0] == labels[1] else None)
+    assert result.status == "memory_limit"
+    assert 0.0 < result.lower_bound <= result.upper_bound
+    verify(X, result, must_link=[(0, 1)] if labels[0] == labels[1] else None)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e6])
