@@ -59,8 +59,8 @@ def sgmde(names: list[str], share: float, dtype: str) -> None:
         print(
             f"{name:8s} {len(X):6d} {X.shape[1]:5d} {data.n_clusters:3d} {theirs:9.2f} "
             f"{seconds:9.2f} {seconds / theirs:6.2f} {cpu / theirs_cpu:6.2f} "
-            f"{ours.n_local_searches_:8d} {ours.n_local_iterations_:10d} {kmeans.inertia_:15.8g} {ours.inertia_:15.8g} "
-            f"{broken} / 0",
+            f"{ours.n_local_searches_:8d} {ours.n_local_iterations_:10d} "
+            f"{kmeans.inertia_:15.8g} {ours.inertia_:15.8g} {broken} / 0",
             flush=True,
         )
 

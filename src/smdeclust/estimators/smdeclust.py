@@ -7,9 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number, show_log
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search, prove
+from smdeclust.local_search.search import free_points
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
@@ -24,6 +27,8 @@ from smdeclust.memetic.mutation import (
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.problem import Problem, Solution
 from smdeclust.scale import is_dask
+from smdeclust.scale.batches import each_by, one_of
+from smdeclust.scale.mutation import StreamingMutation
 
 logger = logging.getLogger("smdeclust")
 
@@ -91,6 +96,14 @@ class SMDEClust(ConstrainedClusterer):
     max_generations, max_local_iter, max_time
         Limits on generations of each population, on iterations of one local search, and on the
         seconds of the whole run. After `max_time` the best solution so far is returned.
+    replacement
+        ``"immediate"``: an offspring that is better takes its place at once, as in the paper.
+        ``"generation"``: all offspring of a generation come from the same population, so that
+        they can be refined together.
+    device
+        ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another device of PyTorch: points
+        live there, and with ``replacement="generation"`` a whole generation is refined at once.
+        (Needs ``smdeclust[torch]``; single precision, and no Kempe swaps.)
     random_state
         Seed, ``RandomState`` or ``None``. The same seed gives the same result.
     callback
@@ -141,6 +154,8 @@ class SMDEClust(ConstrainedClusterer):
         max_generations: int | None = None,
         max_local_iter: int | None = None,
         max_time: float | None = None,
+        replacement: str = "immediate",
+        device: str | None = None,
         random_state: Any = None,
         callback: Callable[[State], None] | None = None,
         verbose: int = 0,
@@ -160,6 +175,8 @@ class SMDEClust(ConstrainedClusterer):
         self.max_generations = max_generations
         self.max_local_iter = max_local_iter
         self.max_time = max_time
+        self.replacement = replacement
+        self.device = device
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -245,19 +262,36 @@ class SMDEClust(ConstrainedClusterer):
         low_high = self.scale_factor
         factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
         mutate: Any = no_mutation
-        if self.mutation:
+        if self.mutation and problem.is_large:
+            exact = self.assignment == "exact"
+            mutate = StreamingMutation(problem, free_points(problem), exact, self.alpha)
+        elif self.mutation:
             mutate = RelocationMutation(problem, REASSIGN[self.assignment](problem), self.alpha)
+        search: Callable[[np.ndarray], Solution] = partial(
+            local_search,
+            problem,
+            max_iter=self.max_local_iter,
+            deep=self.local_search == "deep",
+            proof_pivots=PROOF_PIVOTS,
+        )
+        search_all: Callable[[list[np.ndarray]], list[Solution]] | None = None
+        if self.device is not None:
+            from smdeclust.scale.torch_points import TorchPoints
+
+            search_all = partial(
+                TorchPoints(problem, self.device).search_all,
+                max_iter=self.max_local_iter,
+                proof_pivots=PROOF_PIVOTS,
+            )
+            search = one_of(search_all)
+        elif self.replacement == "generation":
+            search_all = each_by(search)
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
             mutate=mutate,
-            local_search=partial(
-                local_search,
-                problem,
-                max_iter=self.max_local_iter,
-                deep=self.local_search == "deep",
-                proof_pivots=PROOF_PIVOTS,
-            ),
+            local_search=search,
+            search_all=search_all if self.replacement == "generation" else None,
         )
 
     def _stopping_rule(self) -> stopping.StoppingRule:
@@ -292,6 +326,7 @@ class SMDEClust(ConstrainedClusterer):
     def _check_parameters(self) -> None:
         check_choice("assignment", self.assignment, tuple(REASSIGN))
         check_choice("local_search", self.local_search, ("deep", "lloyd"))
+        check_choice("replacement", self.replacement, ("immediate", "generation"))
         check_number("population_size", self.population_size, low=4, whole=True)
         check_number("max_populations", self.max_populations, low=1, whole=True)
         if 1 < self.max_populations < 4:

@@ -23,6 +23,14 @@ NO_LIMIT = np.iinfo(np.int64).max
 _free_points: WeakKeyDictionary[Problem, ArrayPoints] = WeakKeyDictionary()
 
 
+def free_points(problem: Problem) -> ArrayPoints:
+    """The work space of a large problem."""
+    free = _free_points.get(problem)
+    if free is None:
+        free = _free_points[problem] = ArrayPoints(problem)
+    return free
+
+
 def local_search(
     problem: Problem,
     centers: np.ndarray,
@@ -49,11 +57,8 @@ def local_search(
         ``None``: no limit. Whether the last assignment was proven is in the solution.
     """
     if problem.is_large or (problem.is_long and not deep):
-        free = _free_points.get(problem)
-        if free is None:
-            free = _free_points[problem] = ArrayPoints(problem)
         return streaming_search(
-            problem, free, centers, max_iter=max_iter, proof_pivots=proof_pivots
+            problem, free_points(problem), centers, max_iter=max_iter, proof_pivots=proof_pivots
         )
     core = problem.core
     state = _State(

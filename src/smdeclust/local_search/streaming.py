@@ -48,7 +48,7 @@ LEAST_FALL = 1e-13
 
 
 def streaming_search(
-    problem: Problem,
+    problem: Problem | Any,
     free: FreePoints,
     centers: np.ndarray,
     *,
@@ -60,7 +60,7 @@ def streaming_search(
     Parameters
     ----------
     problem
-        The problem.
+        The problem, or one that answers the same questions of points elsewhere.
     free
         Its free points, wherever they live.
     centers
@@ -75,7 +75,7 @@ def streaming_search(
         while True:
             sums, n_changed = free.assign(centers)
             upper = linked if n_done else None
-            found, moves, proven = _assign_linked(
+            found, moves, proven = assign_linked(
                 problem, free, centers, sums, upper, Budget(max_pivots=proof_pivots)
             )
             n_done += 1
@@ -90,12 +90,12 @@ def streaming_search(
                 break
         objective = free.sum_of_squares(centers, moves)
         labels = free.group_labels(problem, linked, moves)
-    objective += _linked_squares(problem, linked, centers) + problem.scatter
+    objective += linked_squares(problem, linked, centers) + problem.scatter
     return Solution(labels, centers, objective, n_done, proven)
 
 
-def _assign_linked(
-    problem: Problem,
+def assign_linked(
+    problem: Problem | Any,
     free: FreePoints,
     centers: np.ndarray,
     sums: ClusterSums,
@@ -114,7 +114,7 @@ def _assign_linked(
     labels, cost, bound = None, np.inf, np.inf
     fillers: Fillers | None = None
     if (sums.counts > 0).all():
-        labels, cost, bound = assign(*_as_small(core, centers, squares), upper, budget, sums.counts)
+        labels, cost, bound = assign(*as_small(core, centers, squares), upper, budget, sums.counts)
     else:
         # Some cluster has no free point: let the cheapest free groups take part.
         fillers = free.fillers(centers)
@@ -150,16 +150,16 @@ def _assign_linked(
 
 
 def _squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """(n, K) squared distances of centered points by one matrix product."""
+    """(n, K) squared distances up to a constant a point, by one matrix product."""
     norms = np.einsum("kj,kj->k", centers, centers)
-    squares = np.einsum("gj,gj->g", points, points)
-    return np.asarray(squares[:, None] + norms - 2.0 * points @ centers.T)
+    return np.asarray(norms - 2.0 * (points @ centers.T))
 
 
-def _as_small(
+def as_small(
     core: Core, centers: np.ndarray, squares: np.ndarray | None
 ) -> tuple[Core, np.ndarray]:
-    """The same assignment in K coordinates instead of d, where squared distances are given.
+    """The same assignment in K coordinates instead of d, where squared distances are given (up
+    to a constant a point).
 
     With centers t e_k and points -D_gk / 2t, squared distances are D_gk plus a constant a group.
     """
@@ -191,7 +191,8 @@ def _with_fillers(core: Core, fillers: Fillers) -> Core:
     )
 
 
-def _linked_squares(problem: Problem, linked: np.ndarray, centers: np.ndarray) -> float:
+def linked_squares(problem: Problem | Any, linked: np.ndarray, centers: np.ndarray) -> float:
+    """Squared distances of the linked groups to the centers of their labels."""
     gaps = problem.compound_means[: problem.n_linked] - centers[linked]
     return float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights[: problem.n_linked])
 

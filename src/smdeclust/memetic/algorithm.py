@@ -6,7 +6,7 @@ an ``objective``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,12 +31,16 @@ class Operators:
         (centers, generation, rng) -> centers (line 8); returns them unchanged where it is off.
     local_search
         centers -> solution (line 9).
+    search_all
+        The same for all offspring of a generation together; then all of them come from the
+        population before it (not in the paper, which replaces at once).
     """
 
     initialize: Callable[[np.random.Generator], np.ndarray]
     crossover: Callable[[Solution, Solution, Solution, np.random.Generator], np.ndarray]
     mutate: Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
     local_search: Callable[[np.ndarray], Solution]
+    search_all: Callable[[list[np.ndarray]], list[Solution]] | None = None
 
 
 def evolve(
@@ -76,8 +80,8 @@ def evolve(
         state.stop_reason = stop(state)
         return state.stop_reason is not None
 
-    for _ in range(population_size):
-        child = operators.local_search(operators.initialize(rng))
+    first_starts = (operators.initialize(rng) for _ in range(population_size))
+    for child in _refine(operators, first_starts):
         state.population.append(child)
         replacement.update_best(state, child)
         if look(child):
@@ -86,14 +90,32 @@ def evolve(
     state.stop_reason = stop(state)
 
     while state.stop_reason is None:
-        for target in range(population_size):
-            first, second, base = pick_parents(target, state.population, rng)
-            centers = operators.crossover(first, second, base, rng)
-            centers = operators.mutate(centers, state.generation, rng)
-            child = operators.local_search(centers)
+        starts = (
+            make_offspring(operators, state, target, rng) for target in range(population_size)
+        )
+        for target, child in enumerate(_refine(operators, starts)):
             replacement(state, target, child)
             if look(child):
                 return state.finish()
         state.end_generation()
         state.stop_reason = stop(state)
     return state.finish()
+
+
+def make_offspring(
+    operators: Operators, state: State, target: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Centers of a target's offspring, from the population as it is now (lines 6 to 8)."""
+    first, second, base = pick_parents(target, state.population, rng)
+    centers = operators.crossover(first, second, base, rng)
+    return operators.mutate(centers, state.generation, rng)
+
+
+def _refine(operators: Operators, starts: Iterable[np.ndarray]) -> Iterator[Solution]:
+    """Local searches from these starts: one after the other, each start made when its turn comes,
+    or all together."""
+    if operators.search_all is not None:
+        yield from operators.search_all(list(starts))
+        return
+    for start in starts:
+        yield operators.local_search(start)

@@ -66,11 +66,12 @@ def fit_on_cluster(
             ),
         )
         best = model._evolve(operators)
-        centers, inertia = _finish(problem, free, best.labels)
+        labels: Any = best.labels
+        centers, inertia = _finish(problem, free, labels)
     order = np.lexsort(centers.T[::-1])
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
-    model.labels_ = _lazy_labels(array, problem, best.labels, free.scale, number)
+    model.labels_ = _lazy_labels(array, problem, labels, free.scale, number)
     model.cluster_centers_ = centers[order]
     model.inertia_ = inertia
     model.n_features_in_ = array.shape[1]

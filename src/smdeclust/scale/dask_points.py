@@ -128,7 +128,9 @@ class DaskPoints:
             few = self._here.fillers(centers)
             n = self.problem.n_points
             parts.append((few.where + n, few.points, few.weights, few.labels))
-        where, points, weights, labels = (np.concatenate(column) for column in zip(*parts))
+        where, points, weights, labels = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
         gaps = points[:, None, :] - centers[None]
         squares = np.einsum("ikj,ikj->ik", gaps, gaps)
         here = squares[np.arange(len(labels)), labels]

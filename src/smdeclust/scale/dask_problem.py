@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -272,7 +273,7 @@ def _in_memory(weight: Any) -> Any:
 
 
 def _pairwise(starts: np.ndarray) -> list[tuple[int, int]]:
-    return [(int(a), int(b)) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(starts)]
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -1,0 +1,364 @@
+"""Points on a device through PyTorch: many solutions at once, one matrix product for all.
+
+The data go to the device once, in single precision and minus their mean. An iteration multiplies
+them with the centers of all solutions, sends the few costs of the linked groups back, and sums the
+clusters while those are assigned exactly on the processor.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smdeclust.assignment.exact import assign
+from smdeclust.assignment.general import Budget
+from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError, SMDEClustError
+from smdeclust.local_search.array_points import ClusterSums, Fillers, available_threads
+from smdeclust.local_search.streaming import as_small, assign_linked, linked_squares
+from smdeclust.problem import Problem, Solution
+
+# Numbers of the products held at once (1 GiB).
+MOST_PRODUCTS = 2**28
+# Rows that go to the device at once.
+UPLOAD_ROWS = 8192
+# Falling by less than this share of the total sum of squares is rounding: sums are in float32.
+LEAST_FALL = 1e-8
+
+
+class DeviceMemoryError(SMDEClustError, MemoryError):
+    """The data do not fit on the device."""
+
+
+@dataclass
+class _Run:
+    """Where the local search of one solution stands."""
+
+    number: int
+    linked: np.ndarray
+    moves: dict[int, int]
+    gain: float = -np.inf
+    n_done: int = 0
+    proven: bool = True
+    finished: bool = False
+
+
+class TorchPoints:
+    """The points of a problem on a device.
+
+    Rows are, in this order: lone free points, free groups of several points, linked groups.
+
+    Parameters
+    ----------
+    problem
+        A problem in memory.
+    device
+        What ``torch.device`` takes: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
+    """
+
+    def __init__(self, problem: Problem, device: str) -> None:
+        torch = self.torch = _import_torch()
+        self.problem = problem
+        self.device = _usable_device(torch, device)
+        grouping = problem.grouping
+        self.n_linked = grouping.n_linked
+        self.lone = np.flatnonzero(grouping.of_point >= grouping.n_compound)
+        self.n_free = len(self.lone) + grouping.n_compound - grouping.n_linked
+        try:
+            self._upload()
+        except torch.OutOfMemoryError as error:
+            raise self._no_room(error) from None
+        self._pool = ThreadPoolExecutor(min(available_threads(), 16))
+
+    def _upload(self) -> None:
+        torch, problem = self.torch, self.problem
+        n, d = self.n_free + self.n_linked, problem.n_features
+        self.X = torch.empty((n, d), dtype=torch.float32, device=self.device)
+        for start in range(0, len(self.lone), UPLOAD_ROWS):
+            rows = self.lone[start : start + UPLOAD_ROWS]
+            part = (problem.X[rows] - problem.offset).astype(np.float32)
+            self.X[start : start + len(rows)] = torch.from_numpy(part).to(self.device)
+        means = problem.compound_means
+        few = np.concatenate([means[self.n_linked :], means[: self.n_linked]]).astype(np.float32)
+        self.X[len(self.lone) :] = torch.from_numpy(few).to(self.device)
+        self.linked_points = torch.from_numpy(means[: self.n_linked].copy()).to(self.device)
+        self.linked_weights = torch.from_numpy(problem.weights[: self.n_linked].copy()).to(
+            self.device
+        )
+        self.weighted = problem.sample_weight is not None or problem.grouping.n_compound > 0
+        weights = np.concatenate(
+            [
+                np.broadcast_to(problem.point_weights, problem.n_points)[self.lone],
+                problem.weights[self.n_linked : problem.grouping.n_compound],
+            ]
+        )
+        self.weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
+        self.filling = self.weights > 0
+
+    def search_all(
+        self,
+        starts: list[np.ndarray],
+        *,
+        max_iter: int | None = None,
+        proof_pivots: int | None = None,
+    ) -> list[Solution]:
+        """Local searches from several (K, d) starts minus the offset, all at once."""
+        try:
+            return self._search_all(starts, max_iter, proof_pivots)
+        except self.torch.OutOfMemoryError as error:
+            raise self._no_room(error) from None
+
+    def _search_all(
+        self, starts: list[np.ndarray], max_iter: int | None, proof_pivots: int | None
+    ) -> list[Solution]:
+        torch = self.torch
+        n_clusters = len(starts[0])
+        centers = torch.from_numpy(np.stack(starts)).to(self.device)
+        labels = torch.full(
+            (self.n_free, len(starts)), -1, dtype=_label_type(torch, n_clusters), device=self.device
+        )
+        runs = [_Run(s, np.full(self.n_linked, -1), {}) for s in range(len(starts))]
+        active = runs
+        while active:
+            which = torch.tensor([run.number for run in active], device=self.device)
+            moved = self._iterate(active, centers[which], labels, which, max_iter, proof_pivots)
+            centers[which] = moved
+            active = [run for run in active if not run.finished]
+        return self._solutions(runs, centers, labels)
+
+    def _iterate(
+        self,
+        runs: list[_Run],
+        centers: Any,
+        labels: Any,
+        which: Any,
+        max_iter: int | None,
+        proof_pivots: int | None,
+    ) -> Any:
+        """One iteration of all runs; returns their (S, K, d) new centers."""
+        torch = self.torch
+        n_runs, n_clusters, n_features = centers.shape
+        single = centers.reshape(-1, n_features).to(torch.float32)
+        norms = (single * single).sum(dim=1)
+        # The linked groups first: their costs travel while the device goes on.
+        costs = norms - 2.0 * (self.X[self.n_free :] @ single.T)
+        costs_here = costs.reshape(-1, n_runs, n_clusters).to("cpu", non_blocking=True)
+        ready = torch.cuda.Event() if self.device.type == "cuda" else None
+        if ready is not None:
+            ready.record()
+        sums, counts, changed = self._assign_free(single, norms, n_runs, n_clusters, labels, which)
+        small = torch.cat([counts, changed[:, None]], dim=1).to("cpu", non_blocking=True)
+        if ready is not None:
+            ready.synchronize()
+        # Spare groups are known when the sums are; linked groups are solved without them first.
+        table = costs_here.numpy().astype(np.float64)
+        jobs = [(run, table[:, s], centers[s]) for s, run in enumerate(runs)]
+        found = list(self._pool.map(lambda job: self._solve(*job, proof_pivots), jobs))
+        if ready is not None:
+            torch.cuda.synchronize(self.device)
+        few = small.numpy()
+        totals, points = sums[..., -1], sums[..., :-1]
+        for s, run in enumerate(runs):
+            if (few[s, :n_clusters] == 0).any():
+                found[s] = self._solve_empty(run, s, centers[s], labels, few[s], sums, proof_pivots)
+        placed = torch.from_numpy(np.stack([labels_ for labels_, _, _ in found], axis=1))
+        points, totals = self._add_linked(points, totals, placed.to(self.device))
+        moved = points / totals[..., None]
+        gains = (totals * (moved * moved).sum(dim=2)).sum(dim=1).cpu().numpy()
+        for s, run in enumerate(runs):
+            linked, moves, proven = found[s]
+            n_changed = int(few[s, -1]) + int(np.count_nonzero(linked != run.linked))
+            falling = gains[s] - run.gain > LEAST_FALL * self.problem.total_squares
+            run.linked, run.moves, run.proven = linked, moves, proven
+            run.gain = max(run.gain, float(gains[s]))
+            run.n_done += 1
+            run.finished = n_changed == 0 or not falling or run.n_done == max_iter
+        return moved
+
+    def _assign_free(
+        self, single: Any, norms: Any, n_runs: int, n_clusters: int, labels: Any, which: Any
+    ) -> tuple[Any, Any, Any]:
+        """Nearest centers of the free rows and what they add up to, part by part.
+
+        Returns (S, K, d + 1) sums, the weight in the last column, in float64; counts; and how
+        many labels changed.
+        """
+        torch = self.torch
+        size, n_features = n_runs * n_clusters, single.shape[1]
+        sums = torch.zeros((size, n_features), dtype=torch.float64, device=self.device)
+        totals = torch.zeros(size, dtype=torch.float64, device=self.device)
+        counts = torch.zeros(size, dtype=torch.int64, device=self.device)
+        changed = torch.zeros(n_runs, dtype=torch.int64, device=self.device)
+        step = max(1, MOST_PRODUCTS // (2 * size))
+        shift = torch.arange(n_runs, device=self.device) * n_clusters
+        for start in range(0, self.n_free, step):
+            part = slice(start, min(start + step, self.n_free))
+            X = self.X[part]
+            scores = torch.addmm(norms, X, single.T, alpha=-2.0)
+            nearest = scores.view(-1, n_runs, n_clusters).argmin(dim=2)
+            kept = nearest.to(labels.dtype)
+            changed += (kept != labels[part, which]).sum(dim=0)
+            labels[part, which] = kept
+            # The same storage holds who is where: a 1 in each row for each solution.
+            share = scores.zero_()
+            weight = self.weights[part, None].expand(-1, n_runs)
+            share.scatter_(1, nearest + shift, weight)
+            sums += (share.T @ X).to(torch.float64)
+            totals += share.sum(dim=0, dtype=torch.float64)
+            counts += (share > 0).sum(dim=0)
+        both = torch.cat([sums, totals[:, None]], dim=1).view(n_runs, n_clusters, -1)
+        return both, counts.view(n_runs, n_clusters), changed
+
+    def _solve(
+        self, run: _Run, squares: np.ndarray, centers: Any, proof_pivots: int | None
+    ) -> tuple[np.ndarray, dict[int, int], bool]:
+        """The linked groups of one run, exactly, where no cluster wants for free points."""
+        core = self.problem.linked_core
+        if core.n_linked == 0:
+            return np.empty(0, dtype=np.int64), {}, True
+        upper = run.linked if run.n_done else None
+        enough = np.ones(squares.shape[1], dtype=np.int64)
+        if self.problem.n_features > squares.shape[1]:
+            small = as_small(core, enough, squares)
+        else:
+            small = core, centers.cpu().numpy()
+        labels, cost, bound = assign(*small, upper, Budget(max_pivots=proof_pivots), enough)
+        if labels is None:
+            raise NoFeasibleSolutionError(
+                "No feasible assignment was found: the cannot-links are dense, and whether they "
+                "can be kept with so many clusters is not known. Use more clusters or fewer pairs."
+            )
+        return labels, {}, bound >= cost
+
+    def _solve_empty(
+        self,
+        run: _Run,
+        s: int,
+        centers: Any,
+        labels: Any,
+        counts: np.ndarray,
+        sums: Any,
+        proof_pivots: int | None,
+    ) -> tuple[np.ndarray, dict[int, int], bool]:
+        """The same where a cluster has no free point; moves of free points change `sums`."""
+        host = sums[s].cpu().numpy()
+        held = ClusterSums(host[:, :-1].copy(), host[:, -1].copy(), counts[:-1].astype(np.int64))
+        view: Any = _OneRun(self, labels[:, run.number])
+        upper = run.linked if run.n_done else None
+        before = held.sums.copy(), held.totals.copy()
+        linked, moves, proven = assign_linked(
+            self.problem, view, centers.cpu().numpy(), held, upper, Budget(max_pivots=proof_pivots)
+        )
+        # The linked groups are added for all runs together: keep only what moved.
+        core = self.problem.linked_core
+        np.add.at(held.sums, linked, -core.weights[:, None] * core.points)
+        np.add.at(held.totals, linked, -core.weights)
+        gained = np.column_stack([held.sums - before[0], held.totals - before[1]])
+        sums[s] += self.torch.from_numpy(gained).to(self.device)
+        return linked, moves, proven
+
+    def _add_linked(self, points: Any, totals: Any, placed: Any) -> tuple[Any, Any]:
+        """Sums and weights with the linked groups, labelled (L, S), in float64."""
+        if self.n_linked == 0:
+            return points, totals
+        torch = self.torch
+        n_clusters = points.shape[1]
+        chosen = torch.nn.functional.one_hot(placed, n_clusters).to(torch.float64)
+        chosen *= self.linked_weights[:, None, None]
+        flat = chosen.reshape(self.n_linked, -1)
+        more = (flat.T @ self.linked_points).view_as(points)
+        return points + more, totals + flat.sum(dim=0).view_as(totals)
+
+    def _solutions(self, runs: list[_Run], centers: Any, labels: Any) -> list[Solution]:
+        """Objectives and labels of finished runs."""
+        for run in runs:
+            for where, k in run.moves.items():
+                labels[where, run.number] = k
+        squares = self._squares(centers, labels)
+        host, points = labels.cpu().numpy(), centers.cpu().numpy()
+        grouping, problem = self.problem.grouping, self.problem
+        solutions = []
+        for run in runs:
+            found = np.empty(grouping.n_groups, dtype=np.int32)
+            found[: self.n_linked] = run.linked
+            free = host[:, run.number]
+            found[grouping.n_compound :] = free[: len(self.lone)]
+            found[self.n_linked : grouping.n_compound] = free[len(self.lone) :]
+            own = points[run.number]
+            value = float(squares[run.number]) + linked_squares(problem, run.linked, own)
+            solutions.append(Solution(found, own, value + problem.scatter, run.n_done, run.proven))
+        return solutions
+
+    def _squares(self, centers: Any, labels: Any) -> np.ndarray:
+        """(S,) squared distances of the free rows to their centers, added up in float64."""
+        torch = self.torch
+        total = torch.zeros(len(centers), dtype=torch.float64, device=self.device)
+        single = centers.to(torch.float32)
+        step = max(1, MOST_PRODUCTS // (4 * self.X.shape[1]))
+        for start in range(0, self.n_free, step):
+            part = slice(start, min(start + step, self.n_free))
+            for s in range(len(centers)):
+                gaps = self.X[part] - single[s][labels[part, s].long()]
+                rows = (gaps * gaps).sum(dim=1) * self.weights[part]
+                total[s] += rows.sum(dtype=torch.float64)
+        return np.asarray(total.cpu().numpy())
+
+    def _no_room(self, error: Exception) -> DeviceMemoryError:
+        size = self.problem.X.shape[0] * self.problem.n_features * 4 / 2**30
+        return DeviceMemoryError(
+            f"The points take {size:.2f} GiB in single precision and do not fit on {self.device} "
+            f"with what else is there ({error}). Use a larger device, or device=None."
+        )
+
+
+class _OneRun:
+    """The free points as one run sees them, for the rare case of a cluster without any."""
+
+    def __init__(self, points: TorchPoints, labels: Any) -> None:
+        self.points, self.labels = points, labels
+
+    def fillers(self, centers: np.ndarray) -> Fillers:
+        """The free groups among the K cheapest to move to some cluster, by regret."""
+        device, torch = self.points, self.points.torch
+        X, weights = device.X[: device.n_free], device.weights
+        there = torch.from_numpy(centers).to(device.device)
+        single = there.to(torch.float32)
+        scores = (single * single).sum(dim=1) - 2.0 * (X @ single.T)
+        own = scores.gather(1, self.labels.long()[:, None])
+        regrets = (scores - own) * weights[:, None]
+        regrets[~device.filling] = torch.inf
+        most = min(len(centers), device.n_free)
+        rows = torch.unique(torch.topk(regrets, most, dim=0, largest=False).indices)
+        rows = rows[device.filling[rows]]
+        return Fillers(
+            where=rows.cpu().numpy(),
+            points=X[rows].to(torch.float64).cpu().numpy(),
+            weights=weights[rows].to(torch.float64).cpu().numpy(),
+            labels=self.labels[rows].long().cpu().numpy(),
+        )
+
+
+def _import_torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise InvalidInputError(
+            "device needs PyTorch, which is not installed: pip install 'smdeclust[torch]'."
+        ) from None
+    return torch
+
+
+def _usable_device(torch: Any, device: str) -> Any:
+    try:
+        found = torch.device(device)
+        torch.zeros(1, device=found)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        first = str(error).split("\n")[0]
+        raise InvalidInputError(f"device={device!r} cannot be used: {first}.") from None
+    return found
+
+
+def _label_type(torch: Any, n_clusters: int) -> Any:
+    return torch.int16 if n_clusters < 2**15 else torch.int32
