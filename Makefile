@@ -33,7 +33,8 @@ docs: $(READY)
 
 # The pictures of the gallery, from examples/.
 gallery: $(READY)
-	cd docs/gallery && for script in ../../examples/*.py; do ../../$(BIN)/python $$script || exit 1; done
+	cd docs/gallery && for script in ../../examples/*.py; do \
+	  ../../$(BIN)/python $$script > $$(basename $$script .py).txt || exit 1; done; rm -f *.npz
 
 # As many random instances against the plain MILP as asked: make fuzz N=100000
 N ?= 10000

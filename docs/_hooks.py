@@ -11,6 +11,7 @@ import logging
 import re
 from pathlib import Path
 from posixpath import relpath
+from textwrap import indent
 from typing import Any
 
 from mkdocs.structure.files import File
@@ -29,6 +30,8 @@ FETCHED = re.compile(
     r"(?:https?:)?//[^\"' >]+",
     re.IGNORECASE,
 )
+# A script of examples/ and what it prints.
+EXAMPLE = re.compile(r"^<!-- example: (\w+) -->$", re.MULTILINE)
 # :func:`~package.name` of a docstring, as Markdown leaves it.
 ROLE = re.compile(r":(?:meth|func|class|mod):<code>(?:~[\w.]+\.(?=\w+</code>))?")
 # Written beside this page; the navigation leaves out those that are not there yet.
@@ -105,7 +108,8 @@ def _code(lines: list[str], start: int, end: int) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Resolve links to source code."""
+    """Put in the scripts of the gallery, and resolve links to source code."""
+    markdown = EXAMPLE.sub(lambda match: example(match[1]), markdown)
     here = page.file.src_uri.rpartition("/")[0]
 
     def resolve(match: re.Match[str]) -> str:
@@ -122,6 +126,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return f"]({relpath(page_of(module), here or '.')}{anchor})"
 
     return LINK.sub(resolve, markdown)
+
+
+def example(name: str) -> str:
+    """A script and its output, folded."""
+    code = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    output = (ROOT / "docs" / "gallery" / f"{name}.txt").read_text(encoding="utf-8")
+    body = f"```python\n{code.rstrip()}\n```\n\nIt prints:\n\n```text\n{output.rstrip()}\n```"
+    return f'??? example "{name}.py"\n\n' + indent(body, "    ")
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

@@ -24,7 +24,7 @@ except InfeasibleConstraintsError as error:
     print("reason: ", error.reason)
     print("details:", error.details)
 
-figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
 plot_constraint_graph(30, must_link=must_link, cannot_link=cannot_link, ax=ax)
 figure.savefig("contradictions.png", dpi=110)
 

@@ -41,8 +41,8 @@ class Block:
 
     @property
     def is_python(self) -> bool:
-        """Whether it is Python to be executed (a file that is included has tests of its own)."""
-        return self.language in ("python", "py") and not self.code.startswith("--8<--")
+        """Whether it is Python to be executed."""
+        return self.language in ("python", "py")
 
     @property
     def commands(self) -> str:
