@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from smdeclust import PCKMeans
 from smdeclust.problem import Problem
+from smdeclust.problem.groups import contract
 from smdeclust.rivals.pck_means import neighborhood_centers, pck_means
 from smdeclust.rivals.soft_pairs import SoftPairs
 
+NONE = np.empty((0, 2), dtype=np.int64)
 LINE = np.array([[0.0], [1.0], [10.0], [11.0], [4.0]])
 
 
@@ -42,7 +44,7 @@ def test_starts_from_the_largest_neighbourhoods():
     """Centers are the means of the largest must-link groups, then random points outside them."""
     X = np.arange(10.0)[:, None]
     problem = Problem.build(X, 3)
-    links = np.array([(0, 1), (1, 2), (5, 6)])
+    links = contract(10, np.array([(0, 1), (1, 2), (5, 6)]), NONE)
     centers = neighborhood_centers(problem, links, np.random.default_rng(0)) + problem.offset
     assert centers[:2].ravel().tolist() == pytest.approx([1.0, 5.5])
     assert centers[2, 0] in {3.0, 4.0, 7.0, 8.0, 9.0}
@@ -57,9 +59,10 @@ def test_objective_is_what_it_says(seed, w):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(25, 2))
     ml, cl = rng.integers(0, 25, (8, 2)), rng.integers(0, 25, (8, 2))
+    cl[:, 1] = np.where(cl[:, 0] == cl[:, 1], (cl[:, 1] + 1) % 25, cl[:, 1])
     problem = Problem.build(X, 3)
     pairs = SoftPairs.build(25, ml, cl, np.full(8, w), np.full(8, w))
-    centers = neighborhood_centers(problem, ml, rng)
+    centers = neighborhood_centers(problem, contract(25, ml, NONE), rng)
     found = pck_means(problem, pairs, centers, rng, 50).solution
     f = problem.objective(found.labels)
     n_broken = sum(found.labels[i] != found.labels[j] for i, j in ml)

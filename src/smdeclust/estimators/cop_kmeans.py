@@ -30,7 +30,7 @@ class COPKMeans(MultiStartClusterer):
     n_init
         Starts; the best of those that do not fail is kept.
     max_iter
-        Most iterations of one start; it also ends after ten in a row without a better solution.
+        Most iterations of one start; it also ends after twenty in a row without a better solution.
     max_time
         No start begins after so many seconds.
     random_state

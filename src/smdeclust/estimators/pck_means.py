@@ -9,6 +9,7 @@ import numpy as np
 
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem.groups import contract
 from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.pck_means import neighborhood_centers, pck_means
 from smdeclust.rivals.soft_pairs import SoftPairs
@@ -108,10 +109,11 @@ class PCKMeans(MultiStartClusterer):
             problem.n_points, together, apart, cost[: len(together)], cost[len(together) :]
         )
 
+        groups = contract(problem.n_points, together, np.empty((0, 2), dtype=np.int64))
         starts = count()
 
         def attempt(rng: np.random.Generator) -> Attempt:
-            centers = neighborhood_centers(problem, together, rng, draw=next(starts) > 0)
+            centers = neighborhood_centers(problem, groups, rng, draw=next(starts) > 0)
             return pck_means(problem, pairs, centers, rng, self.max_iter)
 
         best = self._best_start(attempt)

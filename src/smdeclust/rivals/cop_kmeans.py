@@ -15,10 +15,11 @@ from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.problem import Problem, Solution
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
 from smdeclust.rivals.multi_start import Attempt
+from smdeclust.rivals.shuffle import make_seed, shuffle
 
 # A start ends after so many iterations in a row without a better solution: orders are drawn anew,
 # so one that does not help says little.
-PATIENCE = 10
+PATIENCE = 20
 
 
 def cop_kmeans(
@@ -42,25 +43,16 @@ def cop_kmeans(
     """
     core = problem.core
     centers = np.array(centers, dtype=np.float64, order="C")
-    best: Solution | None = None
-    n_done = n_idle = 0
-    patience = PATIENCE if problem.n_linked else 1  # without cannot-links there is no order
-    while n_done < max_iter and n_idle < patience:
-        n_done += 1
-        n_idle += 1
-        labels = place(problem, centers, rng.permutation(problem.n_linked))
-        if labels is None:
-            if best is None:
-                break
-            continue
-        fill_empty_clusters(core.points, core.weights, labels, centers)
-        move_centers(core.points, core.weights, labels, centers)
-        squares = float(sum_of_squares(core.points, core.weights, labels, centers))
-        objective = squares + problem.scatter
-        if best is None or objective < best.objective * (1 - LEAST_FALL):
-            best = Solution(labels, centers.copy(), objective, n_done, proven=False)
-            n_idle = 0
-    return Attempt(best, n_done)
+    best_centers = centers.copy()
+    labels = np.full(problem.n_groups, -1, dtype=np.int64)
+    objective, n_iterations = _run(
+        core.points, core.weights, core.indptr, core.indices, centers, labels, best_centers,
+        make_seed(rng), max_iter,
+    )  # fmt: skip
+    if objective == np.inf:
+        return Attempt(None, n_iterations)
+    value = objective + problem.scatter
+    return Attempt(Solution(labels, best_centers, value, n_iterations, False), n_iterations)
 
 
 def place(problem: Problem, centers: np.ndarray, order: np.ndarray) -> np.ndarray | None:
@@ -72,6 +64,35 @@ def place(problem: Problem, centers: np.ndarray, order: np.ndarray) -> np.ndarra
     labels = np.empty(problem.n_groups, dtype=np.int64)
     placed = _place(core.points, core.weights, core.indptr, core.indices, order, centers, labels)
     return labels if placed else None
+
+
+@njit(cache=True, nogil=True)
+def _run(points, weights, indptr, indices, centers, labels, best_centers, seed, max_iter):
+    """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
+    `seed`. Returns the objective, infinite where the first placement failed, and the iterations."""
+    n_linked = len(indptr) - 1
+    order = np.arange(n_linked)
+    found = np.empty_like(labels)
+    objective = np.inf
+    n_done, n_idle = 0, 0
+    patience = PATIENCE if n_linked > 0 else 1  # without cannot-links there is no order
+    while n_done < max_iter and n_idle < patience:
+        n_done += 1
+        n_idle += 1
+        shuffle(order, seed)
+        if not _place(points, weights, indptr, indices, order, centers, found):
+            if objective == np.inf:
+                break
+            continue
+        fill_empty_clusters(points, weights, found, centers)
+        move_centers(points, weights, found, centers)
+        f = sum_of_squares(points, weights, found, centers)
+        if objective == np.inf or f < objective - LEAST_FALL * objective:
+            objective = f
+            labels[:] = found
+            best_centers[:] = centers
+            n_idle = 0
+    return objective, n_done
 
 
 @njit(cache=True, nogil=True)

@@ -14,9 +14,10 @@ from smdeclust.assignment.distances import squared_distances
 from smdeclust.local_search.centers import move_centers, sum_of_squares
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.problem import Problem, Solution
-from smdeclust.problem.groups import contract
+from smdeclust.problem.groups import Grouping
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
 from smdeclust.rivals.multi_start import Attempt
+from smdeclust.rivals.shuffle import make_seed, shuffle
 from smdeclust.rivals.soft_pairs import SoftPairs
 
 # A start ends after so many iterations in a row without a better solution: orders are drawn anew,
@@ -27,7 +28,7 @@ MOST_PASSES = 6
 
 
 def neighborhood_centers(
-    problem: Problem, must_link: np.ndarray, rng: np.random.Generator, *, draw: bool = False
+    problem: Problem, groups: Grouping, rng: np.random.Generator, *, draw: bool = False
 ) -> np.ndarray:
     """Return the means of the K largest must-link groups of several points, then random points.
 
@@ -35,15 +36,14 @@ def neighborhood_centers(
     ----------
     problem
         The points, without pairs.
-    must_link
-        (m, 2) pairs whose transitive closure gives the groups.
+    groups
+        What the must-links join.
+    rng
+        Draws points, in proportion to their weights, where there are fewer than K groups.
     draw
         Draw K groups in proportion to their sizes instead of taking the largest: starts that
         should differ.
-    rng
-        Draws points, in proportion to their weights, where there are fewer than K groups.
     """
-    groups = contract(problem.n_points, must_link, np.empty((0, 2), dtype=np.int64))
     compound = np.flatnonzero(groups.size > 1)
     if draw and len(compound) > problem.n_clusters:
         share = groups.size[compound] / groups.size[compound].sum()
@@ -87,46 +87,106 @@ def pck_means(
     """
     core = problem.core
     centers = np.array(centers, dtype=np.float64, order="C")
-    graph = pairs.indptr, pairs.indices, pairs.signed
-    best: Solution | None = None
-    n_done = n_idle = 0
-    patience = PATIENCE if len(pairs.indices) else 1  # without pairs the order does not matter
-    while n_done < max_iter and n_idle < patience:
-        n_done += 1
-        n_idle += 1
-        labels = np.full(problem.n_points, -1, dtype=np.int64)
-        order = rng.permutation(problem.n_points)
-        for _ in range(MOST_PASSES if len(pairs.indices) else 1):
-            if _place(core.points, core.weights, *graph, order, centers, labels) == 0:
-                break
-        fill_empty_clusters(core.points, core.weights, labels, centers)
-        move_centers(core.points, core.weights, labels, centers)
-        squares = float(sum_of_squares(core.points, core.weights, labels, centers))
-        objective = squares + pairs.cost(labels)
-        if best is None or objective < best.objective * (1 - LEAST_FALL):
-            best = Solution(labels, centers.copy(), objective, n_done, proven=False)
-            n_idle = 0
-    return Attempt(best, n_done)
+    best_centers = centers.copy()
+    labels = np.full(problem.n_points, -1, dtype=np.int64)
+    objective, n_iterations = _run(
+        core.points, core.weights, pairs.indptr, pairs.indices, pairs.signed, centers, labels,
+        best_centers, make_seed(rng), max_iter,
+    )  # fmt: skip
+    return Attempt(Solution(labels, best_centers, objective, n_iterations, False), n_iterations)
 
 
 @njit(cache=True, nogil=True)
-def _place(points, weights, indptr, indices, signed, order, centers, labels):
+def _run(points, weights, indptr, indices, signed, centers, labels, best_centers, seed, max_iter):
+    """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
+    `seed`. Returns the objective and the iterations."""
+    order = np.arange(len(points))
+    found = np.empty_like(labels)
+    objective = np.inf
+    n_done, n_idle = 0, 0
+    # Only points with pairs can change once all are placed: their costs are kept.
+    slots = np.full(len(points), -1)
+    n_paired = 0
+    for i in range(len(points)):
+        if indptr[i + 1] > indptr[i]:
+            slots[i] = n_paired
+            n_paired += 1
+    rows = np.empty((n_paired, len(centers)))
+    patience = PATIENCE if n_paired > 0 else 1  # without pairs the order does not matter
+    while n_done < max_iter and n_idle < patience:
+        n_done += 1
+        n_idle += 1
+        shuffle(order, seed)
+        found[:] = -1
+        _place(points, weights, indptr, indices, signed, order, centers, found, slots, rows)
+        for _ in range(MOST_PASSES - 1):
+            if _look_again(indptr, indices, signed, order, found, slots, rows) == 0:
+                break
+        fill_empty_clusters(points, weights, found, centers)
+        move_centers(points, weights, found, centers)
+        value = sum_of_squares(points, weights, found, centers)
+        value += _cost_of_broken(indptr, indices, signed, found)
+        if objective == np.inf or value < objective - LEAST_FALL * objective:
+            objective = value
+            labels[:] = found
+            best_centers[:] = centers
+            n_idle = 0
+    return objective, n_done
+
+
+@njit(cache=True, nogil=True)
+def _cost_of_broken(indptr, indices, signed, labels):
+    """What the pairs broken by `labels` cost. O(N + pairs)."""
+    total = 0.0
+    for i in range(len(labels)):
+        for e in range(indptr[i], indptr[i + 1]):
+            same = labels[i] == labels[indices[e]]
+            if same != (signed[e] > 0):
+                total += abs(signed[e])
+    return 0.5 * total
+
+
+@njit(cache=True, nogil=True)
+def _place(points, weights, indptr, indices, signed, order, centers, labels, slots, rows):
     """Label the points in this order, each at the least cost given all labels that are not -1.
 
-    Changes `labels`; returns how many changed. O(N K d + pairs).
+    Changes `labels`; writes the weighted squared distances of points with pairs to `rows`.
+    O(N K d + pairs).
     """
-    n_changed = 0
     centers_t = centers.T.copy()
     row = np.empty(len(centers))
     for i in order:
         squared_distances(points[i], centers, centers_t, row)
+        if slots[i] < 0:
+            labels[i] = np.argmin(row)
+            continue
         for k in range(len(row)):
             row[k] *= weights[i]
-        # Being with a must-linked point saves its cost, being with a cannot-linked one adds it.
-        for e in range(indptr[i], indptr[i + 1]):
-            if labels[indices[e]] >= 0:
-                row[labels[indices[e]]] -= signed[e]
-        best = np.argmin(row)
-        n_changed += labels[i] != best
-        labels[i] = best
-    return n_changed
+        rows[slots[i]] = row
+        labels[i] = _cheapest(i, indptr, indices, signed, labels, row)
+
+
+@njit(cache=True, nogil=True)
+def _look_again(indptr, indices, signed, order, labels, slots, rows):
+    """The same for the points with pairs, all placed; returns how many moved."""
+    n_moved = 0
+    row = np.empty(rows.shape[1])
+    for i in order:
+        if slots[i] >= 0:
+            row[:] = rows[slots[i]]
+            best = _cheapest(i, indptr, indices, signed, labels, row)
+            n_moved += best != labels[i]
+            labels[i] = best
+    return n_moved
+
+
+@njit(cache=True, nogil=True)
+def _cheapest(i, indptr, indices, signed, labels, row):
+    """The best cluster of point i; `row` holds its distances and is changed.
+
+    Being with a must-linked point saves its cost, being with a cannot-linked one adds it.
+    """
+    for e in range(indptr[i], indptr[i + 1]):
+        if labels[indices[e]] >= 0:
+            row[labels[indices[e]]] -= signed[e]
+    return np.argmin(row)

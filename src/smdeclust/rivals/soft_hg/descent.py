@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from smdeclust.problem import Solution
+from smdeclust.rivals.shuffle import make_seed, shuffle
 from smdeclust.rivals.soft_hg.model import Model
 from smdeclust.rivals.soft_hg.relocation import (
     annotation_change,
@@ -33,7 +34,7 @@ def descend(model: Model, labels: np.ndarray, rng: np.random.Generator) -> Solut
     """
     linked = np.flatnonzero(np.diff(model.indptr) > 0)
     free = np.flatnonzero(np.diff(model.indptr) == 0)
-    seed = np.array([rng.integers(2**63)], dtype=np.uint64)
+    seed = make_seed(rng)
     sizes = np.bincount(labels, minlength=model.n_clusters)
     state = make_state(model, labels, model.prior(sizes))
     graph = model.points, model.indptr, model.indices, model.layers
@@ -67,10 +68,10 @@ def relocate(points, indptr, indices, layers, linked, state, seed):
     while improving:
         improving = False
         n_passes += 1
-        _shuffle(order, seed)
+        shuffle(order, seed)
         for i in order:
             n_touched = pick_up(i, indptr, indices, layers, state)
-            _shuffle(clusters, seed)
+            shuffle(clusters, seed)
             for b in clusters:
                 a = state.labels[i]
                 if b == a or state.sizes[a] < 2:
@@ -127,16 +128,3 @@ def reassign(points, free, state, limit):
             k = state.labels[i]
             state.squares[k] += square_distance(points[i], state.centers[k])
     return limit
-
-
-@njit(cache=True, nogil=True)
-def _shuffle(values, seed):
-    """Shuffle in place (Fisher-Yates on splitmix64). Changes `values` and `seed`."""
-    for i in range(len(values) - 1, 0, -1):
-        seed[0] += np.uint64(0x9E3779B97F4A7C15)
-        z = seed[0]
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-        j = np.int64(z % np.uint64(i + 1))
-        values[i], values[j] = values[j], values[i]
