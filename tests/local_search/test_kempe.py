@@ -147,3 +147,13 @@ def test_deep_is_at_least_as_good_and_ends_with_an_exact_assignment(seed):
     exact = exact_assignment(problem, problem.centers(deep.labels))
     assert deep.objective <= exact.cost * (1 + 1e-9)
     assert deep.proven
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-7, 1e7])
+def test_rounding_is_no_gain(spread):
+    """With as many clusters as groups the objective is 0 and swaps change nothing: it ends."""
+    X = spread * np.array([[0.03381452], [-0.71603228], [1.75532128], [-0.94888558]])
+    weight = np.array([0.35687614, 2.46494686, 1.85996056, 1.13644648])
+    problem = Problem.build(X, 4, cannot_link=[(3, 1)], sample_weight=weight)
+    found = local_search(problem, problem.core.enter(X[[2, 0, 3, 1]]), deep=True)
+    assert found.objective == pytest.approx(0, abs=1e-12 * spread**2)

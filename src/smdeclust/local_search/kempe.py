@@ -17,8 +17,11 @@ import numpy as np
 from smdeclust.assignment.distances import FEW_FEATURES, squared_distances, transposed
 from smdeclust.kernels import kernel, summing_kernel
 
-# A move must gain more than this share of the objective: less is rounding.
+# A move must gain more than these shares of the objective and of the scatter about the mean, which
+# is the scale of rounding: where every group is its own cluster the objective is 0, and chains
+# would be swapped to and fro for ever.
 LEAST_GAIN = 1e-12
+ROUNDING = 1e-14
 
 
 @summing_kernel()
@@ -133,7 +136,10 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
     n_clusters, n_features = centers.shape
     total = np.zeros(n_clusters)
     counts = np.zeros(n_clusters, np.int64)
+    scatter = 0.0
     for g in range(n_groups):
+        for j in range(n_features):
+            scatter += weights[g] * points[g, j] * points[g, j]
         total[labels[g]] += weights[g]
         if weights[g] > 0:
             counts[labels[g]] += 1
@@ -152,7 +158,7 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
     stale = np.empty(n_clusters, np.bool_)
     centers_t = transposed(centers)
     row = np.empty(n_clusters)
-    least = LEAST_GAIN * objective
+    least = LEAST_GAIN * objective + ROUNDING * scatter
     swaps, idle, g = 0, 0, -1
     while idle < n_groups:
         g = g + 1 if g + 1 < n_groups else 0
