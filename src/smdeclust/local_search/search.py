@@ -76,11 +76,12 @@ def local_search(
         state.proven |= state.n_done > n_before
         if status != SOLVED and state.n_done < limit:
             # A dense core. Labels of any quality will do as long as the objective falls; where it
-            # stops, they are improved to the optimum, or to the end of the budget.
-            if _assign_and_move(core, state, Budget(max_pivots=0)):
+            # stops, and in the last iteration, they must be optimal or at the end of the budget.
+            last = state.n_done == limit - 1
+            if not last and _assign_and_move(core, state, Budget(max_pivots=0)):
                 continue
             pivots = proof_pivots if state.n_done else None  # the first labels are needed
-            if pivots != 0 and _assign_and_move(core, state, Budget(max_pivots=pivots)):
+            if state.n_done < limit and _assign_and_move(core, state, Budget(max_pivots=pivots)):
                 continue
         if not deep or state.objective == polished or not _swap_chains(core, state):
             break
