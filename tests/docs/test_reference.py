@@ -1,0 +1,52 @@
+"""The reference has an entry for every public name."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in sorted(REFERENCE.glob("*.md")))
+ENTRIES = re.findall(r"^::: (\S+)$", TEXT, re.MULTILINE)
+ROOMS = [
+    "smdeclust",
+    *(
+        f"smdeclust.{room}"
+        for room in "assignment datasets estimators exact experiments io plotting problem".split()
+    ),
+]
+
+
+def find(path: str) -> Any:
+    """What a dotted path names; a module's attribute before a module of the same name."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError:
+        return getattr(find(module), name)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_is_in_the_reference(room: str) -> None:
+    """Functions and classes have an entry, constants are mentioned."""
+    module = import_module(room)
+    entries = [find(path) for path in ENTRIES]
+    missing = []
+    for name in module.__all__:
+        value = getattr(module, name)
+        documented = any(value is entry for entry in entries) if callable(value) else None
+        if documented is None:
+            documented = name.startswith("__") or f"`{name}`" in TEXT
+        if not documented:
+            missing.append(name)
+    assert not missing, f"{room}: {', '.join(missing)} not in docs/reference"
+
+
+def test_entries_have_docstrings() -> None:
+    """What the reference shows says what it is."""
+    for path in ENTRIES:
+        assert (find(path).__doc__ or "").strip(), path
