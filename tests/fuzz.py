@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
@@ -119,21 +121,37 @@ def _check_infeasible(instance: dict) -> str | None:
     return None
 
 
+def examine(seeds: list[tuple[int, int]]) -> list[str]:
+    """Judge the instances of these seeds; returns a line for each disagreement."""
+    lines = []
+    for seed in seeds:
+        wrong = disagreement(random_instance(np.random.default_rng(seed)))
+        if wrong:
+            lines.append(f"seed {seed}: {wrong}")
+    return lines
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     started = time.perf_counter()
-    wrong = 0
-    for index in range(arguments.instances):
-        seed = [arguments.seed, index]
-        problem = disagreement(random_instance(np.random.default_rng(seed)))
-        if problem:
-            wrong += 1
-            print(f"seed {seed}: {problem}", flush=True)
-        if (index + 1) % 5000 == 0:
-            print(f"{index + 1} instances, {wrong} disagreements", flush=True)
+    indices = range(arguments.instances)
+    batches = [
+        [(arguments.seed, index) for index in indices[first : first + 250]]
+        for first in range(0, arguments.instances, 250)
+    ]
+    done = wrong = 0
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for batch, lines in zip(batches, pool.map(examine, batches), strict=True):
+            done += len(batch)
+            wrong += len(lines)
+            for line in lines:
+                print(line, flush=True)
+            if done % 5000 == 0:
+                print(f"{done} instances, {wrong} disagreements", flush=True)
     spent = time.perf_counter() - started
     print(f"{arguments.instances} instances in {spent:.0f} s: {wrong} disagreements")
     return 1 if wrong else 0
