@@ -62,8 +62,12 @@ def random_instance(rng: np.random.Generator) -> dict:
 def enumerate_optimum(problem: Problem, centers: np.ndarray) -> float:
     """The least cost over all labellings of the groups, by trying each."""
     k = problem.n_clusters
-    gaps = (problem.means + problem.offset)[:, None, :] - centers[None]
-    costs = problem.weights[:, None] * (gaps**2).sum(axis=2)
+    # Point by point, and not from group means: those would round on data far from the origin.
+    distances = ((problem.X[:, None, :] - centers[None]) ** 2).sum(axis=2)
+    if problem.sample_weight is not None:
+        distances = distances * problem.sample_weight[:, None]
+    costs = np.zeros((problem.n_groups, k))
+    np.add.at(costs, problem.group_of_point, distances)
     all_labels = np.array(list(itertools.product(range(k), repeat=problem.n_groups)))
     totals = costs[np.arange(problem.n_groups), all_labels].sum(axis=1)
     ok = np.ones(len(all_labels), dtype=bool)
@@ -72,7 +76,7 @@ def enumerate_optimum(problem: Problem, centers: np.ndarray) -> float:
     for v in range(problem.n_linked):
         for u in problem.cl_indices[problem.cl_indptr[v] : problem.cl_indptr[v + 1]]:
             ok &= all_labels[:, v] != all_labels[:, u]
-    return float(totals[ok].min(initial=np.inf)) + problem.scatter
+    return float(totals[ok].min(initial=np.inf))
 
 
 def disagreement(instance: dict) -> str | None:
