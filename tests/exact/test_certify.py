@@ -115,6 +115,17 @@ def test_shift_and_scale_change_nothing(shift: float, scale: float) -> None:
     verify(moved, result)
 
 
+def test_more_columns_than_rows() -> None:
+    """Wide data are rotated onto their span for the proof; it is checked on the data as given."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(9, 60)) + np.repeat(np.eye(3), 3, axis=0) @ rng.normal(size=(3, 60)) * 3
+    cannot = np.array([[0, 1]])
+    costs = all_costs(X, 3, NONE, cannot)
+    result = certify(X, costs[-1][1], cannot_link=cannot, tol=1e-6)
+    assert result.upper_bound == pytest.approx(costs[0][0], rel=2e-6)
+    verify(X, result, cannot_link=cannot)
+
+
 def test_all_points_equal() -> None:
     """A cost of zero is proven, not divided by."""
     X = np.ones((6, 2))

@@ -141,7 +141,7 @@ def require(condition: bool, message: str) -> None:
         raise InvalidCertificateError(f"certificate rejected: {message}")
 
 
-def gamma(k: float) -> float:
+def gamma(k: Any) -> Any:
     """Relative error bound of k successive roundings (Higham, 2002), doubled to be generous."""
     return 2.0 * k * EPS / (1.0 - 2.0 * k * EPS)
 
@@ -322,7 +322,7 @@ def leaf_bound(
     M = 0.5 * (M + M.T)
     energy = float(np.sum(np.sum(B * B, axis=1)))
     slip = gamma(d + 8) * energy
-    slip += gamma(2 * float(terms.max(initial=0.0)) + 8) * float(np.linalg.norm(size / divisor))
+    slip += float(np.linalg.norm(gamma(2 * terms + 8) * size / divisor))
 
     # Compress to vectors constant on groups: E has orthonormal, non-negative columns.
     group_weight = np.bincount(group, w)
@@ -334,18 +334,19 @@ def leaf_bound(
     A = E.T @ M @ E
     A = 0.5 * (A + A.T)
     norm = float(np.linalg.norm(M)) * (1 + gamma(n * n))
-    slip += gamma(2 * n + 16) * norm
+    # 2 n roundings in the products, and those of the sums of weights in the entries of E.
+    slip += gamma(4 * n + 32) * norm
     u = np.sqrt(group_weight / w.sum())
 
     along = float(u @ A @ u)
-    slip_along = gamma(2 * n_groups + 16) * norm
+    slip_along = gamma(4 * n + 32) * norm
     below = 0.0
     margin = 0.0
     if k > 1:
         image = A @ u
         b = -image + 0.5 * (along + norm) * u
         A = A + np.outer(u, b) + np.outer(b, u)
-        slip += gamma(16) * (norm + 2.0 * float(np.linalg.norm(b)))
+        slip += gamma(n + 16) * (norm + 2.0 * float(np.linalg.norm(b)))
         below, margin = smallest_eigenvalues(A, k - 1)
     rank = k - 1
     constant = energy * (1.0 - gamma(n + d + 4))
