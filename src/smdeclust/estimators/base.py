@@ -20,7 +20,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 from smdeclust.problem.pairs import as_pairs
 from smdeclust.problem.points import as_points, as_weights
-from smdeclust.problem.problem import reject_self_cannot_links
+from smdeclust.problem.rejections import reject_self_cannot_links
 from smdeclust.scale import is_dask
 
 # Rows whose distances to all centers are held at once.

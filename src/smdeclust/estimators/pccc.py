@@ -11,7 +11,7 @@ from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 from smdeclust.problem.pairs import as_pairs, broken_pairs
-from smdeclust.problem.problem import reject_self_cannot_links
+from smdeclust.problem.rejections import reject_self_cannot_links
 from smdeclust.rivals.initialization import INITIALIZATIONS
 from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.pccc import SoftGraph, pccc_search

@@ -1,7 +1,8 @@
 """What is given: pairs -> groups -> cannot-link graph -> Problem; and what comes out: Solution."""
 
+from smdeclust.problem.core import Core
 from smdeclust.problem.feasibility import Coloring, Verdict, find_coloring
-from smdeclust.problem.problem import Core, Problem
+from smdeclust.problem.problem import Problem
 from smdeclust.problem.solution import Solution
 
 __all__ = ["Coloring", "Core", "Problem", "Solution", "Verdict", "find_coloring"]

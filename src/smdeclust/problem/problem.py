@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
-from smdeclust.problem.feasibility import Verdict, find_coloring
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem.core import Core
 from smdeclust.problem.graph import cannot_link_graph
-from smdeclust.problem.groups import Grouping, contract, must_link_path
+from smdeclust.problem.groups import Grouping, contract
 from smdeclust.problem.pairs import as_pairs, broken_pairs
 from smdeclust.problem.points import as_points, as_weights
+from smdeclust.problem.rejections import (
+    reject_contradictions,
+    reject_self_cannot_links,
+    reject_too_few_groups,
+    reject_uncolorable,
+)
 from smdeclust.problem.sums import add_to_clusters, sum_squares
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
@@ -24,56 +30,6 @@ LONG = 2**20
 
 EVERY = np.ones(1, dtype=np.bool_)
 EVERY.flags.writeable = False
-
-
-@dataclass(frozen=True)
-class Core:
-    """What the kernels see: contracted points, linked groups first, and the cannot-link graph.
-
-    All arrays are C-contiguous and read-only, so that each kernel is compiled once.
-
-    Attributes
-    ----------
-    points
-        (G, d') group means, centered; where d > G, rotated onto their span plus one axis that
-        holds what sticks out of it (zero for the points, maybe not for a given center).
-    weights
-        (G,) weight of each group.
-    indptr, indices
-        Cannot-links of the first ``len(indptr) - 1`` groups.
-    basis
-        (d, d' - 1) orthonormal columns of the span, or ``None`` where nothing was rotated.
-    """
-
-    points: np.ndarray
-    weights: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    n_clusters: int
-    offset: np.ndarray
-    basis: np.ndarray | None
-
-    @property
-    def n_linked(self) -> int:
-        """Number of groups with a cannot-link."""
-        return len(self.indptr) - 1
-
-    def enter(self, centers: np.ndarray) -> np.ndarray:
-        """Translate (k, d) centers from the coordinates of the data to these."""
-        shifted = np.ascontiguousarray(centers, dtype=np.float64) - self.offset
-        if self.basis is None:
-            return shifted
-        inside = shifted @ self.basis
-        outside = np.linalg.norm(shifted - inside @ self.basis.T, axis=1)
-        return np.ascontiguousarray(np.column_stack([inside, outside]))
-
-    def leave(self, centers: np.ndarray) -> np.ndarray:
-        """Translate (k, d') centers to the coordinates of the data.
-
-        Where points were rotated, what sticks out of their span is lost (its direction is).
-        """
-        inside = centers if self.basis is None else centers[:, :-1] @ self.basis.T
-        return inside + self.offset
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,81 +344,3 @@ def _group_weights(grouping: Grouping, weight: np.ndarray | None, apart: np.ndar
             f"positive weight or drop its pairs."
         )
     return weights
-
-
-def reject_self_cannot_links(apart: np.ndarray) -> None:
-    """Raise an error if a cannot-link pairs a row with itself."""
-    loops = np.flatnonzero(apart[:, 0] == apart[:, 1])
-    if len(loops):
-        where, row = int(loops[0]), int(apart[loops[0], 0])
-        raise InfeasibleConstraintsError(
-            f"cannot_link: pair {where} says that row {row} must be apart from itself.",
-            reason="self_cannot_link",
-            details={"pair": (row, row), "position": where},
-        )
-
-
-def reject_contradictions(
-    edges: np.ndarray, together: np.ndarray, apart: np.ndarray, n_points: int
-) -> None:
-    inside = np.flatnonzero(edges[:, 0] == edges[:, 1])
-    if len(inside) == 0:
-        return
-    where = int(inside[0])
-    i, j = (int(v) for v in apart[where])
-    path = must_link_path(n_points, together, i, j)
-    shown = path if len(path) <= 12 else [*path[:6], "...", *path[-5:]]
-    raise InfeasibleConstraintsError(
-        f"cannot_link: pair {where} keeps rows {i} and {j} apart, but must-links join them: "
-        f"{' - '.join(map(str, shown))}. Remove that pair or one of these must-links.",
-        reason="must_link_path",
-        details={"pair": (i, j), "position": where, "path": path},
-    )
-
-
-def reject_too_few_groups(
-    n_filling: int, grouping: Grouping, n_points: int, n_clusters: int
-) -> None:
-    if n_filling >= n_clusters:
-        return
-    why = "" if n_filling == grouping.n_groups else " with positive weight"
-    raise InfeasibleConstraintsError(
-        f"n_clusters={n_clusters}, but the must-links leave only {n_filling} groups{why} of the "
-        f"{n_points} points, and every cluster needs one. Use at most {n_filling} clusters.",
-        reason="too_few_groups",
-        details={"n_groups": n_filling, "n_clusters": n_clusters},
-    )
-
-
-def reject_uncolorable(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    n_clusters: int,
-    grouping: Grouping,
-    rows_of_points: np.ndarray | None = None,
-) -> None:
-    """Raise an error if the cannot-links need more than K clusters, as far as that is known.
-
-    `rows_of_points` gives the rows of the data where the points of `grouping` are a few of them.
-    """
-    result = find_coloring(indptr, indices, n_clusters)
-    if result.verdict is not Verdict.INFEASIBLE:
-        return
-    assert result.witness is not None
-    rows = [int(np.flatnonzero(grouping.of_point == g)[0]) for g in result.witness.tolist()]
-    if rows_of_points is not None:
-        rows = rows_of_points[rows].tolist()
-    shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
-    if result.is_clique:
-        raise InfeasibleConstraintsError(
-            f"{len(rows)} groups of points are all cannot-linked to each other, which needs at "
-            f"least {len(rows)} clusters, not n_clusters={n_clusters}. One row of each: {shown}.",
-            reason="clique",
-            details={"rows": rows, "n_clusters": n_clusters},
-        )
-    raise InfeasibleConstraintsError(
-        f"The cannot-links among {len(rows)} groups of points cannot be kept with "
-        f"n_clusters={n_clusters}: every way to place them was tried. One row of each: {shown}.",
-        reason="no_coloring",
-        details={"rows": rows, "n_clusters": n_clusters},
-    )

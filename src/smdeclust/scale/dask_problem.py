@@ -15,7 +15,7 @@ from smdeclust.problem.graph import cannot_link_graph
 from smdeclust.problem.groups import Grouping, contract
 from smdeclust.problem.pairs import as_pairs
 from smdeclust.problem.points import LARGEST, SMALLEST, as_weights
-from smdeclust.problem.problem import (
+from smdeclust.problem.rejections import (
     reject_contradictions,
     reject_self_cannot_links,
     reject_too_few_groups,
