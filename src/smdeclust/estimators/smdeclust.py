@@ -136,6 +136,8 @@ class SMDEClust(ConstrainedClusterer):
         far), and ``mean``, ``worst``, ``diversity`` of the population at work.
     """
 
+    stop_reason_: str | None
+
     def __init__(
         self,
         n_clusters: int = 3,
