@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from smdeclust.assignment.core import construct, solve_core
+from smdeclust.assignment.core.cliques import violated_cliques
+from smdeclust.assignment.core.odd_cycles import violated_odd_cycles
 from smdeclust.assignment.core.relaxation import Relaxation
-from smdeclust.assignment.core.separation import violated_cliques, violated_odd_cycles
 from smdeclust.assignment.core.solve import useful_labels
 
 

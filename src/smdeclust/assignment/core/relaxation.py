@@ -10,7 +10,8 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
-from smdeclust.assignment.core.separation import violated_cliques, violated_odd_cycles
+from smdeclust.assignment.core.cliques import violated_cliques
+from smdeclust.assignment.core.odd_cycles import violated_odd_cycles
 from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
 
 _LOWER = highspy.HighsBasisStatus.kLower
