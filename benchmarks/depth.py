@@ -50,6 +50,7 @@ ABLATION: dict[str, Setting] = {
     "one population, deep, P=60": partial(SMDEClust, max_populations=1, population_size=60),
     "until 5 agree, P=10, not deep": partial(SMDEClust, local_search="lloyd"),
     "until 5 agree, P=10, no mutation": partial(SMDEClust, mutation=False),
+    "until 5 agree, P=10, greedy-repair": partial(SMDEClust, assignment="greedy-repair"),
     "until 2 agree, P=10": partial(SMDEClust, n_agree=2),
     "until 3 agree, P=10": partial(SMDEClust, n_agree=3),
     "until 3 agree, P=20": partial(SMDEClust, n_agree=3, population_size=20),
