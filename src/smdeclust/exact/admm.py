@@ -38,7 +38,7 @@ class Settings:
     check_every: int = 20
     """Iterations between two evaluations of the bound."""
     cuts_per_group: float = 16.0
-    min_violation: float = 1e-3
+    min_violation: float = 0.03
     """Violation, relative to Z_ii, from which a cut is added; lowered when few are found."""
     least_violation: float = 1e-5
     keep_slack: float = 1e-3
@@ -180,7 +180,9 @@ def solve(
                 limit=int(settings.cuts_per_group * node.n_groups),
                 min_violation=min_violation,
             )
-            if len(new) < node.n_groups:
+            # Deep cuts first; shallow ones only when there are hardly any others.
+            few = 0.5 * settings.cuts_per_group if min_violation > 1e-3 else 1.0
+            if len(new) < few * node.n_groups:
                 min_violation = max(0.3 * min_violation, settings.least_violation)
             logger.debug(
                 "it %d bound %.9g missing %.3g rho %.2g primal %.1e change %.1e cuts %d - %d + %d",

@@ -20,6 +20,8 @@ from smdeclust.exact.relaxation import BoolArray, FloatArray, IntArray
 
 WIDTH = 6
 FAR_BELOW = -1e300
+# Members of a cut are groups with at least this share of Z_ii in common with the center.
+NEAR = 0.05
 
 
 @njit(cache=True)
@@ -40,7 +42,7 @@ def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # typ
             continue
         m = 0
         for j in range(n):
-            if j != i and not apart[i, j] and Z[i, j] > 0.02 * zii:
+            if j != i and not apart[i, j] and Z[i, j] > NEAR * zii:
                 near[m] = j
                 m += 1
         for a in range(m):
@@ -64,6 +66,8 @@ def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # typ
                 k = near[first]
                 total = base + gain[first]
                 gain[first] = -1.0
+                if total < -0.3 * zii:
+                    break  # further members would hardly make up for that
                 OUT_cuts[count, 0] = i
                 OUT_cuts[count, 1] = j
                 OUT_cuts[count, 2] = k
