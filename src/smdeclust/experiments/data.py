@@ -59,6 +59,11 @@ def _points(name: str) -> Dataset:
     return load_set3(info.n_points, info.n_clusters)
 
 
+def forget_points() -> None:
+    """Give back the memory of the data set loaded last."""
+    _points.cache_clear()
+
+
 def stand_in(name: str, configuration: str) -> Instance:
     """Iris or wine of scikit-learn, with as many pairs as `configuration` says."""
     from sklearn import datasets

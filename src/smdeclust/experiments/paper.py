@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from smdeclust.datasets import list_datasets
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
-from smdeclust.experiments.data import STAND_INS, is_at_hand, paper_data
+from smdeclust.experiments.data import STAND_INS, forget_points, is_at_hand, paper_data
 from smdeclust.experiments.methods import (
     BLP_KM,
     COP_KM,
@@ -301,6 +301,7 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
                 resolve(data.loader)(data.name, data.configurations[0])
             except DataNotFoundError as error:
                 missing[data.name] = str(error).splitlines()[0]
+    forget_points()
     found = []
     for plan in plans:
         names = [d.name for part in plan.parts for d in part.data if d.name in missing]
