@@ -8,17 +8,19 @@ clusters while those are assigned exactly on the processor.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
+from smdeclust.assignment.status import SOLVED
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError, SMDEClustError
 from smdeclust.local_search.array_points import ClusterSums, Fillers, available_threads
-from smdeclust.local_search.streaming import as_small, assign_linked, linked_squares
-from smdeclust.problem import Problem, Solution
+from smdeclust.local_search.streaming import as_small, assign_linked
+from smdeclust.problem import Core, Problem, Solution
+from smdeclust.scale.linked_costs import assign_by_costs
 
 # Numbers of the products held at once (1 GiB).
 MOST_PRODUCTS = 2**28
@@ -64,6 +66,7 @@ class TorchPoints:
         self.device = _usable_device(torch, device)
         grouping = problem.grouping
         self.n_linked = grouping.n_linked
+        self.seen = _as_seen(problem)
         self.lone = np.flatnonzero(grouping.of_point >= grouping.n_compound)
         self.n_free = len(self.lone) + grouping.n_compound - grouping.n_linked
         try:
@@ -74,20 +77,19 @@ class TorchPoints:
 
     def _upload(self) -> None:
         torch, problem = self.torch, self.problem
-        n, d = self.n_free + self.n_linked, problem.n_features
+        n, d = self.n_free + self.n_linked, self.seen.n_features
         self.X = torch.empty((n, d), dtype=torch.float32, device=self.device)
         for start in range(0, len(self.lone), UPLOAD_ROWS):
             rows = self.lone[start : start + UPLOAD_ROWS]
-            part = (problem.X[rows] - problem.offset).astype(np.float32)
+            part = self.seen.lone_points(rows, start).astype(np.float32)
             self.X[start : start + len(rows)] = torch.from_numpy(part).to(self.device)
-        means = problem.compound_means
+        means = self.seen.compound_means
         few = np.concatenate([means[self.n_linked :], means[: self.n_linked]]).astype(np.float32)
         self.X[len(self.lone) :] = torch.from_numpy(few).to(self.device)
         self.linked_points = torch.from_numpy(means[: self.n_linked].copy()).to(self.device)
         self.linked_weights = torch.from_numpy(problem.weights[: self.n_linked].copy()).to(
             self.device
         )
-        self.weighted = problem.sample_weight is not None or problem.grouping.n_compound > 0
         weights = np.concatenate(
             [
                 np.broadcast_to(problem.point_weights, problem.n_points)[self.lone],
@@ -96,6 +98,7 @@ class TorchPoints:
         )
         self.weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
         self.filling = self.weights > 0
+        self.ones = torch.ones(self.n_free, dtype=torch.float32, device=self.device)
 
     def search_all(
         self,
@@ -114,58 +117,59 @@ class TorchPoints:
         self, starts: list[np.ndarray], max_iter: int | None, proof_pivots: int | None
     ) -> list[Solution]:
         torch = self.torch
-        n_clusters = len(starts[0])
         centers = torch.from_numpy(np.stack(starts)).to(self.device)
-        labels = torch.full(
-            (self.n_free, len(starts)), -1, dtype=_label_type(torch, n_clusters), device=self.device
-        )
+        kind = _label_type(torch, len(starts[0]))
+        labels = torch.full((self.n_free, len(starts)), -1, dtype=kind, device=self.device)
+        done = torch.empty_like(labels)
         runs = [_Run(s, np.full(self.n_linked, -1), {}) for s in range(len(starts))]
         active = runs
         while active:
             which = torch.tensor([run.number for run in active], device=self.device)
-            moved = self._iterate(active, centers[which], labels, which, max_iter, proof_pivots)
+            moved, labels = self._iterate(active, centers[which], labels, max_iter, proof_pivots)
             centers[which] = moved
-            active = [run for run in active if not run.finished]
-        return self._solutions(runs, centers, labels)
+            going = [s for s, run in enumerate(active) if not run.finished]
+            if len(going) < len(active):
+                done[:, which] = labels
+                labels = labels[:, going]
+                active = [active[s] for s in going]
+        return self._solutions(runs, centers, done)
 
     def _iterate(
         self,
         runs: list[_Run],
         centers: Any,
         labels: Any,
-        which: Any,
         max_iter: int | None,
         proof_pivots: int | None,
-    ) -> Any:
-        """One iteration of all runs; returns their (S, K, d) new centers."""
+    ) -> tuple[Any, Any]:
+        """One iteration of all runs: their (S, K, d) new centers and (n, S) new labels."""
         torch = self.torch
         n_runs, n_clusters, n_features = centers.shape
         single = centers.reshape(-1, n_features).to(torch.float32)
         norms = (single * single).sum(dim=1)
         # The linked groups first: their costs travel while the device goes on.
-        costs = norms - 2.0 * (self.X[self.n_free :] @ single.T)
-        costs_here = costs.reshape(-1, n_runs, n_clusters).to("cpu", non_blocking=True)
-        ready = torch.cuda.Event() if self.device.type == "cuda" else None
-        if ready is not None:
-            ready.record()
-        sums, counts, changed = self._assign_free(single, norms, n_runs, n_clusters, labels, which)
-        small = torch.cat([counts, changed[:, None]], dim=1).to("cpu", non_blocking=True)
-        if ready is not None:
-            ready.synchronize()
-        # Spare groups are known when the sums are; linked groups are solved without them first.
-        table = costs_here.numpy().astype(np.float64)
-        jobs = [(run, table[:, s], centers[s]) for s, run in enumerate(runs)]
+        costs = torch.addmm(norms, self.X[self.n_free :], single.T, alpha=-2.0)
+        costs = costs.view(-1, n_runs, n_clusters).transpose(0, 1).contiguous()
+        costs_here = self._fetch(costs)
+        arrived = self._mark()
+        sums, totals, labels, changed = self._assign_free(single, norms, n_runs, n_clusters, labels)
+        few_here = self._fetch(torch.cat([totals, changed[:, None]], dim=1))
+        if arrived is not None:
+            arrived.synchronize()
+        jobs = list(zip(runs, costs_here.numpy(), centers, strict=True))
+        # One job more than needed costs little; a cluster without free points is seen below.
         found = list(self._pool.map(lambda job: self._solve(*job, proof_pivots), jobs))
-        if ready is not None:
+        if arrived is not None:
             torch.cuda.synchronize(self.device)
-        few = small.numpy()
-        totals, points = sums[..., -1], sums[..., :-1]
+        few = few_here.numpy()
         for s, run in enumerate(runs):
             if (few[s, :n_clusters] == 0).any():
-                found[s] = self._solve_empty(run, s, centers[s], labels, few[s], sums, proof_pivots)
-        placed = torch.from_numpy(np.stack([labels_ for labels_, _, _ in found], axis=1))
-        points, totals = self._add_linked(points, totals, placed.to(self.device))
-        moved = points / totals[..., None]
+                found[s] = self._solve_empty(
+                    run, centers[s], labels[:, s], sums[s], totals[s], proof_pivots
+                )
+        placed = torch.from_numpy(np.stack([linked for linked, _, _ in found], axis=1))
+        sums, totals = self._add_linked(sums, totals, placed.to(self.device))
+        moved = sums / totals[..., None]
         gains = (totals * (moved * moved).sum(dim=2)).sum(dim=1).cpu().numpy()
         for s, run in enumerate(runs):
             linked, moves, proven = found[s]
@@ -175,22 +179,22 @@ class TorchPoints:
             run.gain = max(run.gain, float(gains[s]))
             run.n_done += 1
             run.finished = n_changed == 0 or not falling or run.n_done == max_iter
-        return moved
+        return moved, labels
 
     def _assign_free(
-        self, single: Any, norms: Any, n_runs: int, n_clusters: int, labels: Any, which: Any
-    ) -> tuple[Any, Any, Any]:
+        self, single: Any, norms: Any, n_runs: int, n_clusters: int, labels: Any
+    ) -> tuple[Any, Any, Any, Any]:
         """Nearest centers of the free rows and what they add up to, part by part.
 
-        Returns (S, K, d + 1) sums, the weight in the last column, in float64; counts; and how
-        many labels changed.
+        Returns (S, K, d) sums and (S, K) weights in float64, the new (n, S) labels, and how many
+        changed in each solution.
         """
         torch = self.torch
         size, n_features = n_runs * n_clusters, single.shape[1]
         sums = torch.zeros((size, n_features), dtype=torch.float64, device=self.device)
         totals = torch.zeros(size, dtype=torch.float64, device=self.device)
-        counts = torch.zeros(size, dtype=torch.int64, device=self.device)
-        changed = torch.zeros(n_runs, dtype=torch.int64, device=self.device)
+        changed = torch.zeros(n_runs, dtype=torch.float64, device=self.device)
+        found = torch.empty_like(labels)
         step = max(1, MOST_PRODUCTS // (2 * size))
         shift = torch.arange(n_runs, device=self.device) * n_clusters
         for start in range(0, self.n_free, step):
@@ -198,65 +202,79 @@ class TorchPoints:
             X = self.X[part]
             scores = torch.addmm(norms, X, single.T, alpha=-2.0)
             nearest = scores.view(-1, n_runs, n_clusters).argmin(dim=2)
-            kept = nearest.to(labels.dtype)
-            changed += (kept != labels[part, which]).sum(dim=0)
-            labels[part, which] = kept
-            # The same storage holds who is where: a 1 in each row for each solution.
+            found[part] = nearest
+            # The same storage now holds who is where: a weight in each row for each solution.
             share = scores.zero_()
-            weight = self.weights[part, None].expand(-1, n_runs)
-            share.scatter_(1, nearest + shift, weight)
-            sums += (share.T @ X).to(torch.float64)
-            totals += share.sum(dim=0, dtype=torch.float64)
-            counts += (share > 0).sum(dim=0)
-        both = torch.cat([sums, totals[:, None]], dim=1).view(n_runs, n_clusters, -1)
-        return both, counts.view(n_runs, n_clusters), changed
+            share.scatter_(1, nearest + shift, self.weights[part, None].expand(-1, n_runs))
+            sums += share.T @ X
+            totals += self.ones[: len(X)] @ share
+        changed += (found != labels).sum(dim=0)
+        shape = n_runs, n_clusters
+        return sums.view(*shape, -1), totals.view(shape), found, changed
+
+    def _fetch(self, tensor: Any) -> Any:
+        """Start a copy to the processor; wait for the device before it is read."""
+        if self.device.type != "cuda":
+            return tensor
+        here = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        return here.copy_(tensor, non_blocking=True)
+
+    def _mark(self) -> Any:
+        """A point in the device's work that can be waited for."""
+        if self.device.type != "cuda":
+            return None
+        event = self.torch.cuda.Event()
+        event.record()
+        return event
 
     def _solve(
-        self, run: _Run, squares: np.ndarray, centers: Any, proof_pivots: int | None
+        self, run: _Run, table: np.ndarray, centers: Any, proof_pivots: int | None
     ) -> tuple[np.ndarray, dict[int, int], bool]:
         """The linked groups of one run, exactly, where no cluster wants for free points."""
-        core = self.problem.linked_core
+        core = self.seen.linked_core
+        labels = np.empty(core.n_linked, dtype=np.int64)
         if core.n_linked == 0:
-            return np.empty(0, dtype=np.int64), {}, True
+            return labels, {}, True
+        status = assign_by_costs(table, core.weights, core.indptr, core.indices, labels)
+        if status == SOLVED:
+            return labels, {}, True
         upper = run.linked if run.n_done else None
-        enough = np.ones(squares.shape[1], dtype=np.int64)
-        if self.problem.n_features > squares.shape[1]:
-            small = as_small(core, enough, squares)
-        else:
-            small = core, centers.cpu().numpy()
-        labels, cost, bound = assign(*small, upper, Budget(max_pivots=proof_pivots), enough)
-        if labels is None:
+        enough = np.ones(table.shape[1], dtype=np.int64)
+        small = as_small(core, enough, table.astype(np.float64))
+        found, cost, bound = assign(*small, upper, Budget(max_pivots=proof_pivots), enough)
+        if found is None:
             raise NoFeasibleSolutionError(
                 "No feasible assignment was found: the cannot-links are dense, and whether they "
                 "can be kept with so many clusters is not known. Use more clusters or fewer pairs."
             )
-        return labels, {}, bound >= cost
+        return found, {}, bound >= cost
 
     def _solve_empty(
         self,
         run: _Run,
-        s: int,
         centers: Any,
         labels: Any,
-        counts: np.ndarray,
         sums: Any,
+        totals: Any,
         proof_pivots: int | None,
     ) -> tuple[np.ndarray, dict[int, int], bool]:
-        """The same where a cluster has no free point; moves of free points change `sums`."""
-        host = sums[s].cpu().numpy()
-        held = ClusterSums(host[:, :-1].copy(), host[:, -1].copy(), counts[:-1].astype(np.int64))
-        view: Any = _OneRun(self, labels[:, run.number])
+        """The same where a cluster has no free point; moves of free points change the sums."""
+        torch = self.torch
+        counts = torch.bincount(labels[self.filling].long(), minlength=len(centers))
+        held = ClusterSums(
+            sums.cpu().numpy().copy(), totals.cpu().numpy().copy(), counts.cpu().numpy()
+        )
+        view: Any = _OneRun(self, labels)
         upper = run.linked if run.n_done else None
-        before = held.sums.copy(), held.totals.copy()
         linked, moves, proven = assign_linked(
-            self.problem, view, centers.cpu().numpy(), held, upper, Budget(max_pivots=proof_pivots)
+            self.seen, view, centers.cpu().numpy(), held, upper, Budget(max_pivots=proof_pivots)
         )
         # The linked groups are added for all runs together: keep only what moved.
-        core = self.problem.linked_core
+        core = self.seen.linked_core
         np.add.at(held.sums, linked, -core.weights[:, None] * core.points)
         np.add.at(held.totals, linked, -core.weights)
-        gained = np.column_stack([held.sums - before[0], held.totals - before[1]])
-        sums[s] += self.torch.from_numpy(gained).to(self.device)
+        sums.copy_(torch.from_numpy(held.sums))
+        totals.copy_(torch.from_numpy(held.totals))
         return linked, moves, proven
 
     def _add_linked(self, points: Any, totals: Any, placed: Any) -> tuple[Any, Any]:
@@ -276,7 +294,7 @@ class TorchPoints:
         for run in runs:
             for where, k in run.moves.items():
                 labels[where, run.number] = k
-        squares = self._squares(centers, labels)
+        squares = self._squares(centers, labels) + self._linked_squares(runs, centers)
         host, points = labels.cpu().numpy(), centers.cpu().numpy()
         grouping, problem = self.problem.grouping, self.problem
         solutions = []
@@ -287,8 +305,8 @@ class TorchPoints:
             found[grouping.n_compound :] = free[: len(self.lone)]
             found[self.n_linked : grouping.n_compound] = free[len(self.lone) :]
             own = points[run.number]
-            value = float(squares[run.number]) + linked_squares(problem, run.linked, own)
-            solutions.append(Solution(found, own, value + problem.scatter, run.n_done, run.proven))
+            value = float(squares[run.number]) + problem.scatter
+            solutions.append(Solution(found, own, value, run.n_done, run.proven))
         return solutions
 
     def _squares(self, centers: Any, labels: Any) -> np.ndarray:
@@ -305,12 +323,60 @@ class TorchPoints:
                 total[s] += rows.sum(dtype=torch.float64)
         return np.asarray(total.cpu().numpy())
 
+    def _linked_squares(self, runs: list[_Run], centers: Any) -> np.ndarray:
+        """(S,) squared distances of the linked groups to their centers, in float64."""
+        torch = self.torch
+        total = torch.zeros(len(centers), dtype=torch.float64, device=self.device)
+        for s, run in enumerate(runs):
+            placed = torch.from_numpy(run.linked).to(self.device)
+            gaps = self.linked_points - centers[s][placed]
+            total[s] = (gaps * gaps).sum(dim=1) @ self.linked_weights
+        return np.asarray(total.cpu().numpy())
+
     def _no_room(self, error: Exception) -> DeviceMemoryError:
         size = self.problem.X.shape[0] * self.problem.n_features * 4 / 2**30
         return DeviceMemoryError(
             f"The points take {size:.2f} GiB in single precision and do not fit on {self.device} "
             f"with what else is there ({error}). Use a larger device, or device=None."
         )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The problem in the coordinates of its kernels: rotated where d > G (see ``Core``)."""
+
+    problem: Problem
+    rotated: bool
+    compound_means: np.ndarray
+    linked_core: Core
+    weights: np.ndarray
+    n_linked: int
+    n_features: int
+
+    def lone_points(self, rows: np.ndarray, start: int) -> np.ndarray:
+        """Lone points by their rows, of which `start` come before."""
+        if not self.rotated:
+            return np.asarray(self.problem.X[rows] - self.problem.offset)
+        first = self.problem.grouping.n_compound + start
+        return self.problem.core.points[first : first + len(rows)]
+
+
+def _as_seen(problem: Problem) -> _Seen:
+    n_linked, n_compound = problem.grouping.n_linked, problem.grouping.n_compound
+    if problem.n_features <= problem.n_groups:
+        means, linked = problem.compound_means, problem.linked_core
+    else:
+        means = problem.core.points[:n_compound]
+        linked = replace(problem.core, points=means[:n_linked], weights=problem.weights[:n_linked])
+    return _Seen(
+        problem=problem,
+        rotated=problem.n_features > problem.n_groups,
+        compound_means=means,
+        linked_core=linked,
+        weights=problem.weights,
+        n_linked=n_linked,
+        n_features=means.shape[1],
+    )
 
 
 class _OneRun:

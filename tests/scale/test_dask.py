@@ -1,0 +1,192 @@
+"""Dask: the same numbers as in memory, on real worker processes, and clear errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from smdeclust import SMDEClust
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.problem import Problem
+from smdeclust.problem import problem as problem_module
+from tests.local_search.test_streaming import made
+
+da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'smdeclust[dask]'")
+distributed = pytest.importorskip("distributed", reason="needs distributed: smdeclust[dask]")
+
+from smdeclust.scale import dask_cluster  # noqa: E402
+from smdeclust.scale.dask_cluster import Cluster, WorkersLostError  # noqa: E402
+
+SETTING = {"population_size": 4, "max_generations": 1, "max_local_iter": 8, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def threads():
+    """A cluster inside this process, for what does not need processes."""
+    with distributed.Client(
+        processes=False, dashboard_address=":0", n_workers=2, threads_per_worker=1
+    ) as client:
+        yield client
+
+
+def fit_both(monkeypatch, variant, X, chunks, k, must, cannot, weight=None):
+    monkeypatch.setattr(problem_module, "LARGE", 1)  # in memory: block by block as well
+    here = SMDEClust.from_paper(variant, n_clusters=k, **SETTING)
+    here.fit(X, must_link=must, cannot_link=cannot, sample_weight=weight)
+    there = SMDEClust.from_paper(variant, n_clusters=k, **SETTING)
+    remote = da.from_array(X, chunks=chunks)
+    there.fit(remote, must_link=must, cannot_link=cannot, sample_weight=weight)
+    return here, there
+
+
+def test_same_numbers_as_in_memory(client, monkeypatch):
+    """Two processes, pairs across blocks: labels, centers, inertia, counters of the same seed."""
+    X, k, must, cannot = made(n=4000)
+    here, there = fit_both(monkeypatch, "SMG-MDE", X, (1500, 2), k, must, cannot)
+    assert isinstance(there.labels_, da.Array)
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    np.testing.assert_allclose(there.cluster_centers_, here.cluster_centers_, rtol=1e-9)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-10)
+    assert there.n_local_iterations_ == here.n_local_iterations_
+    assert there.stop_reason_ == here.stop_reason_
+
+
+def test_a_killed_worker_changes_nothing(monkeypatch):
+    """One of two worker processes is killed in the middle of a run: the same result."""
+    X, k, must, cannot = made(n=3000)
+    monkeypatch.setattr(problem_module, "LARGE", 1)
+    here = SMDEClust.from_paper(n_clusters=k, **SETTING)
+    here.fit(X, must_link=must, cannot_link=cannot)
+    killed = []
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as own,
+    ):
+
+        def kill_one(state):
+            if state.n_local_searches == 3:
+                pids = own.run(os.getpid)
+                killed.append(min(pids.values()))
+                os.kill(killed[0], signal.SIGKILL)
+
+        there = SMDEClust.from_paper(n_clusters=k, callback=kill_one, **SETTING)
+        there.fit(da.from_array(X, chunks=(800, 5)), must_link=must, cannot_link=cannot)
+        labels = there.labels_.compute()
+    assert killed
+    np.testing.assert_array_equal(labels, here.labels_)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_weights_and_groups(threads, monkeypatch, dtype):
+    """Weights, zero ones among them, and float32 blocks."""
+    X, k, must, cannot = made(n=2000, dtype=dtype)
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    weight[np.unique(cannot)] = 1.0
+    here, there = fit_both(monkeypatch, "SG-MDE", X, (700, 5), k, must, cannot, weight)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+def test_no_pairs_at_all_and_too_many_clusters_for_the_free(threads, monkeypatch):
+    """Without pairs it is plain k-means; with as many clusters as points each gets one."""
+    X, k, _, _ = made(n=300)
+    here, there = fit_both(monkeypatch, "SG-MDE", X, (100, 5), k, None, None)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
+    few = np.concatenate([np.zeros((6, 2)), np.ones((2, 2)), [[2.0, 2.0]]])
+    model = SMDEClust.from_paper(n_clusters=5, **SETTING)
+    model.fit(da.from_array(few, chunks=(4, 2)), cannot_link=[(0, 1), (6, 7)])
+    labels = model.labels_.compute()
+    assert len(np.unique(labels)) == 5
+    problem = Problem.build(few, 5, cannot_link=[(0, 1), (6, 7)])
+    assert problem.violations(labels) == (0, 0)
+    assert model.inertia_ == pytest.approx(problem.objective(problem.group_labels(labels)))
+
+
+def test_predict_is_lazy_and_data_frames_work(threads):
+    """A data frame of unknown lengths is read; predict computes nothing until asked."""
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    import pandas as pd
+
+    X, k, must, cannot = made(n=900)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = SMDEClust.from_paper(n_clusters=k, **SETTING)
+    model.fit(dd.from_pandas(frame, npartitions=3), must_link=must, cannot_link=cannot)
+    assert list(model.feature_names_in_) == list("abcde")
+    predicted = model.predict(da.from_array(X, chunks=(400, 5)))
+    assert isinstance(predicted, da.Array)
+    gaps = X[:, None] - model.cluster_centers_[None]
+    np.testing.assert_array_equal(predicted.compute(), (gaps**2).sum(axis=2).argmin(axis=1))
+
+
+def test_without_a_client(monkeypatch):
+    """Where nobody started a cluster, threads of this process do the work."""
+    X, k, must, cannot = made(n=600)
+    model = SMDEClust.from_paper(n_clusters=k, **SETTING)
+    model.fit(da.from_array(X, chunks=(200, 5)), must_link=must, cannot_link=cannot)
+    assert model.labels_.compute(scheduler="sync").shape == (600,)
+
+
+def test_network_bytes_do_not_grow_with_the_points(threads):
+    """What travels in an iteration depends on K, d and the number of blocks, not on N."""
+    per_iteration = []
+    for n in (400, 4000):
+        X, k, _, _ = made(n=n)
+        model = SMDEClust.from_paper(n_clusters=k, **(SETTING | {"max_local_iter": 3}))
+        model.fit(da.from_array(X, chunks=(n // 4, 5)))
+        per_iteration.append(model.network_bytes_ / model.n_local_iterations_)
+    assert per_iteration[1] == pytest.approx(per_iteration[0], rel=0.3)
+
+
+def test_bad_input_is_named(threads):
+    """Unknown chunk sizes, rows outside, missing values, impossible pairs: errors say where."""
+    X, k, _, _ = made(n=400)
+    good = da.from_array(X, chunks=(100, 5))
+    model = SMDEClust.from_paper(n_clusters=k, **SETTING)
+    with pytest.raises(InvalidInputError, match="unknown size"):
+        model.fit(good[good[:, 0] > 0])
+    with pytest.raises(InvalidInputError, match="400"):
+        model.fit(good, cannot_link=[(0, 400)])
+    holed = X.copy()
+    holed[250, 3] = np.nan
+    with pytest.raises(InvalidInputError, match="row 250, column 3"):
+        model.fit(da.from_array(holed, chunks=(100, 5)))
+    clique = [(i, j) for i in range(100, 108) for j in range(i) if j >= 100]
+    with pytest.raises(InfeasibleConstraintsError, match="10[0-7]"):
+        model.fit(good, cannot_link=clique)
+    with pytest.raises(InvalidInputError, match="sample_weight"):
+        model.fit(good, sample_weight=np.ones(399))
+    assert not hasattr(model, "labels_")
+
+
+def test_workers_lost_for_good():
+    """When no worker is left and none comes, the run ends with a clear error."""
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as local,
+        distributed.Client(local) as own,
+    ):
+        cluster = Cluster(own, patience=1.0)
+        local.scale(0)
+        future = cluster.submit(sum, [1, 2])
+        with pytest.raises(WorkersLostError, match="No Dask worker"):
+            cluster.gather([future])
+    assert dask_cluster.PATIENCE > 1
