@@ -136,6 +136,7 @@ def solver_progress(update: Callable[..., None]) -> Callable[[Any], None]:
 
     def show(state: Any) -> None:
         best = "" if state.best is None else f"best {number(state.best.objective, 8)}, "
-        update(f"{best}generation {state.generation}, {state.n_local_searches} local searches")
+        where = f"population {state.island + 1}, generation {state.generation}: "
+        update(f"{where}{best}{state.n_local_searches} local searches")
 
     return show
