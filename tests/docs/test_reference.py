@@ -14,10 +14,14 @@ TEXT = "\n".join(page.read_text(encoding="utf-8") for page in sorted(REFERENCE.g
 ENTRIES = re.findall(r"^::: (\S+)$", TEXT, re.MULTILINE)
 ROOMS = [
     "smdeclust",
-    *(
-        f"smdeclust.{room}"
-        for room in "assignment datasets estimators exact experiments io plotting problem".split()
-    ),
+    "smdeclust.assignment",
+    "smdeclust.datasets",
+    "smdeclust.estimators",
+    "smdeclust.exact",
+    "smdeclust.experiments",
+    "smdeclust.io",
+    "smdeclust.plotting",
+    "smdeclust.problem",
 ]
 
 
