@@ -8,7 +8,7 @@ import numpy as np
 
 from smdeclust.estimators.base import check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
-from smdeclust.local_search import local_search
+from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.problem import Problem, Solution
 from smdeclust.rivals.blp_kmeans import milp_search
 from smdeclust.rivals.initialization import INITIALIZATIONS
@@ -52,6 +52,9 @@ class BLPKMeans(MultiStartClusterer):
         Starts made, and the iterations of all of them.
     n_failed_starts_
         Starts that failed: none, an exact assignment does not fail.
+    n_unproven_
+        Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0),
+        as it may on dense cannot-links.
     """
 
     def __init__(
@@ -109,10 +112,13 @@ class BLPKMeans(MultiStartClusterer):
 
         best = self._best_start(attempt)
         assert best is not None
+        self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)
 
     def _search(self, problem: Problem, centers: np.ndarray) -> Solution:
         if self.assignment == "structured":
-            return local_search(problem, centers, max_iter=self.max_iter)
+            return local_search(
+                problem, centers, max_iter=self.max_iter, proof_pivots=PROOF_PIVOTS
+            )
         outside = problem.core.leave(centers)
         return milp_search(problem, outside, solver=self.assignment, max_iter=self.max_iter)

@@ -11,7 +11,7 @@ import numpy as np
 
 from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number, show_log
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search import local_search, prove
+from smdeclust.local_search import PROOF_PIVOTS, local_search, prove
 from smdeclust.local_search.search import free_points
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
@@ -32,9 +32,7 @@ from smdeclust.scale.mutation import StreamingMutation
 
 logger = logging.getLogger("smdeclust")
 
-# On dense cores of cannot-links: what a proof may cost within each local search, and once more for
-# the solution that is returned. (Elsewhere every assignment is proven at once.)
-PROOF_PIVOTS = 2_000
+# What the last proof, for the solution that is returned, may cost on a dense core.
 LAST_PROOF_PIVOTS = 50_000
 
 # variant -> assignment step of crossover and mutation, and whether there is mutation

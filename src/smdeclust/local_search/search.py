@@ -19,6 +19,10 @@ from smdeclust.problem import Core, Problem, Solution
 
 NO_LIMIT = np.iinfo(np.int64).max
 
+# What a method that makes many local searches spends on each proof on a dense core: a fraction of a
+# second. (Elsewhere every assignment is proven at once.)
+PROOF_PIVOTS = 2_000
+
 # Work space of large problems, kept as long as the problem is.
 _free_points: WeakKeyDictionary[Problem, ArrayPoints] = WeakKeyDictionary()
 

@@ -11,6 +11,7 @@ from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.assignment.greedy import greedy
 from smdeclust.assignment.greedy_repair import greedy_repair
+from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.problem import Problem
 
 # centers, removed cluster -> labels of the groups without that cluster, or None if it failed
@@ -104,12 +105,12 @@ def spin(share: np.ndarray, rng: np.random.Generator) -> int:
     return min(position, len(share) - 1)
 
 
-def exact_reassign(problem: Problem, proof_time: float | None = None) -> Reassign:
+def exact_reassign(problem: Problem) -> Reassign:
     """The exact step without one center; fails where the cannot-links need all of them."""
 
     def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
         fewer = np.delete(centers, removed, axis=0)
-        labels, _, _ = assign(problem.core, fewer, budget=Budget(max_time=proof_time))
+        labels, _, _ = assign(problem.core, fewer, budget=Budget(max_pivots=PROOF_PIVOTS))
         return None if labels is None else labels + (labels >= removed)
 
     return reassign
