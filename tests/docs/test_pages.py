@@ -19,6 +19,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages that look different where the paper's data are at hand.
 USES_DATA = re.compile(r"load_set[12]|load_constraints\(|smdeclust paper|run_paper\(")
 
+# Modules that an extra of the package brings.
+EXTRAS = ("dask", "distributed", "torch", "gurobipy")
+
 
 def page_id(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
@@ -51,6 +54,10 @@ def run_page(page: Path, folder: Path) -> None:
                 assert "Traceback" not in result.stderr, f"{where}\n{result.stderr}"
         except DataNotFoundError as error:
             left_out.append(f"{where} data are not at hand: {error}")
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRAS:
+                raise
+            left_out.append(f"{where} needs the extra {error.name}")
         finally:
             plt.close("all")
     if left_out:
