@@ -143,7 +143,7 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
     run = torch_points._Run(0, np.full(problem.n_linked, -1), {})
     begun = time.perf_counter()
     for _ in range(20):
-        points._solve(run, costs, None, 0)
+        points._solve(run, costs, proof_pivots=0)
     print(f"one exact assignment of {problem.n_linked} linked groups: "
           f"{1e3 * (time.perf_counter() - begun) / 20:.2f} ms")  # fmt: skip
     if given.engine:

@@ -70,7 +70,7 @@ def active_cluster() -> Iterator[Cluster]:
     try:
         client = get_client()
     except ValueError:
-        with Client(processes=False, dashboard_address=":0", set_as_default=False) as own:
+        with Client(processes=False, dashboard_address=":0") as own:
             yield Cluster(own)
         return
     yield Cluster(client)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,9 +157,9 @@ class TorchPoints:
         few_here = self._fetch(torch.cat([totals, changed[:, None]], dim=1))
         if arrived is not None:
             arrived.synchronize()
-        jobs = list(zip(runs, costs_here.numpy(), centers, strict=True))
         # One job more than needed costs little; a cluster without free points is seen below.
-        found = list(self._pool.map(lambda job: self._solve(*job, proof_pivots), jobs))
+        solve = partial(self._solve, proof_pivots=proof_pivots)
+        found = list(self._pool.map(solve, runs, costs_here.numpy()))
         if arrived is not None:
             torch.cuda.synchronize(self.device)
         few = few_here.numpy()
@@ -228,7 +229,7 @@ class TorchPoints:
         return event
 
     def _solve(
-        self, run: _Run, table: np.ndarray, centers: Any, proof_pivots: int | None
+        self, run: _Run, table: np.ndarray, *, proof_pivots: int | None
     ) -> tuple[np.ndarray, dict[int, int], bool]:
         """The linked groups of one run, exactly, where no cluster wants for free points."""
         core = self.seen.linked_core
