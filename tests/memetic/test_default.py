@@ -70,12 +70,12 @@ def test_bad_numbers_of_populations(bad):
 
 
 @pytest.mark.data
-@pytest.mark.usefixtures("paper_data")
 @pytest.mark.parametrize("name", ["glass", "ecoli"])
-def test_best_known_of_the_first_set(name):
+def test_best_known_of_the_first_set(name, paper_data, monkeypatch):
     """The default finds the best known objective where the paper's setting often does not."""
     from smdeclust.datasets import load_constraints, load_set1
 
+    monkeypatch.setenv("SMDECLUST_DATA", str(paper_data))
     file = Path(__file__).parents[2] / "benchmarks" / "best_objectives.json"
     best = json.loads(file.read_text())
     data = load_set1(name)
