@@ -105,7 +105,7 @@ def test_mutation_rate_is_the_papers():
     assert 0.12 < np.mean(changed) < 0.3  # 1/4, less where a center lands on its own place
 
 
-@pytest.mark.parametrize("reassign", [greedy_reassign, lambda p: exact_reassign(p, None)])
+@pytest.mark.parametrize("reassign", [greedy_reassign, exact_reassign])
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_mutation_moves_one_center_onto_a_point(reassign, alpha):
     """Exactly one center differs, and it is a row of the data; the input stays as it was."""
@@ -160,6 +160,6 @@ def test_exact_reassign_fails_where_all_clusters_are_needed():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     problem = Problem.build(X, 3, cannot_link=[(0, 1), (1, 2), (0, 2)])
     centers = problem.core.enter(X[:3])
-    reassign = exact_reassign(problem, None)
+    reassign = exact_reassign(problem)
     assert reassign(centers, 0) is None
     assert (RelocationMutation(problem, reassign)(centers, 0, RNG(2)) != centers).any()
