@@ -15,7 +15,7 @@ _HOME = {
     "PCCC": "smdeclust.estimators",
     "PCKMeans": "smdeclust.estimators",
     "SoftHGMeans": "smdeclust.estimators",
-    "ExactMSSC": "smdeclust.estimators.exact",
+    "ExactMSSC": "smdeclust.estimators",
     "certify": "smdeclust.exact",
     "verify": "smdeclust.exact",
     "InfeasibleConstraintsError": "smdeclust.exceptions",

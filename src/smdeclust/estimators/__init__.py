@@ -2,9 +2,18 @@
 
 from smdeclust.estimators.blp_kmeans import BLPKMeans
 from smdeclust.estimators.cop_kmeans import COPKMeans
+from smdeclust.estimators.exact import ExactMSSC
 from smdeclust.estimators.pccc import PCCC
 from smdeclust.estimators.pck_means import PCKMeans
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft_hg_means import SoftHGMeans
 
-__all__ = ["PCCC", "BLPKMeans", "COPKMeans", "PCKMeans", "SMDEClust", "SoftHGMeans"]
+__all__ = [
+    "PCCC",
+    "BLPKMeans",
+    "COPKMeans",
+    "ExactMSSC",
+    "PCKMeans",
+    "SMDEClust",
+    "SoftHGMeans",
+]
