@@ -29,3 +29,10 @@ def assign_by_costs(table, weights, indptr, indices, labels):
     regret = np.empty(n_linked)
     component_of = np.empty(n_linked, np.int64)
     return relax(costs, indptr, indices, active, fresh, nearest, labels, regret, component_of)
+
+
+@kernel()
+def assign_all_by_costs(tables, weights, indptr, indices, labels, statuses):
+    """The same for several tables, one after the other: writes `labels` and `statuses` of each."""
+    for s in range(len(tables)):
+        statuses[s] = assign_by_costs(tables[s], weights, indptr, indices, labels[s])

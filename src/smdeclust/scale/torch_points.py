@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,12 @@ from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError, SMD
 from smdeclust.local_search.array_points import ClusterSums, Fillers, available_threads
 from smdeclust.local_search.streaming import as_small, assign_linked
 from smdeclust.problem import Core, Problem, Solution
-from smdeclust.scale.linked_costs import assign_by_costs
+from smdeclust.scale.linked_costs import assign_all_by_costs
 
 # Numbers of the products held at once (1 GiB).
 MOST_PRODUCTS = 2**28
+# Threads that assign linked groups while the device works.
+MOST_JOBS = 5
 # Rows that go to the device at once.
 UPLOAD_ROWS = 8192
 # Falling by less than this share of the total sum of squares is rounding: sums are in float32.
@@ -74,7 +75,8 @@ class TorchPoints:
             self._upload()
         except torch.OutOfMemoryError as error:
             raise self._no_room(error) from None
-        self._pool = ThreadPoolExecutor(min(available_threads(), 16))
+        self._n_jobs = min(available_threads(), MOST_JOBS)
+        self._pool = ThreadPoolExecutor(self._n_jobs)
 
     def _upload(self) -> None:
         torch, problem = self.torch, self.problem
@@ -157,9 +159,8 @@ class TorchPoints:
         few_here = self._fetch(torch.cat([totals, changed[:, None]], dim=1))
         if arrived is not None:
             arrived.synchronize()
-        # One job more than needed costs little; a cluster without free points is seen below.
-        solve = partial(self._solve, proof_pivots=proof_pivots)
-        found = list(self._pool.map(solve, runs, costs_here.numpy()))
+        # A cluster without free points is seen when the sums are there, and looked after below.
+        found = self._solve_linked(runs, costs_here.numpy(), proof_pivots)
         if arrived is not None:
             torch.cuda.synchronize(self.device)
         few = few_here.numpy()
@@ -228,17 +229,36 @@ class TorchPoints:
         event.record()
         return event
 
-    def _solve(
-        self, run: _Run, table: np.ndarray, *, proof_pivots: int | None
-    ) -> tuple[np.ndarray, dict[int, int], bool]:
-        """The linked groups of one run, exactly, where no cluster wants for free points."""
+    def _solve_linked(
+        self, runs: list[_Run], tables: np.ndarray, proof_pivots: int | None
+    ) -> list[tuple[np.ndarray, dict[int, int], bool]]:
+        """The linked groups of all runs, exactly, where no cluster wants for free points."""
         core = self.seen.linked_core
-        labels = np.empty(core.n_linked, dtype=np.int64)
-        if core.n_linked == 0:
-            return labels, {}, True
-        status = assign_by_costs(table, core.weights, core.indptr, core.indices, labels)
-        if status == SOLVED:
-            return labels, {}, True
+        labels = np.empty((len(runs), core.n_linked), dtype=np.int64)
+        statuses = np.full(len(runs), SOLVED)
+        if core.n_linked:
+            # Few jobs: threads that hand a lock around would slow down who feeds the device.
+            ends = np.linspace(0, len(runs), min(len(runs), self._n_jobs) + 1).astype(int)
+
+            def solve(start: int, stop: int) -> None:
+                assign_all_by_costs(
+                    tables[start:stop], core.weights, core.indptr, core.indices,
+                    labels[start:stop], statuses[start:stop],
+                )  # fmt: skip
+
+            list(self._pool.map(solve, ends[:-1], ends[1:]))
+        return [
+            (labels[s], {}, True)
+            if statuses[s] == SOLVED
+            else self._solve_hard(run, tables[s], proof_pivots)
+            for s, run in enumerate(runs)
+        ]
+
+    def _solve_hard(
+        self, run: _Run, table: np.ndarray, proof_pivots: int | None
+    ) -> tuple[np.ndarray, dict[int, int], bool]:
+        """The linked groups of one run where they have a dense core."""
+        core = self.seen.linked_core
         upper = run.linked if run.n_done else None
         enough = np.ones(table.shape[1], dtype=np.int64)
         small = as_small(core, enough, table.astype(np.float64))
