@@ -84,7 +84,7 @@ def page_of(module: str) -> str:
 def source_page(name: str, text: str) -> str:
     """The code of a module, a heading before each of its definitions."""
     lines = text.splitlines()
-    parts = [f"---\ntitle: {name}\nsearch:\n  exclude: true\n---\n\n# {name}\n"]
+    parts = [f"---\ntitle: {name}\nhide: [navigation]\nsearch:\n  exclude: true\n---\n\n# {name}\n"]
     start = 0
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
