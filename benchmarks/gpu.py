@@ -164,13 +164,10 @@ def quality(n_seeds: int) -> None:
     for name, pairs, load in (
         ("glass", "ml_50_cl_50_1", load_set1),
         ("accent", "ml_75_cl_75_1", load_set1),
-        ("ECG5000", None, load_set1),
         ("banana", "1000", load_set2),
         ("letter", "1000", load_set2),
     ):
         data = load(name)
-        if pairs is None:
-            continue
         links = load_constraints(name, pairs)
         found: dict[str, list[float]] = {"immediate": [], "generation": []}
         searches = {"immediate": 0, "generation": 0}

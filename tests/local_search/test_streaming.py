@@ -115,3 +115,77 @@ def test_the_data_are_not_copied():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.3 * X.nbytes
+
+
+@pytest.mark.parametrize("variant", ["SM-MDE", "SMG-MDE"])
+def test_mutation_on_large_data_makes_no_copy(monkeypatch, variant):
+    """A whole run with mutation never asks for the contracted copy of the points, and keeps all
+    pairs."""
+    from smdeclust import SMDEClust
+    from smdeclust.problem import problem as module
+
+    X, k, must, cannot = made()
+    monkeypatch.setattr(module, "LARGE", 1)
+
+    def no_copy(self):
+        raise AssertionError("a copy of the points was made")
+
+    monkeypatch.setattr(Problem, "core", property(no_copy))
+    monkeypatch.setattr(Problem, "means", property(no_copy))
+    model = SMDEClust.from_paper(
+        variant, n_clusters=k, population_size=5, max_generations=3, random_state=0
+    ).fit(X, must_link=must, cannot_link=cannot)
+    problem = Problem.build(X, k, must, cannot)
+    assert problem.violations(model.labels_) == (0, 0)
+    gaps = X - model.cluster_centers_[model.labels_]
+    assert model.inertia_ == pytest.approx(float((gaps * gaps).sum()))
+
+
+def test_streaming_mutation_prefers_far_points():
+    """With alpha = 1 a lone far point is drawn almost always, with alpha = 0 almost never."""
+    from smdeclust.scale.mutation import StreamingMutation
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2)) * 1e-3
+    X[123] = 100.0
+    problem = Problem.build(X, 2, must_link=[(5, 6)], cannot_link=[(7, 8)])
+    free = ArrayPoints(problem)
+    centers = problem.enter(X[[0, 1]])
+    hits = []
+    for alpha in (0.0, 1.0):
+        mutate = StreamingMutation(problem, free, False, alpha, rate=lambda generation: 1.0)
+        found = [mutate(centers, 0, rng) for _ in range(40)]
+        far = problem.enter(X[123:124])[0]
+        hits.append(sum(bool(np.isclose(each, far).all(axis=1).any()) for each in found))
+    assert hits[0] <= 3
+    assert hits[1] >= 37
+
+
+def test_memory_mapped_points_stay_on_disk(tmp_path):
+    """A memory-mapped float32 file is read where it is, with the result of an array."""
+    from smdeclust import SMDEClust
+
+    X, k, must, cannot = made(dtype=np.float32)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert np.shares_memory(Problem.build(mapped, k).X, mapped)
+    results = [
+        SMDEClust.from_paper(n_clusters=k, population_size=4, max_generations=1, random_state=0)
+        .fit(points, must_link=must, cannot_link=cannot)
+        .inertia_
+        for points in (X, mapped)
+    ]
+    assert results[0] == results[1]
+
+
+def test_clusters_far_from_the_mean_are_told_apart():
+    """Products in single precision cannot tell these centers apart; the labels are right."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([1e4 + 1e-4 * rng.normal(size=(500, 3)), -1e4 + rng.normal(size=(500, 3))])
+    X[:250] += 1e-3
+    problem = Problem.build(X, 3)
+    start = problem.enter(X[[0, 300, 600]])
+    solution = streaming_search(problem, ArrayPoints(problem), start, max_iter=1)
+    gaps = X[:, None] - X[[0, 300, 600]][None]
+    nearest = np.einsum("ikj,ikj->ik", gaps, gaps).argmin(axis=1)
+    np.testing.assert_array_equal(problem.expand(solution.labels), nearest)
