@@ -139,9 +139,44 @@ def test_shift_and_scale(shift, scale):
     np.testing.assert_array_equal(found.labels, plain.labels)
 
 
-@pytest.mark.parametrize("centers", [np.zeros((3, 2)), np.zeros((2, 3)), [[0, np.nan], [1, 1]]])
+@pytest.mark.parametrize(
+    "centers",
+    [
+        np.zeros((3, 2)),
+        np.zeros((2, 3)),
+        [[0, np.nan], [1, 1]],
+        np.full((2, 2), 1e160),
+        [["a"] * 2] * 2,
+    ],
+)
 def test_bad_centers(centers):
     """Centers of another shape, or not finite, are an error."""
     problem = Problem.build(np.random.default_rng(0).normal(size=(5, 2)), 2)
     with pytest.raises(InvalidInputError, match="centers must"):
         exact_assignment(problem, centers)
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        ([0, 1], r"shape \(5,\)"),
+        ([0, 1, 0, 1, 7], "from 0 to 1"),
+        ([0, 1, 0, 1, -1], "from 0 to 1"),
+        ([0, 1, 0, 1, 0.5], "whole numbers"),
+        ([0, 1, 0, 1, 1], "must-linked points together"),
+    ],
+)
+def test_bad_labels(labels, says):
+    """Labels given for a start are checked: one per point, clusters, must-links kept."""
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    problem = Problem.build(X, 2, must_link=[(0, 4)])
+    with pytest.raises(InvalidInputError, match=says):
+        exact_assignment(problem, X[:2], upper_labels=labels)
+
+
+@pytest.mark.parametrize("budget", [{"max_time": -1}, {"max_nodes": -1}, {"max_time": np.nan}])
+def test_bad_budgets(budget):
+    """A budget is not negative."""
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    with pytest.raises(InvalidInputError, match=next(iter(budget))):
+        exact_assignment(Problem.build(X, 2), X[:2], **budget)

@@ -74,3 +74,9 @@ def test_labels_and_removed_go_together():
         greedy_assignment(problem, np.zeros((2, 1)), removed=0)
     with pytest.raises(InvalidInputError, match="0 to 1"):
         greedy_assignment(problem, np.zeros((2, 1)), labels=[0, 0, 1, 1], removed=2)
+    for bad in (1.5, True, "a"):
+        with pytest.raises(InvalidInputError, match="removed must be a cluster"):
+            greedy_assignment(problem, np.zeros((2, 1)), labels=[0, 0, 1, 1], removed=bad)
+    alone = Problem.build(np.arange(4.0)[:, None], 1)
+    with pytest.raises(InvalidInputError, match="no other cluster"):
+        greedy_assignment(alone, np.zeros((1, 1)), labels=[0, 0, 0, 0], removed=0)

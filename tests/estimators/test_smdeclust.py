@@ -128,7 +128,31 @@ def test_interrupted_runs_leave_nothing():
     model = SMDEClust(3, random_state=0, callback=interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(IRIS[0], **PAIRS)
-    assert not [name for name in vars(model) if name.endswith("_") and name != "n_features_in_"]
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_an_interrupted_refit_keeps_the_old_model():
+    """What was fitted before still predicts after a second fit on other columns is cut short."""
+
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    X = IRIS[0]
+    model = SMDEClust(3, random_state=0).fit(X[:, :2])
+    before = model.predict(X[:, :2])
+    model.set_params(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert model.n_features_in_ == 2
+    np.testing.assert_array_equal(model.predict(X[:, :2]), before)
+
+
+def test_max_time_reaches_into_a_local_search():
+    """With no time left a local search ends after an iteration, and not when it has converged."""
+    X = np.random.default_rng(0).normal(size=(60_000, 5))
+    model = SMDEClust(20, random_state=0, max_time=0.0).fit(X, cannot_link=[(0, 1)])
+    assert model.n_local_searches_ == 1
+    assert model.n_local_iterations_ <= 20
 
 
 def test_callback_sees_every_local_search():
@@ -149,6 +173,9 @@ def test_callback_sees_every_local_search():
         ({"max_time": -1}, "max_time"),
         ({"scale_factor": (0.8, 0.5)}, "scale_factor"),
         ({"max_generations": 1.5}, "max_generations"),
+        ({"scale_factor": 0}, "scale_factor"),
+        ({"mutation": "no"}, "mutation must be True or False"),
+        ({"callback": 3}, "callback must be callable"),
     ],
 )
 def test_bad_parameters_are_named(parameters, says):

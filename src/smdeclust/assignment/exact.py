@@ -15,6 +15,7 @@ from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Core, Problem
+from smdeclust.problem.points import LARGEST
 
 
 def exact_assignment(
@@ -45,7 +46,10 @@ def exact_assignment(
         ``labels``, ``cost``, ``bound``, ``status``, ``gap``, ``nodes``.
     """
     centers = as_centers(centers, problem)
-    upper = None if upper_labels is None else problem.group_labels(np.asarray(upper_labels))
+    upper = None if upper_labels is None else as_group_labels(upper_labels, problem, "upper_labels")
+    for name, limit in (("max_time", max_time), ("max_nodes", max_nodes)):
+        if limit is not None and not limit >= 0:
+            raise InvalidInputError(f"{name} must be None or not negative, got {limit!r}.")
     budget = Budget(max_time, max_nodes)
     labels, cost, bound = assign(problem.core, problem.core.enter(centers), upper, budget)
     if labels is None:
@@ -86,10 +90,38 @@ def assign(
 
 def as_centers(centers: Any, problem: Problem) -> np.ndarray:
     """Return `centers` as a (K, d) float64 array, or say what is wrong with them."""
-    array = np.asarray(centers, dtype=np.float64)
+    try:
+        array = np.asarray(centers, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"centers must be a table of numbers: {error}.") from None
     expected = (problem.n_clusters, problem.n_features)
     if array.shape != expected:
         raise InvalidInputError(f"centers must have shape {expected}, got {array.shape}.")
     if not np.isfinite(array).all():
         raise InvalidInputError("centers must be finite.")
+    if np.abs(array).max() > LARGEST:
+        raise InvalidInputError(
+            f"centers must not exceed {LARGEST:g} in size: squared distances would overflow."
+        )
     return np.ascontiguousarray(array)
+
+
+def as_group_labels(labels: Any, problem: Problem, name: str) -> np.ndarray:
+    """Return (N,) labels of points as (G,) labels of groups, or say what is wrong with them."""
+    array = np.asarray(labels)
+    if array.shape != (problem.n_points,):
+        raise InvalidInputError(
+            f"{name} must have one label per point, shape ({problem.n_points},), got {array.shape}."
+        )
+    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= problem.n_clusters:
+        raise InvalidInputError(
+            f"{name} must be whole numbers from 0 to {problem.n_clusters - 1}, the clusters."
+        )
+    groups = problem.group_labels(array)
+    split = np.flatnonzero(problem.expand(groups) != array)
+    if len(split):
+        raise InvalidInputError(
+            f"{name} must keep must-linked points together: row {int(split[0])} is in another "
+            f"cluster than a point of its group."
+        )
+    return groups

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.distances import linked_costs, nearest_centers, transposed
-from smdeclust.assignment.exact import as_centers
+from smdeclust.assignment.exact import as_centers, as_group_labels
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
 from smdeclust.problem import Core, Problem
@@ -53,9 +53,15 @@ def greedy_assignment(
     array = as_centers(centers, problem)
     if (labels is None) != (removed is None):
         raise InvalidInputError("labels and removed go together: give both or neither.")
-    if removed is not None and not 0 <= removed < problem.n_clusters:
-        raise InvalidInputError(f"removed must be a cluster, 0 to {problem.n_clusters - 1}.")
-    start = None if labels is None else problem.group_labels(np.asarray(labels))
+    if removed is not None:
+        is_cluster = isinstance(removed, (int, np.integer)) and not isinstance(removed, bool)
+        if not is_cluster or not 0 <= removed < problem.n_clusters:
+            raise InvalidInputError(
+                f"removed must be a cluster, 0 to {problem.n_clusters - 1}, got {removed!r}."
+            )
+        if problem.n_clusters == 1:
+            raise InvalidInputError("removed: there is no other cluster for its groups to go to.")
+    start = None if labels is None else as_group_labels(labels, problem, "labels")
     core_centers = problem.core.enter(array)
     found = greedy(problem.core, core_centers, start, removed)
     point_labels = problem.expand(found)

@@ -12,6 +12,7 @@ SOLVED = 0  # optimal, proven
 HARD = 1  # a dense core is left: the general solver must take over
 BRANCH = 2  # an empty cluster may have to be filled by a coupled group: branch
 INFEASIBLE = 3  # no labels satisfy the cannot-links
+PAUSED = 4  # stopped by a limit on iterations
 
 
 class Status(Enum):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Self
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -22,6 +25,8 @@ from smdeclust.problem.pairs import as_pairs
 from smdeclust.problem.points import as_points, as_weights
 from smdeclust.problem.rejections import reject_self_cannot_links
 from smdeclust.scale import is_dask
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Rows whose distances to all centers are held at once.
 BLOCK = 4096
@@ -110,6 +115,27 @@ class ConstrainedClusterer(
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+
+def deadline_after(seconds: float | None) -> float | None:
+    """The moment of ``time.perf_counter()`` that is so many seconds away."""
+    return None if seconds is None else time.perf_counter() + seconds
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Make a ``fit`` that fails or is interrupted leave the estimator as it was."""
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return whole  # type: ignore[return-value]
 
 
 def check_number(

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.estimators.base import check_choice
+from smdeclust.estimators.base import all_or_nothing, check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.problem import Problem, Solution
@@ -78,6 +78,7 @@ class BLPKMeans(MultiStartClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -117,8 +118,6 @@ class BLPKMeans(MultiStartClusterer):
 
     def _search(self, problem: Problem, centers: np.ndarray) -> Solution:
         if self.assignment == "structured":
-            return local_search(
-                problem, centers, max_iter=self.max_iter, proof_pivots=PROOF_PIVOTS
-            )
+            return local_search(problem, centers, max_iter=self.max_iter, proof_pivots=PROOF_PIVOTS)
         outside = problem.core.leave(centers)
         return milp_search(problem, outside, solver=self.assignment, max_iter=self.max_iter)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.estimators.base import check_choice
+from smdeclust.estimators.base import all_or_nothing, check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.rivals.cop_kmeans import cop_kmeans
@@ -73,6 +73,7 @@ class COPKMeans(MultiStartClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

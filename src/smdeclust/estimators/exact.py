@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.estimators.base import ConstrainedClusterer, check_number
+from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.exact import certify
 
@@ -61,6 +61,7 @@ class ExactMSSC(ConstrainedClusterer):
         self.max_time = max_time
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.estimators.base import check_choice, check_number
+from smdeclust.estimators.base import all_or_nothing, check_choice, check_number
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
@@ -98,6 +98,7 @@ class PCCC(MultiStartClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

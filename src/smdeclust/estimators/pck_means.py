@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.estimators.base import all_or_nothing
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem.groups import contract
@@ -79,6 +80,7 @@ class PCKMeans(MultiStartClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

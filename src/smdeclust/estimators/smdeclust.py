@@ -9,7 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.estimators.base import ConstrainedClusterer, check_choice, check_number, show_log
+from smdeclust.estimators.base import (
+    ConstrainedClusterer,
+    all_or_nothing,
+    check_choice,
+    check_number,
+    deadline_after,
+    show_log,
+)
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, local_search, prove
 from smdeclust.local_search.search import free_points
@@ -200,6 +207,7 @@ class SMDEClust(ConstrainedClusterer):
         }
         return cls(n_clusters, **(setting | overrides))
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -273,6 +281,7 @@ class SMDEClust(ConstrainedClusterer):
             max_iter=self.max_local_iter,
             deep=self.local_search == "deep",
             proof_pivots=PROOF_PIVOTS,
+            deadline=deadline_after(self.max_time),
         )
         search_all: Callable[[list[np.ndarray]], list[Solution]] | None = None
         if self.device is not None:
@@ -312,10 +321,11 @@ class SMDEClust(ConstrainedClusterer):
             if callback is not None:
                 callback(state)
             if verbose and state.n_local_searches % size == 0 and state.best is not None:
+                # Asked before the generation is closed, and 0 is the first population.
                 logger.info(
                     "population %d, generation %d: best %.6g, %d local searches, %.1f s",
                     state.island + 1,
-                    state.generation,
+                    state.generation + state.complete,
                     state.best.objective,
                     state.n_local_searches,
                     state.elapsed,
@@ -343,7 +353,11 @@ class SMDEClust(ConstrainedClusterer):
         check_number("max_time", self.max_time, low=0, optional=True)
         factors = self.scale_factor if isinstance(self.scale_factor, tuple) else [self.scale_factor]
         for value in factors:
-            check_number("scale_factor", value, low=0, high=2)
+            check_number("scale_factor", value, low=1e-9, high=2)
+        if not isinstance(self.mutation, (bool, np.bool_)):
+            raise InvalidInputError(f"mutation must be True or False, got {self.mutation!r}.")
+        if self.callback is not None and not callable(self.callback):
+            raise InvalidInputError(f"callback must be callable or None, got {self.callback!r}.")
         if isinstance(self.scale_factor, tuple) and (
             len(self.scale_factor) != 2 or self.scale_factor[0] > self.scale_factor[1]
         ):

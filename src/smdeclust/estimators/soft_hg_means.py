@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.estimators.base import ConstrainedClusterer, check_number, show_log
+from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number, show_log
 from smdeclust.memetic import State, stopping
 from smdeclust.problem.pairs import broken_pairs
 from smdeclust.rivals.soft_hg import Model, soft_hg_means
@@ -92,6 +92,7 @@ class SoftHGMeans(ConstrainedClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
         """Cluster the rows of `X`.
 

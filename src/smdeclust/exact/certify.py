@@ -159,7 +159,7 @@ class _Incumbent:
         if found is not None:
             value = cost(self.problem, found)
             if value < self.cost * (1.0 - 1e-12):
-                logger.info("better clustering: %.12g instead of %.12g", value, self.cost)
+                logger.debug("better clustering: %.12g instead of %.12g", value, self.cost)
                 self.labels, self.cost, self.improved = found, value, True
         return self.cost
 

@@ -156,7 +156,7 @@ def branch_and_cut(
             node.multipliers = as_rows(node.relaxation, outcome.dual)
         if node.number == 0:
             root_bound = node.bound
-        logger.info(
+        logger.debug(
             "node %d: %d groups, bound %.9g of %.9g, %d iterations (%s), %d open",
             node.number, node.relaxation.n_groups, node.bound, upper_bound, outcome.iterations,
             outcome.ending.value, len(heap),

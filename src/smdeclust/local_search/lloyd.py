@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.easy import assign_easy
-from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.status import PAUSED, SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.local_search.centers import move_centers, sum_of_squares
 
@@ -36,8 +36,8 @@ def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, 
 
     `labels` and `objective` are those of the best solution so far (anything and infinity where
     there is none), `n_done` the iterations that it took. Changes `centers` and `labels`. Returns
-    (status, objective, n_done): with a status other than SOLVED the general solver must assign
-    for `centers`, and the search can go on from there.
+    (status, objective, n_done): SOLVED where it converged, PAUSED at `max_iter`; with any other
+    status the general solver must assign for `centers`, and the search can go on from there.
     """
     found = np.empty_like(labels)
     moved = np.empty_like(centers)
@@ -48,11 +48,11 @@ def lloyd(points, weights, indptr, indices, centers, labels, objective, n_done, 
             return status, objective, n_done
         n_done += 1
         if not _differ(found, labels):
-            break
+            return SOLVED, objective, n_done
         move_centers(points, weights, found, moved)
         f = sum_of_squares(points, weights, found, moved)
         if f >= objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
-            break
+            return SOLVED, objective, n_done
         _adopt(found, moved, labels, centers)
         objective = f
-    return SOLVED, objective, n_done
+    return PAUSED, objective, n_done

@@ -8,16 +8,22 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from smdeclust.assignment.general import Budget, assign_general
-from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.status import PAUSED, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.local_search.centers import move_centers, sum_of_squares
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.lloyd import LEAST_FALL, lloyd
-from smdeclust.local_search.streaming import streaming_search
+from smdeclust.local_search.streaming import is_past, streaming_search
 from smdeclust.problem import Core, Problem, Solution
 
 NO_LIMIT = np.iinfo(np.int64).max
+
+# Multiplications that a compiled loop may make at a stretch (some 50 ms): nothing interrupts it.
+STRIDE = 10**8
+
+# Points times features times clusters from which on a search is not deep.
+DEEPEST = 2**23
 
 # What a method that makes many local searches spends on each proof on a dense core: a fraction of a
 # second. (Elsewhere every assignment is proven at once.)
@@ -42,6 +48,7 @@ def local_search(
     max_iter: int | None = None,
     deep: bool = False,
     proof_pivots: int | None = None,
+    deadline: float | None = None,
 ) -> Solution:
     """Assign exactly and move centers in turn, until the objective does not fall.
 
@@ -55,14 +62,23 @@ def local_search(
         Most iterations, or ``None``.
     deep
         Whether to go on by swaps of Kempe chains where Lloyd stops, and stop when neither helps.
-        (Not on large problems: single points hardly move clusters of thousands.)
+        (Not on large problems: single points hardly move clusters of thousands, and a pass over
+        all of them takes its time.)
     proof_pivots
         Simplex pivots for each proof on a dense core; then the best labels found are used.
         ``None``: no limit. Whether the last assignment was proven is in the solution.
+    deadline
+        Stop at this moment of ``time.perf_counter()``, after at least one iteration.
     """
+    deep = deep and problem.X.size * problem.n_clusters <= DEEPEST
     if problem.is_large or (problem.is_long and not deep):
         return streaming_search(
-            problem, free_points(problem), centers, max_iter=max_iter, proof_pivots=proof_pivots
+            problem,
+            free_points(problem),
+            centers,
+            max_iter=max_iter,
+            proof_pivots=proof_pivots,
+            deadline=deadline,
         )
     core = problem.core
     state = _State(
@@ -70,14 +86,17 @@ def local_search(
         centers=np.array(centers, dtype=np.float64, order="C"),
     )
     limit = NO_LIMIT if max_iter is None else max_iter
+    stride = max(1, STRIDE // (core.points.size * core.n_clusters))
     polished = np.inf  # objective of the labels that no chain improves
-    while True:
+    while state.n_done == 0 or not (state.n_done >= limit or is_past(deadline)):
         n_before = state.n_done
         status, state.objective, state.n_done = lloyd(
             core.points, core.weights, core.indptr, core.indices, state.centers, state.labels,
-            state.objective, state.n_done, limit,
+            state.objective, state.n_done, min(limit, n_before + stride),
         )  # fmt: skip
         state.proven |= state.n_done > n_before
+        if status == PAUSED:
+            continue
         if status != SOLVED and state.n_done < limit:
             # A dense core. Labels of any quality will do as long as the objective falls; where it
             # stops, and in the last iteration, they must be optimal or at the end of the budget.

@@ -7,6 +7,7 @@ could fill an empty cluster.
 
 from __future__ import annotations
 
+import time
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -47,6 +48,11 @@ class FreePoints(Protocol):
 LEAST_FALL = 1e-13
 
 
+def is_past(deadline: float | None) -> bool:
+    """Whether that moment of ``time.perf_counter()`` is over (never, if there is none)."""
+    return deadline is not None and time.perf_counter() >= deadline
+
+
 def streaming_search(
     problem: Problem | Any,
     free: FreePoints,
@@ -54,6 +60,7 @@ def streaming_search(
     *,
     max_iter: int | None = None,
     proof_pivots: int | None = None,
+    deadline: float | None = None,
 ) -> Solution:
     """Assign exactly and move centers in turn, until the objective does not fall.
 
@@ -65,7 +72,7 @@ def streaming_search(
         Its free points, wherever they live.
     centers
         (K, d) start minus ``problem.offset``.
-    max_iter, proof_pivots
+    max_iter, proof_pivots, deadline
         As for :func:`local_search`.
     """
     free.forget()
@@ -86,7 +93,7 @@ def streaming_search(
             gained = float(np.einsum("k,kj,kj->", sums.totals, centers, centers))
             falling = gained - gain > LEAST_FALL * problem.total_squares
             gain = max(gain, gained)
-            if n_changed == 0 or not falling or n_done == max_iter:
+            if n_changed == 0 or not falling or n_done == max_iter or is_past(deadline):
                 break
         objective = free.sum_of_squares(centers, moves)
         labels = free.group_labels(problem, linked, moves)

@@ -25,7 +25,12 @@ def as_pairs(pairs: Any, n_points: int, name: str) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
     if not isinstance(pairs, np.ndarray):
         to_numpy = getattr(pairs, "to_numpy", None)
-        pairs = to_numpy() if callable(to_numpy) else list(pairs)
+        try:
+            pairs = to_numpy() if callable(to_numpy) else list(pairs)
+        except TypeError:
+            raise InvalidInputError(
+                f"{name}: expected pairs of row positions, got {pairs!r}."
+            ) from None
     try:
         array = np.asarray(pairs)
     except ValueError:
@@ -71,9 +76,10 @@ def _as_integers(array: np.ndarray, name: str) -> np.ndarray:
         array = _numbers_from_objects(array, name)
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
-            whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**53)
+            whole = np.isfinite(array) & (array == np.floor(array))
         if whole.all():
-            return array.astype(np.int64)
+            # Too large to be a row of anything: kept large, and reported as out of range.
+            return np.clip(array.astype(np.float64), -(2.0**53), 2.0**53).astype(np.int64)
         where = int(np.flatnonzero(~whole.all(axis=1))[0])
         raise InvalidInputError(
             f"{name}: pair {where} is {tuple(array[where].tolist())}; row positions must be whole "
