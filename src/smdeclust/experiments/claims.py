@@ -170,6 +170,20 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "meet the better one by chance.",
         )
 
+        quicker = sum(
+            by["SG-MDE"].seconds < by["S-HG-MEANS"].seconds
+            for by in found.values()
+            if by["S-HG-MEANS"].always_feasible and by["SG-MDE"].n_done
+        )
+        yield Claim(
+            "SG-MDE takes more time than S-HG-MEANS on most of these.",
+            "paper, Table 4",
+            quicker < compared / 2,
+            f"SG-MDE is quicker on {quicker} of {compared} configurations.",
+            "The paper's SG-MDE solves its assignment steps with Gurobi; here they are compiled, "
+            "as is S-HG-MEANS, and take a small part of the time.",
+        )
+
 
 def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
     found = averages(plan, rows)

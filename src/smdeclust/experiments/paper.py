@@ -7,6 +7,7 @@ out is listed in the plan.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,8 @@ from smdeclust.experiments.methods import (
     resolve,
 )
 from smdeclust.experiments.plan import Data, Method, Part, Plan, Skipped
+
+logger = logging.getLogger(__name__)
 
 SCALES = ("smoke", "small", "paper")
 SET1 = tuple(info.name for info in list_datasets(1))
@@ -306,7 +309,8 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
             try:
                 resolve(data.loader)(data.name, data.configurations[0])
             except DataNotFoundError as error:
-                missing[data.name] = str(error).splitlines()[0]
+                logger.warning("%s", error)
+                missing[data.name] = "neither in the folder of SMDECLUST_DATA nor downloadable"
     forget_points()
     found = []
     for plan in plans:

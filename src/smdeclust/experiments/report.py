@@ -9,7 +9,7 @@ from smdeclust.experiments import figures
 from smdeclust.experiments.claims import Claim, check_claims
 from smdeclust.experiments.plan import Plan
 from smdeclust.experiments.progress import in_words
-from smdeclust.experiments.results import Rows, averages
+from smdeclust.experiments.results import Rows
 from smdeclust.experiments.store import Store
 from smdeclust.experiments.table import Table, to_csv, to_latex, to_markdown
 from smdeclust.experiments.tables import (
@@ -165,23 +165,20 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
         for run in plan.runs():
             if run.key not in rows:
                 missing.setdefault(run.dataset, Counter())[run.method.name] += 1
+        alike: dict[str, list[str]] = {}
         for dataset, counts in missing.items():
-            shown = ", ".join(f"{method} {count}" for method, count in counts.items())
-            lines.append(f"- {name}: {dataset}, runs not made yet: {shown}")
+            shown = ", ".join(f"{count} of {method}" for method, count in sorted(counts.items()))
+            alike.setdefault(shown, []).append(dataset)
+        lines += [
+            f"- {name}: runs not made on {', '.join(datasets)}: {shown}"
+            + (" on each" if len(datasets) > 1 else "")
+            for shown, datasets in alike.items()
+        ]
         lines += [
             f"- {name}: {run}: {rows[run.key]['status']} ({rows[run.key]['reason']})"
             for run in plan.runs()
             if run.key in rows and rows[run.key]["status"] in ("failed", "crashed", "timeout")
         ]
-        pending = [
-            f"{dataset}/{configuration}"
-            for (dataset, configuration), by in averages(plan, rows).items()
-            if not all(average.n_done for average in by.values())
-        ]
-        if pending:
-            lines.append(
-                f"- {name}: not compared, as some method has no run yet: {', '.join(pending)}"
-            )
     if len(lines) == 1:
         lines.append("Nothing.")
     return "\n".join(lines) + "\n"
