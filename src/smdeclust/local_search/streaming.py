@@ -115,13 +115,10 @@ def assign_linked(
     """
     core = problem.linked_core
     n_clusters = len(centers)
-    squares: np.ndarray | None = None
-    if core.points.shape[1] > n_clusters:
-        squares = _squared_distances(core.points, centers)
     labels, cost, bound = None, np.inf, np.inf
     fillers: Fillers | None = None
     if (sums.counts > 0).all():
-        labels, cost, bound = assign(*as_small(core, centers, squares), upper, budget, sums.counts)
+        labels, cost, bound = assign(*_smaller(core, centers), upper, budget, sums.counts)
     else:
         # Some cluster has no free point: let the cheapest free groups take part.
         fillers = free.fillers(centers)
@@ -129,7 +126,7 @@ def assign_linked(
         spare = sums.counts - np.bincount(fillers.labels[fillers.weights > 0], minlength=n_clusters)
         if upper is not None:
             upper = np.concatenate([upper, fillers.labels])
-        labels, cost, bound = assign(core, centers, upper, budget, spare)
+        labels, cost, bound = assign(*_smaller(core, centers), upper, budget, spare)
     if labels is None:
         raise NoFeasibleSolutionError(
             "No feasible assignment was found: the cannot-links are dense, and whether they can "
@@ -162,16 +159,18 @@ def _squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return np.asarray(norms - 2.0 * (points @ centers.T))
 
 
-def as_small(
-    core: Core, centers: np.ndarray, squares: np.ndarray | None
-) -> tuple[Core, np.ndarray]:
-    """The same assignment in K coordinates instead of d, where squared distances are given (up
-    to a constant a point).
+def _smaller(core: Core, centers: np.ndarray) -> tuple[Core, np.ndarray]:
+    """The same assignment in as few coordinates as there are features or clusters."""
+    if core.points.shape[1] <= len(centers):
+        return core, centers
+    return as_small(core, _squared_distances(core.points, centers))
+
+
+def as_small(core: Core, squares: np.ndarray) -> tuple[Core, np.ndarray]:
+    """The same assignment in K coordinates, from squared distances up to a constant a point.
 
     With centers t e_k and points -D_gk / 2t, squared distances are D_gk plus a constant a group.
     """
-    if squares is None:
-        return core, centers
     regrets = squares - squares.min(axis=1, keepdims=True)
     size = float(np.sqrt(regrets.max(initial=0.0))) or 1.0
     small = Core(
@@ -183,7 +182,7 @@ def as_small(
         offset=core.offset,
         basis=None,
     )
-    return small, size * np.eye(len(centers))
+    return small, size * np.eye(squares.shape[1])
 
 
 def _with_fillers(core: Core, fillers: Fillers) -> Core:

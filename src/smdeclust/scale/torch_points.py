@@ -261,7 +261,7 @@ class TorchPoints:
         core = self.seen.linked_core
         upper = run.linked if run.n_done else None
         enough = np.ones(table.shape[1], dtype=np.int64)
-        small = as_small(core, enough, table.astype(np.float64))
+        small = as_small(core, table.astype(np.float64))
         found, cost, bound = assign(*small, upper, Budget(max_pivots=proof_pivots), enough)
         if found is None:
             raise NoFeasibleSolutionError(
