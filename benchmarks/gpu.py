@@ -165,13 +165,12 @@ def quality(n_seeds: int) -> None:
         ("glass", "ml_50_cl_50_1", load_set1),
         ("accent", "ml_75_cl_75_1", load_set1),
         ("banana", "1000", load_set2),
-        ("letter", "1000", load_set2),
     ):
         data = load(name)
         links = load_constraints(name, pairs)
         found: dict[str, list[float]] = {"immediate": [], "generation": []}
         searches = {"immediate": 0, "generation": 0}
-        for seed in range(n_seeds if name != "letter" else 3):
+        for seed in range(n_seeds):
             for replacement, values in found.items():
                 model = SMDEClust.from_paper(
                     "SG-MDE",

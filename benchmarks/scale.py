@@ -18,17 +18,21 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+from benchmarks.gpu import stored
 from smdeclust import SMDEClust
 from smdeclust.datasets import load_constraints, load_set2
 from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.local_search.streaming import streaming_search
 from smdeclust.problem import Problem
 
+N_CLUSTERS = {"letter": 26, "shuttle": 7, "mnist": 10, "cifar10": 10}
 
-def sgmde(names: list[str], share: float, dtype: str) -> None:
+
+def sgmde(names: list[str], share: float, dtype: str, folder: str) -> None:
     """Time a whole SG-MDE run and 100 starts of KMeans on each data set."""
     from sklearn.cluster import KMeans
 
@@ -40,30 +44,33 @@ def sgmde(names: list[str], share: float, dtype: str) -> None:
         flush=True,
     )
     for name in names:
-        data = load_set2(name)
-        pairs = load_constraints(name, "1000")
-        X = np.ascontiguousarray(data.X, dtype=dtype)
+        if folder:
+            points, must, cannot = stored(Path(folder) / f"{name}.npz")
+            k = N_CLUSTERS[name]
+        else:
+            data, pairs = load_set2(name), load_constraints(name, "1000")
+            points, k = data.X, data.n_clusters
+            must, cannot = pairs.must_link, pairs.cannot_link
+        X = np.ascontiguousarray(points, dtype=dtype)
         n_init = max(1, round(100 * share))
-        kmeans = KMeans(data.n_clusters, n_init=n_init, max_iter=25, init="random", random_state=0)
+        kmeans = KMeans(k, n_init=n_init, max_iter=25, init="random", random_state=0)
         theirs, theirs_cpu = timed(lambda model=kmeans, X=X: model.fit(X))
         theirs, theirs_cpu = theirs * 100 / n_init, theirs_cpu * 100 / n_init
         ours = SMDEClust.from_paper(
             "SG-MDE",
-            n_clusters=data.n_clusters,
+            n_clusters=k,
             population_size=10,
             max_generations=10,
             max_local_iter=25,
             random_state=0,
         )
-        links = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
+        links = {"must_link": must, "cannot_link": cannot}
         seconds, cpu = timed(lambda model=ours, X=X, links=links: model.fit(X, **links))
-        broken = np.count_nonzero(
-            kmeans.labels_[pairs.cannot_link[:, 0]] == kmeans.labels_[pairs.cannot_link[:, 1]]
-        ) + np.count_nonzero(
-            kmeans.labels_[pairs.must_link[:, 0]] != kmeans.labels_[pairs.must_link[:, 1]]
-        )
+        found = kmeans.labels_
+        broken = np.count_nonzero(found[cannot[:, 0]] == found[cannot[:, 1]])
+        broken += np.count_nonzero(found[must[:, 0]] != found[must[:, 1]])
         print(
-            f"{name:8s} {len(X):6d} {X.shape[1]:5d} {data.n_clusters:3d} {theirs:9.2f} "
+            f"{name:8s} {len(X):6d} {X.shape[1]:5d} {k:3d} {theirs:9.2f} "
             f"{seconds:9.2f} {seconds / theirs:6.2f} {cpu / theirs_cpu:6.2f} "
             f"{ours.n_local_searches_:8d} {ours.n_local_iterations_:10d} "
             f"{kmeans.inertia_:15.8g} {ours.inertia_:15.8g} {broken} / 0",
@@ -253,12 +260,13 @@ def main() -> None:
     parser.add_argument("--data", default="letter,shuttle,mnist")
     parser.add_argument("--share", type=float, default=1.0, help="share of KMeans's 100 starts")
     parser.add_argument("--dtype", default="float64", choices=["float64", "float32"])
+    parser.add_argument("--folder", default="", help="files as for benchmarks.gpu, instead")
     parser.add_argument("--most", type=float, default=1e6, help="most points of growth")
     parser.add_argument("--picture", default="", help="file for the plot of growth")
     parser.add_argument("--points", type=float, default=1e6, help="points of dask")
     given = parser.parse_args()
     if given.part == "sgmde":
-        sgmde(given.data.split(","), given.share, given.dtype)
+        sgmde(given.data.split(","), given.share, given.dtype, given.folder)
     elif given.part == "growth":
         growth(given.most, given.picture)
     else:
