@@ -25,7 +25,7 @@ from smdeclust.problem.sums import add_to_clusters, sum_squares
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
 LARGE = 2**22
-# Distances times features from which on bounds and matrix products beat the plain loop (measured).
+# Distances times features from which on bounds and matrix products beat the plain loop (an estimate).
 LONG = 2**20
 
 EVERY = np.ones(1, dtype=np.bool_)
