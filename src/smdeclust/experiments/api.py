@@ -117,7 +117,7 @@ def run_plans(
     return PaperResult(done, skipped, folder / STORE_NAME, written)
 
 
-def report(store: Path | str, target: Path | str) -> Path:
+def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
     """Write the tables and figures of all runs in a store.
 
     Parameters
@@ -127,7 +127,9 @@ def report(store: Path | str, target: Path | str) -> Path:
     target
         The Markdown file to write, tables and figures included; the tables as CSV and LaTeX and
         the figures as PNG and SVG go to the folder of the same name beside it.
+    remark
+        A paragraph of one's own on how the runs were made.
     """
     from smdeclust.experiments.report import write_report
 
-    return write_report(Path(store), Path(target))
+    return write_report(Path(store), Path(target), remark)

@@ -109,7 +109,7 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
         gap = max(row["details"]["gap"] for row in done)
         yield Claim(
             "The clusterings are optimal: an exact method finds nothing better.",
-            "paper, on Table 3",
+            "our aim for Table 3",
             improved == 0,
             f"Of {len(done)} configurations tried, {proven} are proven optimal to a relative 1e-4 "
             f"within the time limit (largest gap left {gap:.1e}); the search for a proof met a "
@@ -223,8 +223,8 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         f"{rows_seen - len(fewest)} of {rows_seen} rows at 100%"
         + (f"; the others: {', '.join(fewest)}" if fewest else "")
         + ".",
-        "Most starts of COP-KM fail early on these, and so count few iterations; the paper may "
-        "count them differently.",
+        "Starts of COP-KM that fail end early and count few iterations, and SG-MDE may make 110 "
+        "local searches (ten solutions, ten generations) where the others make 100.",
     )
     if cop_rows:
         yield Claim(
@@ -295,7 +295,7 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
         yield Claim(
             f"SG-MDE has the best {what} on the large data sets.",
             "paper, on its second figure",
-            share["SG-MDE"] == max(share.values()),
+            share["SG-MDE"] > max(value for name, value in share.items() if name != "SG-MDE"),
             f"Best on {shown} of {len(found)} configurations.",
             "Local searches of 25 iterations do not converge on the larger of these, and with few "
             "seeds it is luck whose random starts meet the better optimum: on Shuttle a center "

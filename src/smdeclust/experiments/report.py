@@ -25,7 +25,7 @@ from smdeclust.io.write import write_text
 _ORDER = ("exact", "soft", "synthetic", "large", "variants", "violations")
 
 
-def write_report(store: Path, target: Path) -> Path:
+def write_report(store: Path, target: Path, remark: str = "") -> Path:
     """Write `target` (Markdown) and, in the folder of its name beside it, the tables as CSV and
     LaTeX and the figures as PNG and SVG."""
     with Store(store) as opened:
@@ -49,7 +49,7 @@ def write_report(store: Path, target: Path) -> Path:
         "Generated from the rows of a run (`smdeclust paper`); do not edit. Figures in parentheses "
         "are the paper's. Tables as CSV and LaTeX, and figures as SVG, are in the folder "
         f"`{folder.name}/`.\n",
-        _what_was_run(plans, scales, rows),
+        _what_was_run(plans, scales, rows) + (f"\n{remark}\n" if remark else ""),
         _claims_section(check_claims(plans, rows, tables)),
     ]
     for name, plan in plans.items():
