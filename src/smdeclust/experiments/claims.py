@@ -297,9 +297,8 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "paper, on its second figure",
             share["SG-MDE"] > max(value for name, value in share.items() if name != "SG-MDE"),
             f"Best on {shown} of {len(found)} configurations.",
-            "Local searches of 25 iterations do not converge on the larger of these, and with few "
-            "seeds it is luck whose random starts meet the better optimum: on Shuttle a center "
-            "among a few points far out is worth 8%.",
+            "Local searches of 25 iterations do not converge on the larger of these. With few "
+            "seeds the random starts decide, and the configurations of a data set share them.",
         )
 
 
