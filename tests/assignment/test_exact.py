@@ -180,3 +180,17 @@ def test_bad_budgets(budget):
     X = np.random.default_rng(0).normal(size=(5, 2))
     with pytest.raises(InvalidInputError, match=next(iter(budget))):
         exact_assignment(Problem.build(X, 2), X[:2], **budget)
+
+
+def test_more_budget_is_never_worse():
+    """What was found before the last resort is kept if that finds nothing better in its time."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(26, 2))
+    classes = rng.permutation(np.arange(26) % 8)
+    pairs = [p for p in itertools.combinations(range(26), 2) if rng.random() < 0.6]
+    cannot = [(i, j) for i, j in pairs if classes[i] != classes[j]]
+    problem = Problem.build(X, 8, cannot_link=cannot)
+    centers = np.vstack([X[:4], 30 * rng.normal(size=(4, 2))])
+    costs = [exact_assignment(problem, centers, max_nodes=nodes).cost for nodes in (0, 10, 100)]
+    assert costs[1] <= costs[0] + 1e-9
+    assert costs[2] <= costs[1] + 1e-9

@@ -189,3 +189,37 @@ def test_clusters_far_from_the_mean_are_told_apart():
     gaps = X[:, None] - X[[0, 300, 600]][None]
     nearest = np.einsum("ikj,ikj->ik", gaps, gaps).argmin(axis=1)
     np.testing.assert_array_equal(problem.expand(solution.labels), nearest)
+
+
+@pytest.mark.parametrize("apart", [1e3, 1e6, 1e8])
+@pytest.mark.parametrize("d", [3, 20])
+def test_far_apart_blobs(apart, d):
+    """Points far apart take digits from sums over all of them: block by block still ends where
+    the plain loop ends, linked groups included."""
+    rng = np.random.default_rng(0)
+    n, k = 1500, 6
+    X = rng.normal(size=(n, d))
+    X[: n // 2] += apart
+    cannot = np.array([(i, i + 1) for i in range(0, 300, 2)])
+    problem = Problem.build(X, k, cannot_link=cannot)
+    start = problem.enter(X[rng.choice(n, k, replace=False)])
+    one = streaming_search(problem, ArrayPoints(problem), start)
+    two = local_search(problem, start)
+    assert one.objective == pytest.approx(two.objective, rel=1e-7)
+    assert one.n_iterations >= two.n_iterations - 1
+
+
+def test_one_problem_in_two_threads():
+    """Searches of one large problem at the same time do not disturb each other."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from smdeclust.problem import problem as module
+
+    X, k, must, cannot = made(n=30_000, d=8, k=8)
+    problem = Problem.build(X, k, must, cannot)
+    assert problem.X.size * k >= module.LONG
+    starts = [problem.enter(X[i : i + k]) for i in range(0, 40, 10)]
+    alone = [local_search(problem, start).objective for start in starts]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda start: local_search(problem, start).objective, starts))
+    assert alone == together

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.elimination import eliminate
-from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
+from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
 
@@ -149,6 +149,3 @@ def solve_component(nodes, costs, indptr, indices, alive, degree, folded, parent
     if status == SOLVED:
         status = unfold_leaves(order[:n_peeled], parent, folded, labels)
     return status
-
-
-__all__ = ["HARD", "peel_leaves", "solve_component", "two_smallest", "unfold_leaves"]

@@ -25,6 +25,7 @@ from smdeclust.problem import Core
 
 # After so many branches on single groups the whole coupled problem is solved at once.
 MOST_BRANCHES = 30
+MOST_MILP_NODES = 500
 
 
 @dataclass
@@ -109,13 +110,20 @@ def assign_general(
     best = root
     waiting = [(root.bound, next(tickets), root)]
     closed = np.inf  # least bound of the branches that are not waiting any more
+    n_branches = 0
     while waiting and best.value > waiting[0][0] and not budget.is_spent():
         bound, _, branch = heapq.heappop(waiting)
         if branch.split is None:
             closed = min(closed, bound)
             continue
-        if budget.nodes >= MOST_BRANCHES:
-            return assign_whole(core, centers, budget.time_left(), spare)
+        n_branches += 1
+        if n_branches > MOST_BRANCHES:
+            whole = _solve_whole(core, centers, budget, spare)
+            whole.bound = max(whole.bound, bound)
+            best = whole if whole.value < best.value else best
+            closed = min(closed, whole.bound)
+            waiting = []
+            break
         budget.nodes += 1
         for child_costs in (_forbid(branch), _force(branch)):
             child = relaxed(child_costs)
@@ -125,6 +133,15 @@ def assign_general(
                 heapq.heappush(waiting, (child.bound, next(tickets), child))
     bound = min([closed, best.value, *(b for b, _, _ in waiting)])
     return best.labels, best.value, bound
+
+
+def _solve_whole(core: Core, centers: np.ndarray, budget: Budget, spare: np.ndarray) -> _Branch:
+    """All that is still open, at once; a budget of nodes or pivots becomes one of MILP nodes."""
+    limited = budget.max_nodes is not None or budget.max_pivots is not None
+    labels, value, bound = assign_whole(
+        core, centers, budget.time_left(), spare, MOST_MILP_NODES if limited else None
+    )
+    return _Branch(np.empty(0), labels, value, bound)
 
 
 def _force(branch: _Branch) -> np.ndarray:

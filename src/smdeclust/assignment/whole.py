@@ -18,7 +18,11 @@ from smdeclust.problem import Core
 
 
 def assign_whole(
-    core: Core, centers: np.ndarray, max_time: float | None, spare: np.ndarray | None = None
+    core: Core,
+    centers: np.ndarray,
+    max_time: float | None,
+    spare: np.ndarray | None = None,
+    max_nodes: int | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
     """Label all groups, no cluster empty: returns labels (or ``None``), cost and lower bound.
 
@@ -42,6 +46,8 @@ def assign_whole(
     options: Any = {"mip_rel_gap": 0.0}
     if max_time is not None:
         options["time_limit"] = max_time
+    if max_nodes is not None:
+        options["node_limit"] = max_nodes
     result = milp(
         (regrets * scale).ravel(),
         integrality=np.ones(regrets.size, dtype=np.int8),

@@ -19,7 +19,7 @@ from smdeclust.estimators.base import (
 )
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, local_search, prove
-from smdeclust.local_search.search import free_points
+from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
@@ -239,7 +239,7 @@ class SMDEClust(ConstrainedClusterer):
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         best = self._evolve(self._operators(problem))
         if self.stop_reason_ != "max_time" and not problem.is_large:
-            best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS)
+            best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS, max_time=self.max_time)
             self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)
 
@@ -269,10 +269,11 @@ class SMDEClust(ConstrainedClusterer):
         """Wire the steps of Algorithm 1 together as the parameters say."""
         low_high = self.scale_factor
         factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
+        free = ArrayPoints(problem) if problem.is_large or problem.is_long else None
         mutate: Any = no_mutation
         if self.mutation and problem.is_large:
             exact = self.assignment == "exact"
-            mutate = StreamingMutation(problem, free_points(problem), exact, self.alpha)
+            mutate = StreamingMutation(problem, free, exact, self.alpha)
         elif self.mutation:
             mutate = RelocationMutation(problem, REASSIGN[self.assignment](problem), self.alpha)
         search: Callable[[np.ndarray], Solution] = partial(
@@ -282,6 +283,7 @@ class SMDEClust(ConstrainedClusterer):
             deep=self.local_search == "deep",
             proof_pivots=PROOF_PIVOTS,
             deadline=deadline_after(self.max_time),
+            free=free,
         )
         search_all: Callable[[list[np.ndarray]], list[Solution]] | None = None
         if self.device is not None:

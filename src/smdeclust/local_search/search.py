@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,17 +28,6 @@ DEEPEST = 2**23
 # second. (Elsewhere every assignment is proven at once.)
 PROOF_PIVOTS = 2_000
 
-# Work space of large problems, kept as long as the problem is.
-_free_points: WeakKeyDictionary[Problem, ArrayPoints] = WeakKeyDictionary()
-
-
-def free_points(problem: Problem) -> ArrayPoints:
-    """The work space of a large problem."""
-    free = _free_points.get(problem)
-    if free is None:
-        free = _free_points[problem] = ArrayPoints(problem)
-    return free
-
 
 def local_search(
     problem: Problem,
@@ -49,6 +37,7 @@ def local_search(
     deep: bool = False,
     proof_pivots: int | None = None,
     deadline: float | None = None,
+    free: ArrayPoints | None = None,
 ) -> Solution:
     """Assign exactly and move centers in turn, until the objective does not fall.
 
@@ -69,12 +58,14 @@ def local_search(
         ``None``: no limit. Whether the last assignment was proven is in the solution.
     deadline
         Stop at this moment of ``time.perf_counter()``, after at least one iteration.
+    free
+        Work space for large problems, to be used by one search at a time; made anew if ``None``.
     """
     deep = deep and problem.X.size * problem.n_clusters <= DEEPEST
     if problem.is_large or (problem.is_long and not deep):
         return streaming_search(
             problem,
-            free_points(problem),
+            free or ArrayPoints(problem),
             centers,
             max_iter=max_iter,
             proof_pivots=proof_pivots,
@@ -112,7 +103,13 @@ def local_search(
     return _as_solution(problem, state)
 
 
-def prove(problem: Problem, solution: Solution, *, proof_pivots: int | None = None) -> Solution:
+def prove(
+    problem: Problem,
+    solution: Solution,
+    *,
+    proof_pivots: int | None = None,
+    max_time: float | None = None,
+) -> Solution:
     """Go on from a solution whose last assignment was not proven, with a larger budget.
 
     Parameters
@@ -121,6 +118,8 @@ def prove(problem: Problem, solution: Solution, *, proof_pivots: int | None = No
         A solution of the problem.
     proof_pivots
         Simplex pivots for each proof, or ``None`` for no limit.
+    max_time
+        Seconds for each proof, or ``None``.
     """
     if solution.proven:
         return solution
@@ -130,7 +129,7 @@ def prove(problem: Problem, solution: Solution, *, proof_pivots: int | None = No
         objective=solution.objective - problem.scatter,
         n_done=solution.n_iterations,
     )
-    while _assign_and_move(problem.core, state, Budget(max_pivots=proof_pivots)):
+    while _assign_and_move(problem.core, state, Budget(max_time=max_time, max_pivots=proof_pivots)):
         pass
     return _as_solution(problem, state)
 

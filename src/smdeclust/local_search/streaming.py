@@ -16,6 +16,7 @@ import numpy as np
 from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search import lloyd
 from smdeclust.local_search.array_points import ClusterSums, Fillers
 from smdeclust.problem import Core, Problem, Solution
 from smdeclust.problem.problem import EVERY
@@ -77,7 +78,7 @@ def streaming_search(
     """
     free.forget()
     linked = np.full(problem.n_linked, -1, dtype=np.int64)
-    gain, n_done = -np.inf, 0
+    gain, objective, n_done = -np.inf, np.inf, 0
     with free.working():
         while True:
             sums, n_changed = free.assign(centers)
@@ -93,6 +94,12 @@ def streaming_search(
             gained = float(np.einsum("k,kj,kj->", sums.totals, centers, centers))
             falling = gained - gain > LEAST_FALL * problem.total_squares
             gain = max(gain, gained)
+            if n_changed and not falling:
+                # That sum has too few digits left where points are far apart: ask f itself.
+                direct = free.sum_of_squares(centers, moves)
+                direct += linked_squares(problem, linked, centers)
+                falling = direct < objective * (1 - lloyd.LEAST_FALL)
+                objective = min(objective, direct)
             if n_changed == 0 or not falling or n_done == max_iter or is_past(deadline):
                 break
         objective = free.sum_of_squares(centers, moves)
@@ -153,17 +160,20 @@ def assign_linked(
     return linked, moves, bound >= cost
 
 
-def _squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """(n, K) squared distances up to a constant a point, by one matrix product."""
-    norms = np.einsum("kj,kj->k", centers, centers)
-    return np.asarray(norms - 2.0 * (points @ centers.T))
-
-
 def _smaller(core: Core, centers: np.ndarray) -> tuple[Core, np.ndarray]:
-    """The same assignment in as few coordinates as there are features or clusters."""
-    if core.points.shape[1] <= len(centers):
+    """The same assignment in as few coordinates as there are features or clusters.
+
+    Distances by a matrix product lose digits where points are far apart; then nothing is changed.
+    """
+    if core.points.shape[1] <= len(centers) or len(core.points) == 0:
         return core, centers
-    return as_small(core, _squared_distances(core.points, centers))
+    norms = np.einsum("kj,kj->k", centers, centers)
+    sizes = np.einsum("gj,gj->g", core.points, core.points)
+    squares = norms - 2.0 * (core.points @ centers.T) + sizes[:, None]
+    rounding = 4 * np.finfo(float).eps * len(centers) * (sizes.max() + norms.max())
+    if rounding > 1e-10 * squares.min(axis=1).mean():
+        return core, centers
+    return as_small(core, squares)
 
 
 def as_small(core: Core, squares: np.ndarray) -> tuple[Core, np.ndarray]:

@@ -37,8 +37,8 @@ class Replacement:
         state.n_without_improvement = 0 if improved else state.n_without_improvement + 1
 
     def update_best(self, state: State, child: Solution) -> bool:
-        """Make the child the best solution if it is; returns whether it was."""
-        if state.best is None or self.is_better(child, state.best):
+        """Make the child the best solution if it is; returns whether that counts as better."""
+        best = state.best
+        if best is None or child.objective < best.objective:
             state.best = child
-            return True
-        return False
+        return best is None or self.is_better(child, best)

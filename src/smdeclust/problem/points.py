@@ -61,6 +61,8 @@ def as_weights(sample_weight: Any, n_points: int) -> np.ndarray | None:
             f"sample_weight[{int(bad[0])}] is {weight[bad[0]]}; weights must be finite and not "
             f"negative."
         )
+    if not np.isfinite(weight.sum()):
+        raise InvalidInputError("sample_weight is too large to be added up; rescale it.")
     if not weight.any():
         raise InvalidInputError("sample_weight is zero everywhere.")
     return np.ascontiguousarray(weight)

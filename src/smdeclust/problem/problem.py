@@ -25,7 +25,7 @@ from smdeclust.problem.sums import add_to_clusters, sum_squares
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
 LARGE = 2**22
-# Distances times features from which on bounds and matrix products beat the plain loop (an estimate).
+# Distances times features from which on bounds and matrix products should beat the plain loop.
 LONG = 2**20
 
 EVERY = np.ones(1, dtype=np.bool_)
@@ -108,7 +108,7 @@ class Problem:
         edges = grouping.of_point[apart]
         reject_contradictions(edges, together, apart, n_points)
         indptr, indices = cannot_link_graph(edges, grouping.n_linked)
-        weights = _group_weights(grouping, weight, apart)
+        weights = _group_weights(grouping, weight)
         reject_too_few_groups(int(np.count_nonzero(weights)), grouping, n_points, n_clusters)
         reject_uncolorable(indptr, indices, n_clusters, grouping)
 
@@ -334,7 +334,7 @@ def _as_n_clusters(n_clusters: Any, n_points: int) -> int:
     return int(n_clusters)
 
 
-def _group_weights(grouping: Grouping, weight: np.ndarray | None, apart: np.ndarray) -> np.ndarray:
+def _group_weights(grouping: Grouping, weight: np.ndarray | None) -> np.ndarray:
     weights = np.bincount(grouping.of_point, weight, grouping.n_groups).astype(np.float64)
     weightless = np.flatnonzero(weights[: grouping.n_linked] == 0)
     if len(weightless):

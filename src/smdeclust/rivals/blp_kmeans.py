@@ -47,4 +47,4 @@ def milp_search(
         centers = problem.centers(labels)
         best = Solution(labels, centers, objective, n_done)
     assert best is not None
-    return Solution(best.labels, best.centers, best.objective, n_done)
+    return Solution(best.labels, problem.enter(best.centers), best.objective, n_done)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smdeclust.estimators.base import deadline_after
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.local_search.streaming import streaming_search
 from smdeclust.memetic import Operators
 from smdeclust.memetic.crossover import DifferentialCrossover
@@ -61,8 +63,13 @@ def fit_on_cluster(
                 factor if isinstance(factor, tuple) else (factor, factor)
             ),
             mutate=mutate,
-            local_search=lambda centers: streaming_search(
-                problem, free, centers, max_iter=model.max_local_iter
+            local_search=partial(
+                streaming_search,
+                problem,
+                free,
+                max_iter=model.max_local_iter,
+                proof_pivots=PROOF_PIVOTS,
+                deadline=deadline_after(model.max_time),
             ),
         )
         best = model._evolve(operators)

@@ -10,6 +10,7 @@ import numpy as np
 from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.assignment.greedy import greedy
+from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.memetic.mutation import paper_rate
 
 
@@ -71,7 +72,7 @@ class StreamingMutation:
         if not self.exact:
             return greedy(core, fewer)
         enough = np.ones(len(fewer), dtype=np.int64)
-        labels, _, _ = assign(core, fewer, None, Budget(), enough)
+        labels, _, _ = assign(core, fewer, None, Budget(max_pivots=PROOF_PIVOTS), enough)
         return labels
 
     def _far_point(
