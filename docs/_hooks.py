@@ -34,32 +34,6 @@ FETCHED = re.compile(
 EXAMPLE = re.compile(r"^<!-- example: (\w+) -->$", re.MULTILINE)
 # :func:`~package.name` of a docstring, as Markdown leaves it.
 ROLE = re.compile(r":(?:meth|func|class|mod):<code>(?:~[\w.]+\.(?=\w+</code>))?")
-# Written beside this page; the navigation leaves out those that are not there yet.
-OPTIONAL = ("reproduction.md", "depth.md", "certificates.md", "scale.md")
-
-
-def on_config(config: Any) -> Any:
-    """Leave pages out of the navigation that have not been written yet."""
-    missing = {name for name in OPTIONAL if not (ROOT / "docs" / name).exists()}
-    config["nav"] = _without(config["nav"], missing)
-    return config
-
-
-def _without(entries: list[Any], missing: set[str]) -> list[Any]:
-    kept: list[Any] = []
-    for entry in entries:
-        if isinstance(entry, str):
-            if entry not in missing:
-                kept.append(entry)
-            continue
-        (title, target), *_ = entry.items()
-        if isinstance(target, list):
-            target = _without(target, missing)
-            if target:
-                kept.append({title: target})
-        elif target not in missing:
-            kept.append({title: target})
-    return kept
 
 
 def on_files(files: Any, config: Any) -> Any:
