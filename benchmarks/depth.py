@@ -6,7 +6,7 @@
     python -m benchmarks.depth --update        # first look for better solutions with a long run
 
 A run is at the best known if its objective is within a relative 1e-8 of it. Best known objectives
-are in ``best_objectives.json``, and lower where a run of this session finds better. Times are to be
+are in ``best_objectives.json``, and lower where a run of this command finds better. Times are to be
 compared within one run of this script only: each instance is given to all settings in turn. The
 last column is the largest ratio on any one instance, summed over seeds.
 """
