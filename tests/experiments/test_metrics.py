@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from smdeclust.experiments.execute import broken_pairs, objective
+from smdeclust.experiments.execute import objective
 from smdeclust.experiments.metrics import best_share, relative_difference, spread, violated_share
 
 
@@ -54,11 +54,3 @@ def test_objective_by_hand() -> None:
     """Points 0, 2 | 10, 10, 13: 1 + 1 + 1 + 1 + 4, whatever the labels are called."""
     X = np.array([[0.0], [2.0], [10.0], [10.0], [13.0]])
     assert objective(X, np.array([7, 7, -1, -1, -1])) == pytest.approx(8.0)
-
-
-def test_broken_pairs_by_hand() -> None:
-    """One must-link apart, one cannot-link together; repeated pairs count each time."""
-    labels = np.array([0, 0, 1])
-    must = np.array([[0, 1], [1, 2]])
-    cannot = np.array([[0, 1], [0, 1], [0, 2]])
-    assert broken_pairs(labels, must, cannot) == (1, 2)

@@ -292,3 +292,15 @@ def test_weightless_points():
         build(sample_weight=weight, cannot_link=[(0, 1)])
     with pytest.raises(InfeasibleConstraintsError, match="with positive weight"):
         build(n=3, k=3, sample_weight=[0, 1, 1])
+
+
+def test_a_pair_listed_again_is_broken_once():
+    """Broken pairs are counted by pair, not by line: (i, j), (j, i) and (i, j) are one."""
+    problem = Problem.build(
+        np.arange(8.0).reshape(4, 2),
+        2,
+        must_link=[(0, 1), (1, 0), (0, 0)],
+        cannot_link=[(1, 2), (1, 2), (2, 1), (0, 3)],
+    )
+    assert problem.violations(np.array([0, 1, 1, 0])) == (1, 2)
+    assert problem.violations(np.array([0, 0, 1, 1])) == (0, 0)

@@ -113,6 +113,15 @@ class TestBreakEven:
         assert model.objective_ == pytest.approx(model.inertia_ + 1e6)
 
 
+def once(pairs, costs):
+    """Each pair, whichever way round, with the largest of its costs."""
+    largest = {}
+    for pair, cost in zip(pairs.tolist(), costs, strict=True):
+        key = tuple(sorted(pair))
+        largest[key] = max(largest.get(key, 0.0), cost)
+    return largest.items()
+
+
 def enumerate_best(problem, must, cannot, must_cost, cannot_cost, centers):
     """The least cost of all labels that keep the hard pairs, by trying all."""
     best = np.inf
@@ -121,10 +130,8 @@ def enumerate_best(problem, must, cannot, must_cost, cannot_cost, centers):
         if sum(problem.violations(labels)):
             continue
         cost = ((problem.X - centers[labels]) ** 2).sum()
-        cost += sum(c for (i, j), c in zip(must, must_cost, strict=True) if labels[i] != labels[j])
-        cost += sum(
-            c for (i, j), c in zip(cannot, cannot_cost, strict=True) if labels[i] == labels[j]
-        )
+        cost += sum(c for (i, j), c in once(must, must_cost) if labels[i] != labels[j])
+        cost += sum(c for (i, j), c in once(cannot, cannot_cost) if labels[i] == labels[j])
         best = min(best, cost)
     return best
 
@@ -215,3 +222,21 @@ def test_bad_soft_pairs(given, words):
     """What is wrong with soft pairs or confidences is said."""
     with pytest.raises(InvalidInputError, match=words):
         PCCC(2).fit(np.arange(5.0)[:, None], **given)
+
+
+def test_a_repeated_soft_pair_counts_once():
+    """Soft pairs listed again, either way round, change nothing; the largest confidence counts."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20, 2))
+    must, cannot = rng.permutation(20)[:8].reshape(-1, 2), rng.permutation(20)[:8].reshape(-1, 2)
+    once = PCCC(3, random_state=0).fit(
+        X, soft_must_link=must, soft_cannot_link=cannot, must_link_confidence=0.5
+    )
+    again = PCCC(3, random_state=0).fit(
+        X,
+        soft_must_link=np.concatenate([must, must[:, ::-1]]),
+        soft_cannot_link=np.concatenate([cannot[:, ::-1], cannot]),
+        must_link_confidence=[0.5] * 4 + [0.1] * 4,
+    )
+    assert again.objective_ == pytest.approx(once.objective_, rel=1e-12)
+    assert again.n_violations_ == once.n_violations_

@@ -40,6 +40,18 @@ def test_weights_per_pair(w, together):
     assert model.n_violations_ == 1
 
 
+@pytest.mark.parametrize("w", [15.0, [15.0, 3.0, 15.0]])
+def test_a_repeated_pair_counts_once(w):
+    """A pair listed three times, one of them reversed, costs what one costs, at its largest ``w``.
+
+    As above the pair is worth 20: at 15 it is broken, and three times 15 would keep it.
+    """
+    model = PCKMeans(2, w=w, n_init=20, random_state=0)
+    model.fit(LINE, must_link=[(3, 4), (4, 3), (3, 4)])
+    assert model.n_violations_ == 1
+    assert model.objective_ == pytest.approx(9.0 + 1 / 6 + 15.0)
+
+
 def test_starts_from_the_largest_neighbourhoods():
     """Centers are the means of the largest must-link groups, then random points outside them."""
     X = np.arange(10.0)[:, None]
@@ -65,8 +77,9 @@ def test_objective_is_what_it_says(seed, w):
     centers = neighborhood_centers(problem, contract(25, ml, NONE), rng)
     found = pck_means(problem, pairs, centers, rng, 50).solution
     f = problem.objective(found.labels)
-    n_broken = sum(found.labels[i] != found.labels[j] for i, j in ml)
-    n_broken += sum(found.labels[i] == found.labels[j] for i, j in cl)
+    distinct_ml, distinct_cl = ({tuple(sorted(p)) for p in pairs.tolist()} for pairs in (ml, cl))
+    n_broken = sum(found.labels[i] != found.labels[j] for i, j in distinct_ml)
+    n_broken += sum(found.labels[i] == found.labels[j] for i, j in distinct_cl)
     assert found.objective == pytest.approx(f + w * n_broken)
     assert pairs.n_broken(found.labels) == n_broken
 

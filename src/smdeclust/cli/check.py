@@ -128,11 +128,11 @@ def _verdict(inputs: Inputs, k: int) -> str:
 def _plain_kmeans(inputs: Inputs, k: int, seed: int) -> dict[str, Any]:
     from sklearn.cluster import KMeans
 
-    from smdeclust.cli.methods import count_broken
+    from smdeclust.problem.pairs import count_broken
 
     pairs = inputs.constraints
     labels = KMeans(k, n_init=3, random_state=seed).fit_predict(inputs.X)
-    must, cannot = count_broken(labels, pairs.must_link, pairs.cannot_link)
+    must, cannot = count_broken(pairs.must_link, pairs.cannot_link, labels)
     return {"broken_must_links": must, "broken_cannot_links": cannot}
 
 

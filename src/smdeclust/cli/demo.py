@@ -55,6 +55,7 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         from smdeclust import SMDEClust
         from smdeclust.datasets import make_constraints
         from smdeclust.plotting import plot_clusters
+        from smdeclust.problem.pairs import count_broken
 
         iris = load_iris()
         X, classes = iris.data, iris.target
@@ -85,13 +86,13 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         "seed": seed,
         "smdeclust": {
             "objective": float(model.inertia_),
-            "violations": count_broken(model.labels_, **links),
+            "violations": sum(count_broken(**links, labels=model.labels_)),
             "seconds": elapsed,
             "ari": float(adjusted_rand_score(classes, model.labels_)),
         },
         "kmeans": {
             "objective": float(plain.inertia_),
-            "violations": count_broken(plain.labels_, **links),
+            "violations": sum(count_broken(**links, labels=plain.labels_)),
             "seconds": plain_elapsed,
             "ari": float(adjusted_rand_score(classes, plain.labels_)),
         },
@@ -102,13 +103,6 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
     rows = zip(model.labels_.tolist(), iris.target_names[classes].tolist(), strict=True)
     writer.writerows([row, label, name] for row, (label, name) in enumerate(rows))
     return result, buffer.getvalue().encode(), picture
-
-
-def count_broken(labels: Any, must_link: Any, cannot_link: Any) -> int:
-    """How many pairs these labels break."""
-    apart = labels[must_link[:, 0]] != labels[must_link[:, 1]]
-    same = labels[cannot_link[:, 0]] == labels[cannot_link[:, 1]]
-    return int(apart.sum() + same.sum())
 
 
 def _show(result: dict[str, Any], out: Path) -> None:

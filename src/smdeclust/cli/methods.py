@@ -125,6 +125,8 @@ def run_method(
     update: Callable[..., None],
 ) -> Run:
     """Fit one method and measure it; violations are counted here, not taken from the model."""
+    from smdeclust.problem.pairs import count_broken
+
     callback = screen.solver_progress(update)
     model = make_model(name, n_clusters, seed=seed, max_time=max_time, callback=callback)
     pairs = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
@@ -138,7 +140,7 @@ def run_method(
     start = time.perf_counter()
     model.fit(X, **fit_options)
     elapsed = time.perf_counter() - start
-    broken = count_broken(model.labels_, **pairs)
+    broken = count_broken(**pairs, labels=model.labels_)
     settings = {k: v for k, v in model.get_params(deep=False).items() if k != "callback"}
     return Run(
         method=name,
@@ -151,13 +153,6 @@ def run_method(
         facts=_facts(model),
         history=getattr(model, "history_", None),
     )
-
-
-def count_broken(labels: Any, must_link: Any, cannot_link: Any) -> tuple[int, int]:
-    """How many must-links and how many cannot-links these labels break."""
-    apart = labels[must_link[:, 0]] != labels[must_link[:, 1]]
-    same = labels[cannot_link[:, 0]] == labels[cannot_link[:, 1]]
-    return int(apart.sum()), int(same.sum())
 
 
 _FACTS = {

@@ -10,7 +10,7 @@ from smdeclust.estimators.base import all_or_nothing, check_choice, check_number
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
-from smdeclust.problem.pairs import as_pairs, broken_pairs
+from smdeclust.problem.pairs import as_pairs, count_broken
 from smdeclust.problem.rejections import reject_self_cannot_links
 from smdeclust.rivals.initialization import INITIALIZATIONS
 from smdeclust.rivals.multi_start import Attempt
@@ -124,6 +124,7 @@ class PCCC(MultiStartClusterer):
             Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
         soft_must_link, soft_cannot_link
             Pairs that should, or should not; they may contradict each other and the hard ones.
+            A pair listed several times counts once, with the largest of its confidences.
         must_link_confidence, cannot_link_confidence
             Confidence in the soft pairs, above 0 and up to 1: one number, or one per pair. ``None``
             stands for 1.
@@ -166,9 +167,7 @@ class PCCC(MultiStartClusterer):
         assert best is not None
         self._set_solution(problem, best.labels)
         self.objective_ = self.inertia_ + graph.penalty(best.labels)
-        self.n_violations_ = sum(
-            int(np.count_nonzero(broken)) for broken in broken_pairs(together, apart, self.labels_)
-        )
+        self.n_violations_ = sum(count_broken(together, apart, self.labels_))
         return self
 
 

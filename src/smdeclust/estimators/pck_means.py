@@ -29,7 +29,7 @@ class PCKMeans(MultiStartClusterer):
         K.
     w
         Cost of a broken pair: one number, or one per pair, the must-links first, in the order
-        given to ``fit``.
+        given to ``fit``. A pair listed several times counts once, at the largest of its costs.
     n_init
         Starts; the best is kept.
     max_iter

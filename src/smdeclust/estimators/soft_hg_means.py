@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any, Self
 
-import numpy as np
-
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number, show_log
 from smdeclust.memetic import State, stopping
-from smdeclust.problem.pairs import broken_pairs
+from smdeclust.problem.pairs import count_broken
 from smdeclust.rivals.soft_hg import Model, soft_hg_means
 
 logger = logging.getLogger("smdeclust")
@@ -126,9 +124,7 @@ class SoftHGMeans(ConstrainedClusterer):
         self.history_ = state.history.arrays()
         self.objective_ = state.best.objective
         self._set_solution(problem, state.best.labels)
-        self.n_violations_ = sum(
-            int(np.count_nonzero(broken)) for broken in broken_pairs(together, apart, self.labels_)
-        )
+        self.n_violations_ = sum(count_broken(together, apart, self.labels_))
         return self
 
     def _stopping_rule(self) -> stopping.StoppingRule:

@@ -18,6 +18,7 @@ from smdeclust.experiments.machine import describe_machine
 from smdeclust.experiments.methods import resolve
 from smdeclust.experiments.plan import Run
 from smdeclust.experiments.store import Outcome
+from smdeclust.problem.pairs import count_broken, count_distinct
 
 _warm: set[str] = set()
 
@@ -86,25 +87,17 @@ def objective(X: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     return total
 
 
-def broken_pairs(
-    labels: NDArray[np.int64], must_link: NDArray[np.int64], cannot_link: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Number of must-links and of cannot-links that labels break; a repeated pair counts again."""
-    apart = labels[must_link[:, 0]] != labels[must_link[:, 1]]
-    together = labels[cannot_link[:, 0]] == labels[cannot_link[:, 1]]
-    return int(apart.sum()), int(together.sum())
-
-
 def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str, Any]:
     """All that follows from the labels, the same way for every method."""
     if labels.shape != (len(instance.X),):
         raise ValueError(f"labels_ has shape {labels.shape} for {len(instance.X)} points")
-    must, cannot = broken_pairs(labels, instance.must_link, instance.cannot_link)
+    must, cannot = count_broken(instance.must_link, instance.cannot_link, labels)
     counted = {}
     for configuration in run.count:
         pairs = resolve(run.loader)(run.dataset, configuration)
-        broken = broken_pairs(labels, pairs.must_link, pairs.cannot_link)
-        counted[configuration] = [*broken, len(pairs.must_link), len(pairs.cannot_link)]
+        both = pairs.must_link, pairs.cannot_link
+        broken = count_broken(*both, labels)
+        counted[configuration] = [*broken, *map(count_distinct, both)]
     agreement = None
     if instance.y is not None:
         agreement = float(adjusted_rand_score(instance.y, labels))

@@ -66,6 +66,30 @@ def broken_pairs(
     )
 
 
+def count_broken(
+    must_link: np.ndarray, cannot_link: np.ndarray, labels: np.ndarray
+) -> tuple[int, int]:
+    """Return how many must-links and how many cannot-links these (N,) labels break.
+
+    A pair that is listed again, either way round, is the same pair and counts once.
+    """
+    apart, together = broken_pairs(must_link, cannot_link, labels)
+    return count_distinct(must_link[apart]), count_distinct(cannot_link[together])
+
+
+def count_distinct(pairs: np.ndarray) -> int:
+    """Return how many different pairs there are; (i, j) and (j, i) are the same."""
+    return len(np.unique(np.sort(pairs, axis=1), axis=0))
+
+
+def merge_repeated(pairs: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return every pair once, at the largest of the costs it is listed with."""
+    distinct, which = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
+    largest = np.zeros(len(distinct))
+    np.maximum.at(largest, which.ravel(), cost)
+    return distinct.reshape(-1, 2), largest
+
+
 def _as_integers(array: np.ndarray, name: str) -> np.ndarray:
     """Return `array` as int64, or say which pair is not made of whole numbers."""
     if array.dtype.kind in "iu":

@@ -13,7 +13,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem.core import Core
 from smdeclust.problem.graph import cannot_link_graph
 from smdeclust.problem.groups import Grouping, contract
-from smdeclust.problem.pairs import as_pairs, broken_pairs
+from smdeclust.problem.pairs import as_pairs, count_broken
 from smdeclust.problem.points import as_points, as_weights
 from smdeclust.problem.rejections import (
     reject_contradictions,
@@ -97,9 +97,9 @@ class Problem:
         InfeasibleConstraintsError
             No clustering satisfies the constraints.
         """
-        points = as_points(X)
-        n_points = len(points)
-        n_clusters = _as_n_clusters(n_clusters, n_points)
+        points = cls._admit(X)
+        n_points = points.shape[0]
+        n_clusters = as_n_clusters(n_clusters, n_points)
         weight = as_weights(sample_weight, n_points)
         together = as_pairs(must_link, n_points, "must_link")
         apart = as_pairs(cannot_link, n_points, "cannot_link")
@@ -114,7 +114,7 @@ class Problem:
         reject_uncolorable(indptr, indices, n_clusters, grouping)
 
         return cls(
-            X=_frozen(points),
+            X=points,
             n_clusters=n_clusters,
             must_link=_frozen(together),
             cannot_link=_frozen(apart),
@@ -123,8 +123,20 @@ class Problem:
             weights=_frozen(weights),
             cl_indptr=_frozen(indptr),
             cl_indices=_frozen(indices),
-            offset=_frozen(_weighted_mean(points, weight)),
+            offset=_frozen(cls._mean(points, weight)),
         )
+
+    @classmethod
+    def _admit(cls, X: Any) -> Any:
+        """The points as they are kept, validated."""
+        return _frozen(as_points(X))
+
+    @classmethod
+    def _mean(cls, points: Any, weight: np.ndarray | None) -> np.ndarray:
+        """(d,) their weighted mean."""
+        if weight is None:
+            return np.asarray(points.mean(axis=0, dtype=np.float64))
+        return np.asarray((weight / weight.sum()) @ points, dtype=np.float64)
 
     @property
     def n_points(self) -> int:
@@ -307,9 +319,11 @@ class Problem:
             return sums / totals[:, None]
 
     def violations(self, point_labels: np.ndarray) -> tuple[int, int]:
-        """Return how many must-links and how many cannot-links these (N,) labels break."""
-        apart, same = broken_pairs(self.must_link, self.cannot_link, np.asarray(point_labels))
-        return int(np.count_nonzero(apart)), int(np.count_nonzero(same))
+        """Return how many must-links and how many cannot-links these (N,) labels break.
+
+        A pair that is listed several times counts once.
+        """
+        return count_broken(self.must_link, self.cannot_link, np.asarray(point_labels))
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
@@ -318,13 +332,13 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def _weighted_mean(points: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    if weight is None:
-        return points.mean(axis=0, dtype=np.float64)
-    return np.asarray((weight / weight.sum()) @ points, dtype=np.float64)
+def fits_contracted(shape: tuple[int, ...]) -> bool:
+    """Whether points of this shape are few enough for a dense copy (32 MiB in float64)."""
+    return shape[0] * shape[1] < LARGE
 
 
-def _as_n_clusters(n_clusters: Any, n_points: int) -> int:
+def as_n_clusters(n_clusters: Any, n_points: int) -> int:
+    """Return K where it is an integer that so many points can fill."""
     whole = isinstance(n_clusters, (int, np.integer)) and not isinstance(n_clusters, bool)
     if not whole or n_clusters < 1:
         raise InvalidInputError(f"n_clusters must be a positive integer, got {n_clusters!r}.")

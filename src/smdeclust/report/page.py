@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.problem.pairs import count_broken
 from smdeclust.report import html, pictures
 from smdeclust.report.content import Content
 from smdeclust.report.pair_costs import PairCost
@@ -141,13 +142,10 @@ def _cost(content: Content) -> str:
     if content.free_objective is None or content.moved is None:
         return ""
     free = content.free_objective
-    labels = content.moved.free_labels
-    must, cannot = content.must_link, content.cannot_link
-    broken_must = int((labels[must[:, 0]] != labels[must[:, 1]]).sum())
-    broken_cannot = int((labels[cannot[:, 0]] == labels[cannot[:, 1]]).sum())
+    broken = count_broken(content.must_link, content.cannot_link, content.moved.free_labels)
     rows = [
         ["with the pairs", content.objective, *content.broken],
-        ["without any pair", free, broken_must, broken_cannot],
+        ["without any pair", free, *broken],
     ]
     header = ["clustering", "objective", "broken must-links", "broken cannot-links"]
     if content.agreement is not None and content.agreement[1] is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.problem.pairs import broken_pairs
+from smdeclust.problem.pairs import broken_pairs, merge_repeated
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class SoftPairs:
     Attributes
     ----------
     must_link, cannot_link
-        (m, 2) pairs of row positions; repeated pairs count each time.
+        (m, 2) pairs of row positions, each once.
     must_cost, cannot_cost
-        (m,) cost of breaking each.
+        (m,) cost of breaking each; of a pair that was listed several times, the largest.
     indptr, indices, signed
         Neighbours of each point, symmetric; `signed` is the cost of being apart from a must-linked
         one, minus the cost of being with a cannot-linked one. Pairs of a point with itself are
@@ -43,6 +43,8 @@ class SoftPairs:
         cannot_cost: np.ndarray,
     ) -> SoftPairs:
         """Sort the pairs by point, in O(N + m log m)."""
+        must_link, must_cost = merge_repeated(must_link, must_cost)
+        cannot_link, cannot_cost = merge_repeated(cannot_link, cannot_cost)
         pairs = np.concatenate([must_link, cannot_link])
         cost = np.concatenate([must_cost, -cannot_cost])
         real = pairs[:, 0] != pairs[:, 1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.problem import Problem
+from smdeclust.problem.pairs import merge_repeated
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ class SoftGraph:
         must_cost: np.ndarray,
         cannot_cost: np.ndarray,
     ) -> SoftGraph:
-        """Contract soft pairs with these costs to groups, and join the hard cannot-links."""
+        """Contract soft pairs with these costs to groups, and join the hard cannot-links.
+
+        A pair that is listed several times counts once, at the largest of its costs.
+        """
+        must_link, must_cost = merge_repeated(must_link, must_cost)
+        cannot_link, cannot_cost = merge_repeated(cannot_link, cannot_cost)
         heads = np.repeat(np.arange(problem.n_linked), np.diff(problem.cl_indptr))
         hard = np.column_stack([heads, problem.cl_indices])
         pairs = np.concatenate(
