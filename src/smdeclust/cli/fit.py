@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -209,9 +208,9 @@ def _csv(rows: list[Any]) -> bytes:
 
 
 def _json(document: dict[str, Any]) -> bytes:
-    from smdeclust.io.write import _plain
+    from smdeclust.io.write import as_json
 
-    return (json.dumps(_plain(document), indent=2, allow_nan=False) + "\n").encode()
+    return as_json(document).encode()
 
 
 def show(result: dict[str, Any], inputs: Inputs) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -39,9 +38,9 @@ def print_result(text: str) -> None:
 
 def print_json(document: Any) -> None:
     """Write a result for machines to standard output."""
-    from smdeclust.io.write import _plain
+    from smdeclust.io.write import as_json
 
-    print_result(json.dumps(_plain(document), indent=2, allow_nan=False))
+    print_result(as_json(document))
 
 
 def print_table(

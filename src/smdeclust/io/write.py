@@ -138,12 +138,17 @@ def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
 
 
 def write_json(path: PathLike, document: Any) -> None:
-    """Write a result as JSON, whole or not at all.
+    """Write a result as JSON, whole or not at all; what becomes of its values, see `as_json`."""
+    write_text(path, as_json(document))
+
+
+def as_json(document: Any) -> str:
+    """Return a result as JSON text, a line break at its end.
 
     numpy arrays and numbers become lists and numbers, infinities and NaN become null (JSON has no
     word for them).
     """
-    write_text(path, json.dumps(_plain(document), indent=2, allow_nan=False) + "\n")
+    return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
 
 
 def _plain(value: Any) -> Any:
