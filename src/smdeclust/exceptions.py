@@ -38,7 +38,17 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
 
 
 class NoFeasibleSolutionError(SMDEClustError, RuntimeError):
-    """A heuristic found no feasible solution. This is no proof that there is none."""
+    """A heuristic found no feasible solution. This is no proof that there is none.
+
+    Without a message of its own it is an assignment step that found none.
+    """
+
+    def __init__(
+        self,
+        message: str = "No feasible assignment was found: the cannot-links are dense, and whether "
+        "they can be kept with so many clusters is not known. Use more clusters or fewer pairs.",
+    ) -> None:
+        super().__init__(message)
 
 
 class DataNotFoundError(SMDEClustError, FileNotFoundError):

@@ -34,11 +34,7 @@ def milp_search(
     while max_iter is None or n_done < max_iter:
         point_labels = milp_assignment(problem, centers, solver=solver).labels
         if point_labels is None:
-            raise NoFeasibleSolutionError(
-                "The solver found no feasible assignment: the cannot-links are dense, and whether "
-                "they can be kept with so many clusters is not known. Use more clusters or fewer "
-                "pairs."
-            )
+            raise NoFeasibleSolutionError()
         n_done += 1
         labels = problem.group_labels(point_labels)
         objective = problem.objective(labels)

@@ -78,11 +78,7 @@ def _solve(
         if labels is not None:
             return labels
         if q >= n_clusters:
-            raise NoFeasibleSolutionError(
-                "The solver found no feasible assignment: the cannot-links are dense, and whether "
-                "they can be kept with so many clusters is not known. Use more clusters or fewer "
-                "pairs."
-            )
+            raise NoFeasibleSolutionError()
         q = min(2 * q, n_clusters)
 
 
