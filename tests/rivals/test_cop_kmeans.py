@@ -13,10 +13,19 @@ from smdeclust.problem import Problem
 from smdeclust.rivals.cop_kmeans import place
 
 
+def place_groups(problem, centers, order):
+    """The labels of the groups after one placement, or None where it fails."""
+    core = problem.core
+    labels = np.empty(problem.n_groups, dtype=np.int64)
+    order = np.asarray(order, dtype=np.int64)
+    placed = place(core.points, core.weights, core.indptr, core.indices, order, centers, labels)
+    return labels if placed else None
+
+
 def one_placement(problem, centers, order):
     """The labels of the rows after one placement, or None where it fails."""
     start = problem.core.enter(np.asarray(centers, dtype=float))
-    labels = place(problem, start, problem.group_of_point[list(order)])
+    labels = place_groups(problem, start, problem.group_of_point[list(order)])
     return None if labels is None else problem.expand(labels)
 
 
@@ -103,7 +112,7 @@ def test_never_better_than_an_exact_assignment():
     n_compared = 0
     for _ in range(20):
         centers = problem.core.enter(X[rng.choice(60, 5, replace=False)])
-        labels = place(problem, centers, rng.permutation(problem.n_linked))
+        labels = place_groups(problem, centers, rng.permutation(problem.n_linked))
         if labels is None:
             continue
         n_compared += 1

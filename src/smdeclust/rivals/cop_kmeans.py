@@ -55,17 +55,6 @@ def cop_kmeans(
     return Attempt(Solution(labels, best_centers, value, n_iterations, False), n_iterations)
 
 
-def place(problem: Problem, centers: np.ndarray, order: np.ndarray) -> np.ndarray | None:
-    """One placement: (G,) labels, or ``None`` where a group finds every cluster blocked.
-
-    `order` holds the groups with cannot-links; the others are free and need none.
-    """
-    core = problem.core
-    labels = np.empty(problem.n_groups, dtype=np.int64)
-    placed = _place(core.points, core.weights, core.indptr, core.indices, order, centers, labels)
-    return labels if placed else None
-
-
 @njit(cache=True, nogil=True)
 def _run(points, weights, indptr, indices, centers, labels, best_centers, seed, max_iter):
     """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
@@ -80,7 +69,7 @@ def _run(points, weights, indptr, indices, centers, labels, best_centers, seed, 
         n_done += 1
         n_idle += 1
         shuffle(order, seed)
-        if not _place(points, weights, indptr, indices, order, centers, found):
+        if not place(points, weights, indptr, indices, order, centers, found):
             if objective == np.inf:
                 break
             continue
@@ -96,7 +85,7 @@ def _run(points, weights, indptr, indices, centers, labels, best_centers, seed, 
 
 
 @njit(cache=True, nogil=True)
-def _place(points, weights, indptr, indices, order, centers, labels):
+def place(points, weights, indptr, indices, order, centers, labels):
     """Label every group, or return False at the first that is blocked everywhere.
 
     Writes `labels`. O(G K d + edges).
