@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from smdeclust import InvalidInputError
 from smdeclust.memetic import Islands, evolve_islands, stopping
 from smdeclust.memetic.islands import count_agreeing
 from smdeclust.memetic.replacement import Replacement
@@ -86,6 +87,26 @@ def test_history_goes_on_through_populations():
     assert (np.diff(history["time"]) >= 0).all()
     assert history["best"][-1] == state.best.objective
     assert (state.generation, state.n_local_searches) == (10, 60)
+
+
+def test_every_generation_is_reported_once():
+    """Also those of the uniting population, which has 5 solutions where the others have 4."""
+    seen = []
+    evolve_islands(
+        Islands(5, 9), stub_operators(), 4, Replacement(), stopping.max_generations(2), RNG(0),
+        on_generation=lambda s: seen.append((s.island, s.generation, s.n_local_searches)),
+    )  # fmt: skip
+    sizes = [4] * 5 + [5]
+    done = np.cumsum(np.repeat(sizes, 3)).tolist()
+    places = itertools.product(range(6), range(3))
+    assert seen == [(island, g, n) for (island, g), n in zip(places, done, strict=True)]
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (2, 1), (3, 2), (-4, 1), (10, 0)])
+def test_numbers_that_make_no_islands(numbers):
+    """The bests of two or three populations make none; nobody can agree with nobody."""
+    with pytest.raises(InvalidInputError, match="max_populations|n_agree"):
+        Islands(*numbers)
 
 
 def test_same_seed_same_run():

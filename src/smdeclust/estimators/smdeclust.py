@@ -252,7 +252,8 @@ class SMDEClust(ConstrainedClusterer):
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
             self._stopping_rule(),
             self._generator(),
-            self._progress(),
+            self.callback,
+            _log_generation if self.verbose else None,
         )
         best = state.best
         assert best is not None
@@ -314,39 +315,14 @@ class SMDEClust(ConstrainedClusterer):
             stopping.max_generations(limit) if limit is not None else None,
         )
 
-    def _progress(self) -> Callable[[State], None] | None:
-        if not self.verbose and self.callback is None:
-            return None
-        callback, size, verbose = self.callback, self.population_size, self.verbose
-
-        def report(state: State) -> None:
-            if callback is not None:
-                callback(state)
-            if verbose and state.n_local_searches % size == 0 and state.best is not None:
-                # Asked before the generation is closed, and 0 is the first population.
-                logger.info(
-                    "population %d, generation %d: best %.6g, %d local searches, %.1f s",
-                    state.island + 1,
-                    state.generation + state.complete,
-                    state.best.objective,
-                    state.n_local_searches,
-                    state.elapsed,
-                )
-
-        return report
-
     def _check_parameters(self) -> None:
         check_choice("assignment", self.assignment, tuple(REASSIGN))
         check_choice("local_search", self.local_search, ("deep", "lloyd"))
         check_choice("replacement", self.replacement, ("immediate", "generation"))
         check_number("population_size", self.population_size, low=4, whole=True)
         check_number("max_populations", self.max_populations, low=1, whole=True)
-        if 1 < self.max_populations < 4:
-            raise InvalidInputError(
-                f"max_populations must be 1, or at least 4 (their best solutions become the last "
-                f"population), got {self.max_populations}."
-            )
         check_number("n_agree", self.n_agree, low=1, whole=True)
+        Islands(self.max_populations, self.n_agree)  # says which numbers go together
         check_number("max_no_improvement", self.max_no_improvement, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_number("alpha", self.alpha, low=0, high=1)
@@ -369,3 +345,15 @@ class SMDEClust(ConstrainedClusterer):
             )
         if self.verbose:
             show_log()
+
+
+def _log_generation(state: State) -> None:
+    assert state.best is not None
+    logger.info(
+        "population %d, generation %d: best %.6g, %d local searches, %.1f s",
+        state.island + 1,
+        state.generation,
+        state.best.objective,
+        state.n_local_searches,
+        state.elapsed,
+    )

@@ -50,6 +50,7 @@ def evolve(
     stop: StoppingRule,
     rng: np.random.Generator,
     on_offspring: Callable[[State], None] | None = None,
+    on_generation: Callable[[State], None] | None = None,
     state: State | None = None,
 ) -> State:
     """Run Algorithm 1 and return its final state: the best solution, the population, counters.
@@ -68,6 +69,8 @@ def evolve(
         Source of all randomness.
     on_offspring
         Called after every local search, for progress displays.
+    on_generation
+        Called after the first population (generation 0) and after every generation.
     state
         Counters to go on from, where several populations run in turn.
     """
@@ -80,6 +83,11 @@ def evolve(
         state.stop_reason = stop(state)
         return state.stop_reason is not None
 
+    def close_generation() -> None:
+        if on_generation is not None:
+            on_generation(state)
+        state.stop_reason = stop(state)
+
     first_starts = (operators.initialize(rng) for _ in range(population_size))
     for child in _refine(operators, first_starts):
         state.population.append(child)
@@ -87,7 +95,7 @@ def evolve(
         if look(child):
             return state.finish()
     state.begin_generation()
-    state.stop_reason = stop(state)
+    close_generation()
 
     while state.stop_reason is None:
         starts = (
@@ -98,7 +106,7 @@ def evolve(
             if look(child):
                 return state.finish()
         state.end_generation()
-        state.stop_reason = stop(state)
+        close_generation()
     return state.finish()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic.algorithm import Operators, evolve
 from smdeclust.memetic.population import State
 from smdeclust.memetic.replacement import Replacement
@@ -42,6 +43,15 @@ class Islands:
     max_populations: int = 1
     n_agree: int = 1
 
+    def __post_init__(self) -> None:
+        if self.max_populations != 1 and self.max_populations < 4:
+            raise InvalidInputError(
+                f"max_populations must be 1, or at least 4 (their best solutions become the last "
+                f"population), got {self.max_populations}."
+            )
+        if self.n_agree < 1:
+            raise InvalidInputError(f"n_agree must be at least 1, got {self.n_agree}.")
+
 
 def evolve_islands(
     islands: Islands,
@@ -51,6 +61,7 @@ def evolve_islands(
     stop: StoppingRule,
     rng: np.random.Generator,
     on_offspring: Callable[[State], None] | None = None,
+    on_generation: Callable[[State], None] | None = None,
 ) -> State:
     """Run Algorithm 1 on fresh populations until enough agree; the state counts over all of them.
 
@@ -64,7 +75,7 @@ def evolve_islands(
         nonlocal state, n_generations
         if bests:
             state = state.next_island()
-        state = evolve(start, size, replacement, stop, rng, on_offspring, state)
+        state = evolve(start, size, replacement, stop, rng, on_offspring, on_generation, state)
         assert state.best is not None
         assert state.stop_reason is not None
         n_generations += state.generation
