@@ -153,10 +153,14 @@ def assign_linked(
                     sums.totals[k] += sign * weight
     linked = labels[:n_linked]
     counted = np.zeros(n_clusters, dtype=np.int64)
-    add_to_clusters(
-        problem.linked_core.points, problem.linked_core.weights, EVERY,
-        np.zeros(problem.n_features), 0, n_linked, linked, sums.sums, sums.totals, counted,
-    )  # fmt: skip
+    points, weights = problem.linked_core.points, problem.linked_core.weights
+    if isinstance(points, np.ndarray):
+        add_to_clusters(
+            points, weights, EVERY, np.zeros(problem.n_features), 0, n_linked, linked, sums.sums,
+            sums.totals, counted,
+        )  # fmt: skip
+    else:
+        points.add_to_clusters(weights, linked, sums.sums, sums.totals)
     return linked, moves, bound >= cost
 
 
@@ -165,6 +169,8 @@ def _smaller(core: Core, centers: np.ndarray) -> tuple[Core, np.ndarray]:
 
     Distances by a matrix product lose digits where points are far apart; then nothing is changed.
     """
+    if not isinstance(core.points, np.ndarray):
+        return as_small(core, core.points.squared_distances(centers))
     if core.points.shape[1] <= len(centers) or len(core.points) == 0:
         return core, centers
     norms = np.einsum("kj,kj->k", centers, centers)
@@ -196,8 +202,12 @@ def as_small(core: Core, squares: np.ndarray) -> tuple[Core, np.ndarray]:
 
 
 def _with_fillers(core: Core, fillers: Fillers) -> Core:
+    if isinstance(core.points, np.ndarray):
+        points = _frozen(np.vstack([core.points, fillers.points]))
+    else:
+        points = core.points.stacked(fillers.points)
     return Core(
-        points=_frozen(np.vstack([core.points, fillers.points])),
+        points=points,
         weights=_frozen(np.concatenate([core.weights, fillers.weights])),
         indptr=core.indptr,
         indices=core.indices,
@@ -209,8 +219,11 @@ def _with_fillers(core: Core, fillers: Fillers) -> Core:
 
 def linked_squares(problem: Problem | Any, linked: np.ndarray, centers: np.ndarray) -> float:
     """Squared distances of the linked groups to the centers of their labels."""
-    gaps = problem.compound_means[: problem.n_linked] - centers[linked]
-    return float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights[: problem.n_linked])
+    core = problem.linked_core
+    if isinstance(core.points, np.ndarray):
+        gaps = core.points - centers[linked]
+        return float(np.einsum("ij,ij->i", gaps, gaps) @ core.weights)
+    return float(core.points.own_squares(centers, linked) @ core.weights)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ def as_points(X: Any) -> np.ndarray:
         raise InvalidInputError(f"X is empty: shape {points.shape}.")
     points = np.ascontiguousarray(points)
     _reject_non_finite(points)
-    _reject_extreme(points)
+    reject_extreme(points.min(axis=0), points.max(axis=0))
     return points
 
 
@@ -82,8 +82,8 @@ def _reject_non_finite(points: np.ndarray) -> None:
     raise InvalidInputError(f"X contains infinity (row {row}, column {column}).")
 
 
-def _reject_extreme(points: np.ndarray) -> None:
-    low, high = points.min(axis=0), points.max(axis=0)
+def reject_extreme(low: np.ndarray, high: np.ndarray) -> None:
+    """Reject points whose columns span from `low` to `high` where squares cannot be computed."""
     largest = float(max(np.abs(low).max(), np.abs(high).max()))
     spread = float((high - low).max())
     if largest > LARGEST or 0.0 < spread < SMALLEST:

@@ -1,0 +1,102 @@
+"""Sparse points as people give them -> a CSR matrix that can be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.kernels import kernel
+from smdeclust.problem.points import reject_extreme
+
+FINE, TWICE, OUTSIDE = 0, 1, 2
+
+
+@kernel()
+def inspect_rows(indptr, indices, data, last, low, high, stored):
+    """Look at every entry once: writes the range and number of stored entries of each column.
+
+    `last` holds -1 for each column. Returns FINE, TWICE where a row holds a column more than
+    once, or OUTSIDE where a column does not exist.
+    """
+    n_features = len(last)
+    verdict = FINE
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if j < 0 or j >= n_features:
+                return OUTSIDE
+            if last[j] == i:
+                verdict = TWICE
+            last[j] = i
+            stored[j] += 1
+            low[j] = min(low[j], data[e])
+            high[j] = max(high[j], data[e])
+    return verdict
+
+
+def as_sparse_points(X: Any) -> Any:
+    """Return a sparse `X` as an (N, d) CSR matrix of finite float32 or float64 numbers.
+
+    CSR of float32 or float64 is kept as it is, whatever the type and order of its indices. Other
+    formats and types become CSR and float64 first, and entries that are stored several times are
+    added up (as scipy does): that takes a copy.
+    """
+    if X.ndim != 2:
+        raise InvalidInputError(f"X must have 2 dimensions (points, features), got {X.ndim}.")
+    if 0 in X.shape:
+        raise InvalidInputError(f"X is empty: shape {X.shape}.")
+    if X.dtype.kind == "c":
+        raise InvalidInputError("X holds complex numbers; only real data can be clustered.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    X = X.tocsr()
+    _reject_damaged(X.indptr, X.indices, X.data)
+    verdict, low, high = _inspect(X)
+    if verdict == TWICE:
+        X = X.copy()
+        X.sum_duplicates()
+        _, low, high = _inspect(X)
+    _reject_non_finite(X)
+    reject_extreme(low, high)
+    return X
+
+
+def _inspect(X: Any) -> tuple[int, np.ndarray, np.ndarray]:
+    """Look at every entry; returns what was found and the range of each column."""
+    n_points, n_features = X.shape
+    stored = np.zeros(n_features, dtype=np.int64)
+    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    last = np.full(n_features, -1, dtype=np.int64)
+    verdict = inspect_rows(X.indptr, X.indices, X.data, last, low, high, stored)
+    if verdict == OUTSIDE:
+        raise InvalidInputError(
+            f"X: its indices name columns that are not there (it has {n_features}). The matrix is "
+            f"damaged; make it anew."
+        )
+    zeros = stored < n_points
+    low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
+    return verdict, low, high
+
+
+def _reject_damaged(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
+    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] > min(len(indices), len(data)):
+        raise InvalidInputError(
+            "X: indptr does not start at 0 and grow up to the number of entries. The matrix is "
+            "damaged; make it anew."
+        )
+
+
+def _reject_non_finite(X: Any) -> None:
+    data = X.data[: X.indptr[-1]]
+    if np.isfinite(data.sum(dtype=np.float64)):
+        return
+    bad = np.flatnonzero(~np.isfinite(data))
+    if len(bad) == 0:
+        return
+    row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+    where = f"(row {row}, column {int(X.indices[bad[0]])})"
+    if np.isnan(data[bad[0]]):
+        raise InvalidInputError(f"X contains NaN {where}; fill in or drop missing values first.")
+    raise InvalidInputError(f"X contains infinity {where}.")

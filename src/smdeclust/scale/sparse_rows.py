@@ -1,0 +1,217 @@
+"""Rows in CSR form as the searches use them: distances, sums and squares about an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from smdeclust.scale import sparse_kernels as kernels
+
+# Rows whose distances to all centers are held at once.
+BLOCK = 4096
+EVERY = np.ones(1, dtype=np.bool_)
+EVERY.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class Against:
+    """Centers minus the offset, and what comparing rows with them needs.
+
+    Attributes
+    ----------
+    centers, centers_t
+        (K, d), and (d, K) for rows that meet all of them.
+    bias
+        (K,) |y|^2 + 2 o.y.
+    bias_error
+        A bound on the rounding of any of those.
+    largest
+        The largest |y|.
+    """
+
+    centers: np.ndarray
+    centers_t: np.ndarray
+    bias: np.ndarray
+    bias_error: float
+    largest: float
+
+
+@dataclass
+class Tally:
+    """Sums of the rows of each cluster, the stored entries apart from the others.
+
+    Attributes
+    ----------
+    gaps, stored
+        (K, d) sums over stored entries of w (x - o), and of w.
+    totals, counts
+        (K,) weights, and rows of positive weight.
+    """
+
+    gaps: np.ndarray
+    stored: np.ndarray
+    totals: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def zeros(cls, n_clusters: int, n_features: int) -> Tally:
+        """Nothing in any cluster."""
+        shape = n_clusters, n_features
+        return cls(
+            np.zeros(shape), np.zeros(shape), np.zeros(n_clusters), np.zeros(n_clusters, np.int64)
+        )
+
+    def sums(self, offset: np.ndarray) -> np.ndarray:
+        """(K, d) sums of w (x - o) over all entries."""
+        sums = self.stored - self.totals[:, None]
+        sums *= offset
+        sums += self.gaps
+        return sums
+
+
+class SparseRows:
+    """Points in CSR form minus an offset, which is never subtracted in storage.
+
+    Parameters
+    ----------
+    matrix
+        (n, d) CSR matrix without columns stored twice in a row, float32 or float64.
+    offset
+        (d,) the mean of the data.
+    """
+
+    def __init__(self, matrix: Any, offset: np.ndarray) -> None:
+        self.matrix, self.offset = matrix, offset
+        self.arrays = tuple(_frozen(a) for a in (matrix.indptr, matrix.indices, matrix.data))
+        self.offset_square = float((offset * offset).sum())
+        self.offset_norm = float(np.sqrt(self.offset_square)) * (1 + 1e-12)
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self.dense(np.array([i]))[0] for i in range(len(self)))
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(n,) |x - o|^2."""
+        sizes = np.empty(len(self))
+        kernels.sizes_of_rows(*self.arrays, self.offset, self.offset_square, sizes)
+        return _frozen(sizes)
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows minus the offset: for few."""
+        return np.asarray(self.matrix[rows].toarray() - self.offset)
+
+    def take(self, rows: np.ndarray) -> SparseRows:
+        """Some of the rows."""
+        return SparseRows(self.matrix[rows], self.offset)
+
+    def stacked(self, below: SparseRows) -> SparseRows:
+        """These rows and others with the same offset."""
+        both = vstack([self.matrix, below.matrix], format="csr", dtype=np.float64)
+        return SparseRows(csr_array(both), self.offset)
+
+    def against(self, centers: np.ndarray) -> Against:
+        """Prepare centers (minus the offset) to be compared with these rows."""
+        # Sums of numpy are pairwise: their rounding grows with log d, which 40 covers.
+        norms = np.array([(y * y).sum() for y in centers])
+        lean = np.array([(self.offset * y).sum() for y in centers])
+        largest = float(np.sqrt(norms.max(initial=0.0))) * (1 + 1e-12)
+        reach = largest * (largest + 2.0 * self.offset_norm)
+        return Against(
+            centers=centers,
+            centers_t=np.ascontiguousarray(centers.T),
+            bias=norms + 2.0 * lean,
+            bias_error=40 * kernels.ROUNDOFF * reach,
+            largest=largest,
+        )
+
+    def squared_distances(
+        self, centers: np.ndarray, start: int = 0, stop: int | None = None
+    ) -> np.ndarray:
+        """(n, K) squared distances of some rows, one after another, to centers minus the offset."""
+        return self.squares_against(self.against(centers), start, stop)
+
+    def squares_against(
+        self, there: Against, start: int = 0, stop: int | None = None
+    ) -> np.ndarray:
+        """The same, for centers that are prepared already."""
+        stop = len(self) if stop is None else stop
+        out = np.empty((stop - start, len(there.centers)))
+        kernels.squares_of_rows(
+            *self.arrays, self.sizes, self.offset, self.offset_norm, start, stop, there.centers,
+            there.centers_t, there.bias, there.bias_error, there.largest, out,
+        )  # fmt: skip
+        return out
+
+    def own_squares(self, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """(n,) squared distances of the rows to the centers of their labels."""
+        there, own = self.against(centers), np.empty(len(self))
+        for start in range(0, len(self), BLOCK):
+            stop = min(start + BLOCK, len(self))
+            squares = self.squares_against(there, start, stop)
+            own[start:stop] = squares[np.arange(stop - start), labels[start:stop]]
+        return own
+
+    def tally(
+        self, weights: np.ndarray, labels: np.ndarray, n_clusters: int, free: np.ndarray = EVERY
+    ) -> Tally:
+        """What the (free) rows of each cluster add up to."""
+        tally = Tally.zeros(n_clusters, len(self.offset))
+        self.move(tally, weights, np.full(len(self), -1, np.int32), labels, free)
+        return tally
+
+    def add_to_clusters(
+        self, weights: np.ndarray, labels: np.ndarray, sums: np.ndarray, totals: np.ndarray
+    ) -> None:
+        """Add the rows to sums of clusters (minus the offset) and to their weights."""
+        tally = self.tally(weights, labels, len(sums))
+        sums += tally.sums(self.offset)
+        totals += tally.totals
+
+    def move(
+        self, tally: Tally, weights: np.ndarray, old: np.ndarray, new: np.ndarray, free: np.ndarray
+    ) -> int:
+        """Bring a tally from labels to others; returns how many rows moved."""
+        return int(
+            kernels.move_rows(
+                *self.arrays, weights, free, self.offset, old, _as_labels(new), tally.gaps,
+                tally.stored, tally.totals, tally.counts,
+            )
+        )  # fmt: skip
+
+    def sum_squares(
+        self,
+        weights: np.ndarray,
+        labels: np.ndarray,
+        centers: np.ndarray,
+        free: np.ndarray = EVERY,
+    ) -> float:
+        """Weighted squared distances of the (free) rows to the centers of their labels.
+
+        A sum of squares, stored entries one by one and the others a cluster and column at once:
+        nothing is subtracted from it, so it is as exact as if it were made of the whole rows.
+        """
+        labels = _as_labels(labels)
+        tally = self.tally(weights, labels, len(centers), free)
+        total = kernels.stored_squares(*self.arrays, weights, free, self.offset, labels, centers)
+        for k, center in enumerate(centers):
+            zeros = np.square(self.offset + center)
+            total += float(((tally.totals[k] - tally.stored[k]) * zeros).sum())
+        return float(total)
+
+
+def _as_labels(labels: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(labels, dtype=np.int32)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = np.ascontiguousarray(array).view(np.ndarray)
+    view.flags.writeable = False
+    return view
