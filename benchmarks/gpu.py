@@ -22,6 +22,7 @@ import numpy as np
 from smdeclust import SMDEClust
 from smdeclust.problem import Problem
 from smdeclust.scale import torch_points
+from smdeclust.scale.free_points import free_points
 from smdeclust.scale.torch_points import TorchPoints
 
 SHAPES = {"mnist": (70_000, 784, 10), "cifar10": (60_000, 3072, 10)}
@@ -114,7 +115,7 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
             points.problem = Problem.build(X, k, must, cannot)
             sync(torch, device)
             begun = time.perf_counter()
-            best = model._evolve(model._operators(points.problem))
+            best = model._evolve(model._operators(points.problem, free_points(points.problem)))
             sync(torch, device)
             seconds = time.perf_counter() - begun
             print(

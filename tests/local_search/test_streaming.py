@@ -143,7 +143,7 @@ def test_mutation_on_large_data_makes_no_copy(monkeypatch, variant):
 
 def test_streaming_mutation_prefers_far_points():
     """With alpha = 1 a lone far point is drawn almost always, with alpha = 0 almost never."""
-    from smdeclust.scale.mutation import StreamingMutation
+    from smdeclust.scale.mutation import REASSIGN_LINKED, StreamingMutation
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2)) * 1e-3
@@ -153,7 +153,9 @@ def test_streaming_mutation_prefers_far_points():
     centers = problem.enter(X[[0, 1]])
     hits = []
     for alpha in (0.0, 1.0):
-        mutate = StreamingMutation(problem, free, False, alpha, rate=lambda generation: 1.0)
+        mutate = StreamingMutation(
+            problem, free, REASSIGN_LINKED["greedy"], alpha, rate=lambda generation: 1.0
+        )
         found = [mutate(centers, 0, rng) for _ in range(40)]
         far = problem.enter(X[123:124])[0]
         hits.append(sum(bool(np.isclose(each, far).all(axis=1).any()) for each in found))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,22 @@ def test_fit_on_a_device(replacement):
     assert device.inertia_ == pytest.approx(float((gaps * gaps).sum()), rel=1e-12)
     assert (device.labels_[must[:, 0]] == device.labels_[must[:, 1]]).all()
     assert (device.labels_[cannot[:, 0]] != device.labels_[cannot[:, 1]]).all()
+
+
+def test_the_deadline_is_kept():
+    """Past the deadline every search makes the one iteration that gives labels, and no more; a fit
+    whose time is up returns a feasible clustering."""
+    X, k, must, cannot = made(n=600)
+    problem = Problem.build(X, k, must, cannot)
+    starts = [problem.enter(X[i : i + k]) for i in (0, 50, 100)]
+    points = TorchPoints(problem, "cpu")
+    assert max(s.n_iterations for s in points.search_all(starts)) > 1
+    late = points.search_all(starts, deadline=time.perf_counter())
+    assert [s.n_iterations for s in late] == [1, 1, 1]
+    model = SMDEClust(k, device="cpu", replacement="generation", max_time=0.0, random_state=0)
+    model.fit(X, must_link=must, cannot_link=cannot)
+    assert model.stop_reason_ == "max_time"
+    assert problem.violations(model.labels_) == (0, 0)
 
 
 def test_bad_devices_are_named():

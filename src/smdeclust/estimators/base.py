@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.sparse import issparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -24,12 +24,11 @@ from smdeclust.problem import Problem
 from smdeclust.problem.pairs import as_pairs
 from smdeclust.problem.points import as_points, as_weights
 from smdeclust.problem.rejections import reject_self_cannot_links
+from smdeclust.problem.sparse import as_sparse_points
 from smdeclust.scale import is_dask
+from smdeclust.scale.distances import squares_to
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-
-# Rows whose distances to all centers are held at once.
-BLOCK = 4096
 
 
 class ConstrainedClusterer(
@@ -52,32 +51,53 @@ class ConstrainedClusterer(
 
             return lazy_predict(X, self.cluster_centers_)
         points = self._check_points(X, reset=False)
-        labels = np.empty(len(points), dtype=np.int64)
-        for start in range(0, len(points), BLOCK):
-            block = slice(start, start + BLOCK)
-            labels[block] = cdist(points[block], self.cluster_centers_).argmin(axis=1)
+        labels = np.empty(points.shape[0], dtype=np.int64)
+        for block, squares in squares_to(points, self.cluster_centers_):
+            labels[block] = squares.argmin(axis=1)
         return labels
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""
         check_is_fitted(self, "cluster_centers_")
-        return cdist(self._check_points(X, reset=False), self.cluster_centers_)
+        if is_dask(X):
+            from smdeclust.scale.dask_fit import lazy_transform
+
+            return lazy_transform(X, self.cluster_centers_)
+        points = self._check_points(X, reset=False)
+        distances = np.empty((points.shape[0], len(self.cluster_centers_)))
+        for block, squares in squares_to(points, self.cluster_centers_):
+            np.sqrt(squares, out=distances[block])
+        return distances
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the sum of squared distances of points to their nearest centers."""
         check_is_fitted(self, "cluster_centers_")
-        points = self._check_points(X, reset=False)
-        weight = as_weights(sample_weight, len(points))
-        gaps = points - self.cluster_centers_[self.predict(X)]
-        squares = np.einsum("ij,ij->i", gaps, gaps)
-        return -float(squares.sum() if weight is None else squares @ weight)
+        if is_dask(X):
+            from smdeclust.scale.dask_fit import least_squares
 
-    def _check_points(self, X: Any, *, reset: bool) -> np.ndarray:
+            return -least_squares(X, self.cluster_centers_, sample_weight)
+        points = self._check_points(X, reset=False)
+        weight = as_weights(sample_weight, points.shape[0])
+        total = 0.0
+        for block, squares in squares_to(points, self.cluster_centers_):
+            least = squares.min(axis=1)
+            total += float(least.sum() if weight is None else least @ weight[block])
+        return -total
+
+    def _check_points(self, X: Any, *, reset: bool) -> Any:
         """Validate `X` as scikit-learn does, and say where a bad value is."""
+        sparse = self.__sklearn_tags__().input_tags.sparse
+        if issparse(X) and not sparse:
+            return as_points(X)  # says what to do
         X = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            accept_sparse="csr" if sparse else False,
         )
-        return as_points(X)
+        return as_sparse_points(X) if issparse(X) else as_points(X)
 
     def _build_problem(
         self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any

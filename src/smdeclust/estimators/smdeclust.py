@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
@@ -19,7 +20,6 @@ from smdeclust.estimators.base import (
 )
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, local_search, prove
-from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
@@ -33,9 +33,11 @@ from smdeclust.memetic.mutation import (
 )
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.problem import Problem, Solution
+from smdeclust.problem.problem import fits_contracted
 from smdeclust.scale import is_dask
 from smdeclust.scale.batches import each_by, one_of
-from smdeclust.scale.mutation import StreamingMutation
+from smdeclust.scale.free_points import free_points
+from smdeclust.scale.mutation import REASSIGN_LINKED, StreamingMutation
 
 logger = logging.getLogger("smdeclust")
 
@@ -222,8 +224,8 @@ class SMDEClust(ConstrainedClusterer):
         Parameters
         ----------
         X
-            (N, d) points, or a Dask array or data frame of them (``labels_`` is a Dask array
-            then).
+            (N, d) points: an array, a scipy.sparse matrix (kept as it is where it is CSR and
+            large), or a Dask array or data frame (``labels_`` is a Dask array then).
         y
             Ignored.
         must_link, cannot_link
@@ -232,16 +234,40 @@ class SMDEClust(ConstrainedClusterer):
             (N,) non-negative weights.
         """
         self._check_parameters()
+        self._check_device(X)
         if is_dask(X):
-            from smdeclust.scale.dask_fit import fit_on_cluster
-
-            return fit_on_cluster(self, X, must_link, cannot_link, sample_weight)
+            return self._fit_on_cluster(X, must_link, cannot_link, sample_weight)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
-        best = self._evolve(self._operators(problem))
+        best = self._evolve(self._operators(problem, free_points(problem)))
         if self.stop_reason_ != "max_time" and not problem.is_large:
             best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS, max_time=self.max_time)
             self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)
+
+    def _fit_on_cluster(self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any) -> Self:
+        from smdeclust.scale.dask_fit import on_cluster
+
+        with on_cluster(X, self.n_clusters, must_link, cannot_link, sample_weight) as remote:
+            best: Any = self._evolve(self._operators(remote.problem, remote.free))
+            self.labels_, self.cluster_centers_, self.inertia_ = remote.describe(best.labels)
+            self.network_bytes_ = remote.problem.cluster.n_bytes
+        self.n_features_in_ = remote.problem.n_features
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        return self
+
+    def _build_problem(
+        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any
+    ) -> Problem:
+        points = self._check_points(X, reset=True)
+        build, sparse = Problem.build, bool(issparse(points))
+        if sparse and fits_contracted(points.shape):
+            points = points.toarray()  # as small as the copy that every small problem makes
+        elif sparse:
+            from smdeclust.scale.sparse_problem import SparseProblem
+
+            build = SparseProblem.build
+        return build(points, self.n_clusters, must_link, cannot_link, sample_weight)
 
     def _evolve(self, operators: Operators) -> Solution:
         """Run the method, keep its counters, and return the best solution."""
@@ -266,38 +292,35 @@ class SMDEClust(ConstrainedClusterer):
         self.history_ = state.history.arrays()
         return best
 
-    def _operators(self, problem: Problem) -> Operators:
-        """Wire the steps of Algorithm 1 together as the parameters say."""
+    def _operators(self, problem: Any, free: Any) -> Operators:
+        """Wire the steps of Algorithm 1 together as the parameters say.
+
+        `problem` is a :class:`Problem` or one that answers the same questions of points elsewhere,
+        `free` its free points where they are worked on block by block.
+        """
         low_high = self.scale_factor
         factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
-        free = ArrayPoints(problem) if problem.is_large or problem.is_long else None
         mutate: Any = no_mutation
         if self.mutation and problem.is_large:
-            exact = self.assignment == "exact"
-            mutate = StreamingMutation(problem, free, exact, self.alpha)
+            reassign = REASSIGN_LINKED[self.assignment]
+            mutate = StreamingMutation(problem, free, reassign, self.alpha)
         elif self.mutation:
             mutate = RelocationMutation(problem, REASSIGN[self.assignment](problem), self.alpha)
+        limits: dict[str, Any] = {
+            "max_iter": self.max_local_iter,
+            "proof_pivots": PROOF_PIVOTS,
+            "deadline": deadline_after(self.max_time),
+        }
+        deep = self.local_search == "deep" and not problem.is_large
         search: Callable[[np.ndarray], Solution] = partial(
-            local_search,
-            problem,
-            max_iter=self.max_local_iter,
-            deep=self.local_search == "deep",
-            proof_pivots=PROOF_PIVOTS,
-            deadline=deadline_after(self.max_time),
-            free=free,
+            local_search, problem, deep=deep, free=free, **limits
         )
-        search_all: Callable[[list[np.ndarray]], list[Solution]] | None = None
+        search_all = each_by(search)
         if self.device is not None:
             from smdeclust.scale.torch_points import TorchPoints
 
-            search_all = partial(
-                TorchPoints(problem, self.device).search_all,
-                max_iter=self.max_local_iter,
-                proof_pivots=PROOF_PIVOTS,
-            )
+            search_all = partial(TorchPoints(problem, self.device).search_all, **limits)
             search = one_of(search_all)
-        elif self.replacement == "generation":
-            search_all = each_by(search)
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
@@ -314,6 +337,19 @@ class SMDEClust(ConstrainedClusterer):
             stopping.no_improvement(self.max_no_improvement),
             stopping.max_generations(limit) if limit is not None else None,
         )
+
+    def _check_device(self, X: Any) -> None:
+        if self.device is not None and (is_dask(X) or issparse(X)):
+            kind = "a Dask collection" if is_dask(X) else "sparse"
+            raise InvalidInputError(
+                f"device={self.device!r} takes a dense array in memory, and X is {kind}. Use "
+                f"device=None (the default), or pass a dense array."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _check_parameters(self) -> None:
         check_choice("assignment", self.assignment, tuple(REASSIGN))

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
 from smdeclust.local_search.array_points import ClusterSums, half_gaps
@@ -218,6 +219,11 @@ def label_rows(
     low, high = np.searchsorted(rows, [start, start + len(X)])
     labels[rows[low:high] - start] = decided[low:high]
     return number[labels]
+
+
+def distances_of(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """(n, K) distances of the rows of a chunk to centers."""
+    return np.asarray(cdist(as_block(X), centers))
 
 
 @cache

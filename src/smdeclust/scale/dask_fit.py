@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from smdeclust.estimators.base import deadline_after
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search import PROOF_PIVOTS
-from smdeclust.local_search.streaming import streaming_search
-from smdeclust.memetic import Operators
-from smdeclust.memetic.crossover import DifferentialCrossover
-from smdeclust.memetic.mutation import no_mutation
+from smdeclust.problem.points import as_weights
 from smdeclust.scale import dask_blocks
 from smdeclust.scale.dask_blocks import Centers
 from smdeclust.scale.dask_cluster import active_cluster
 from smdeclust.scale.dask_points import DaskLabels, DaskPoints
-from smdeclust.scale.dask_problem import DaskProblem
-from smdeclust.scale.mutation import StreamingMutation
-
-if TYPE_CHECKING:
-    from smdeclust.estimators.smdeclust import SMDEClust
+from smdeclust.scale.dask_problem import DaskProblem, in_memory
 
 
 def as_dask_array(X: Any) -> Any:
@@ -31,6 +25,11 @@ def as_dask_array(X: Any) -> Any:
         X = X.to_dask_array(lengths=True)
     if getattr(X, "ndim", 0) != 2:
         raise InvalidInputError("X must have 2 dimensions (points, features).")
+    if issparse(getattr(X, "_meta", None)):
+        raise InvalidInputError(
+            "X is a Dask array of sparse blocks; make them dense "
+            "(X.map_blocks(lambda block: block.toarray())), or pass one CSR matrix in memory."
+        )
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         raise InvalidInputError(
             "X has chunks of unknown size, so pairs of row positions mean nothing. Call "
@@ -43,59 +42,51 @@ def as_dask_array(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def fit_on_cluster(
-    model: SMDEClust, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any
-) -> SMDEClust:
-    """Fit `model` to a Dask collection. Nothing of it is set unless the run ends well."""
+@dataclass(frozen=True)
+class Remote:
+    """A problem on a cluster: its points, and how its solutions are told.
+
+    Attributes
+    ----------
+    array
+        The data.
+    problem, free
+        What the searches need.
+    """
+
+    array: Any
+    problem: DaskProblem
+    free: DaskPoints
+
+    def describe(self, labels: DaskLabels) -> tuple[Any, np.ndarray, float]:
+        """Labels as a lazy Dask array, centers and inertia, evaluated anew.
+
+        Clusters are numbered by their centers, in lexicographic order.
+        """
+        centers, inertia = _finish(self.problem, self.free, labels)
+        order = np.lexsort(centers.T[::-1])
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
+        lazy = _lazy_labels(self.array, self.problem, labels, self.free.scale, number)
+        return lazy, centers[order], inertia
+
+
+@contextmanager
+def on_cluster(
+    X: Any, n_clusters: int, must_link: Any, cannot_link: Any, sample_weight: Any
+) -> Iterator[Remote]:
+    """Validate a Dask collection and put its blocks on the active cluster, for a while."""
     array = as_dask_array(X)
     with active_cluster() as cluster:
         problem = DaskProblem.build(
-            array, model.n_clusters, must_link, cannot_link, sample_weight, cluster
+            array, n_clusters, must_link, cannot_link, sample_weight, cluster
         )
-        free = DaskPoints(problem)
-        mutate: Any = no_mutation
-        if model.mutation:
-            mutate = StreamingMutation(problem, free, model.assignment == "exact", model.alpha)
-        factor = model.scale_factor
-        operators = Operators(
-            initialize=partial(_random_rows, problem),
-            crossover=DifferentialCrossover(
-                factor if isinstance(factor, tuple) else (factor, factor)
-            ),
-            mutate=mutate,
-            local_search=partial(
-                streaming_search,
-                problem,
-                free,
-                max_iter=model.max_local_iter,
-                proof_pivots=PROOF_PIVOTS,
-                deadline=deadline_after(model.max_time),
-            ),
-        )
-        best = model._evolve(operators)
-        labels: Any = best.labels
-        centers, inertia = _finish(problem, free, labels)
-    order = np.lexsort(centers.T[::-1])
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    model.labels_ = _lazy_labels(array, problem, labels, free.scale, number)
-    model.cluster_centers_ = centers[order]
-    model.inertia_ = inertia
-    model.n_features_in_ = array.shape[1]
-    if hasattr(X, "columns"):
-        model.feature_names_in_ = np.asarray(X.columns, dtype=object)
-    model.network_bytes_ = cluster.n_bytes
-    return model
+        yield Remote(array, problem, DaskPoints(problem))
 
 
 def lazy_predict(X: Any, cluster_centers: np.ndarray) -> Any:
     """The nearest center of each row, as a Dask array that computes nothing yet."""
-    array = as_dask_array(X)
-    if array.shape[1] != cluster_centers.shape[1]:
-        raise InvalidInputError(
-            f"X has {array.shape[1]} features, but the clusters were made of "
-            f"{cluster_centers.shape[1]}."
-        )
+    array = _same_features(X, cluster_centers)
     middle = cluster_centers.mean(axis=0)
     shifted = cluster_centers - middle
     scale = float(np.sqrt(np.einsum("kj,kj->", shifted, shifted))) or 1.0
@@ -111,12 +102,39 @@ def lazy_predict(X: Any, cluster_centers: np.ndarray) -> Any:
     )
 
 
-def _random_rows(problem: DaskProblem, rng: np.random.Generator) -> np.ndarray:
-    """K different points, drawn as for data in memory."""
-    weights = problem.sample_weight
-    share = None if weights is None else weights / weights.sum()
-    rows = rng.choice(problem.n_points, size=problem.n_clusters, replace=False, p=share)
-    return problem.enter(problem.fetch(rows))
+def lazy_transform(X: Any, cluster_centers: np.ndarray) -> Any:
+    """The (n, K) distances of rows to centers, as a Dask array that computes nothing yet."""
+    array = _same_features(X, cluster_centers)
+    chunks = (array.chunks[0], (len(cluster_centers),))
+    return array.map_blocks(
+        dask_blocks.distances_of, cluster_centers, dtype=np.float64, chunks=chunks
+    )
+
+
+def least_squares(X: Any, cluster_centers: np.ndarray, sample_weight: Any = None) -> float:
+    """The sum of squared distances of rows to their nearest centers, computed now."""
+    array = _same_features(X, cluster_centers)
+    weight = as_weights(in_memory(sample_weight), array.shape[0])
+    squares = lazy_transform(array, cluster_centers).min(axis=1) ** 2
+    if weight is not None:
+        squares = squares * _like(weight, squares)
+    return float(squares.sum().compute())
+
+
+def _like(values: np.ndarray, array: Any) -> Any:
+    import dask.array as da
+
+    return da.from_array(values, chunks=array.chunks)
+
+
+def _same_features(X: Any, cluster_centers: np.ndarray) -> Any:
+    array = as_dask_array(X)
+    if array.shape[1] != cluster_centers.shape[1]:
+        raise InvalidInputError(
+            f"X has {array.shape[1]} features, but the clusters were made of "
+            f"{cluster_centers.shape[1]}."
+        )
+    return array
 
 
 def _finish(problem: DaskProblem, free: DaskPoints, labels: DaskLabels) -> tuple[np.ndarray, float]:

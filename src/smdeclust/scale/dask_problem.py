@@ -15,6 +15,7 @@ from smdeclust.problem.graph import cannot_link_graph
 from smdeclust.problem.groups import Grouping, contract
 from smdeclust.problem.pairs import as_pairs
 from smdeclust.problem.points import LARGEST, SMALLEST, as_weights
+from smdeclust.problem.problem import as_n_clusters
 from smdeclust.problem.rejections import (
     reject_contradictions,
     reject_self_cannot_links,
@@ -79,13 +80,10 @@ class DaskProblem:
 
         starts = np.concatenate([[0], np.cumsum(X.chunks[0])]).astype(np.int64)
         n_points, n_features = int(starts[-1]), X.shape[1]
-        if not 1 <= n_clusters <= n_points:
-            raise InvalidInputError(
-                f"n_clusters must be from 1 to n_samples={n_points}, got {n_clusters!r}."
-            )
+        n_clusters = as_n_clusters(n_clusters, n_points)
         together = as_pairs(must_link, n_points, "must_link")
         apart = as_pairs(cannot_link, n_points, "cannot_link")
-        weight = as_weights(_in_memory(sample_weight), n_points)
+        weight = as_weights(in_memory(sample_weight), n_points)
         reject_self_cannot_links(apart)
         rows, grouping = _contract_named(together, apart)
         edges = grouping.of_point[np.searchsorted(rows, apart)]
@@ -152,6 +150,16 @@ class DaskProblem:
     def n_linked(self) -> int:
         """Number of groups with a cannot-link."""
         return self.grouping.n_linked
+
+    @property
+    def is_large(self) -> bool:
+        """Always: the points are never copied."""
+        return True
+
+    @property
+    def is_long(self) -> bool:
+        """Always, too."""
+        return True
 
     @property
     def total_weight(self) -> float:
@@ -268,7 +276,8 @@ def _reject_weightless(weights: np.ndarray, of_row: np.ndarray, rows: np.ndarray
         )
 
 
-def _in_memory(weight: Any) -> Any:
+def in_memory(weight: Any) -> Any:
+    """Weights of a Dask collection, computed."""
     return weight.compute() if hasattr(weight, "dask") else weight
 
 

@@ -10,8 +10,35 @@ import numpy as np
 from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.assignment.greedy import greedy
+from smdeclust.assignment.greedy_repair import greedy_repair
 from smdeclust.local_search import PROOF_PIVOTS
+from smdeclust.local_search.streaming import as_small
 from smdeclust.memetic.mutation import paper_rate
+from smdeclust.problem import Core
+
+# linked groups, centers -> their labels, or None if it failed
+ReassignLinked = Callable[[Core, np.ndarray], "np.ndarray | None"]
+
+
+def _exact(core: Core, centers: np.ndarray) -> np.ndarray | None:
+    enough = np.ones(len(centers), dtype=np.int64)
+    labels, _, _ = assign(core, centers, None, Budget(max_pivots=PROOF_PIVOTS), enough)
+    return labels
+
+
+def _greedy(core: Core, centers: np.ndarray) -> np.ndarray | None:
+    return greedy(core, centers)
+
+
+def _repaired(core: Core, centers: np.ndarray) -> np.ndarray | None:
+    return greedy_repair(core)(centers)
+
+
+REASSIGN_LINKED: dict[str, ReassignLinked] = {
+    "greedy": _greedy,
+    "exact": _exact,
+    "greedy-repair": _repaired,
+}
 
 
 class StreamingMutation:
@@ -23,8 +50,8 @@ class StreamingMutation:
         A problem in memory or on a cluster.
     free
         Its free points.
-    exact
-        Whether the linked groups are reassigned exactly or greedily (line 3).
+    reassign
+        How the linked groups are labelled with one center less (line 3); see ``REASSIGN_LINKED``.
     alpha
         0: every point is as likely a new center; 1: in proportion to its distance to its center.
     rate
@@ -35,12 +62,12 @@ class StreamingMutation:
         self,
         problem: Any,
         free: Any,
-        exact: bool,
+        reassign: ReassignLinked,
         alpha: float,
         rate: Callable[[int], float] = paper_rate,
     ) -> None:
         self.problem, self.free = problem, free
-        self.exact, self.alpha, self.rate = exact, alpha, rate
+        self.reassign, self.alpha, self.rate = reassign, alpha, rate
 
     def __call__(
         self, centers: np.ndarray, generation: int, rng: np.random.Generator
@@ -69,11 +96,9 @@ class StreamingMutation:
         core = self.problem.linked_core
         if core.n_linked == 0:
             return np.empty(0, dtype=np.int64)
-        if not self.exact:
-            return greedy(core, fewer)
-        enough = np.ones(len(fewer), dtype=np.int64)
-        labels, _, _ = assign(core, fewer, None, Budget(max_pivots=PROOF_PIVOTS), enough)
-        return labels
+        if not isinstance(core.points, np.ndarray):
+            core, fewer = as_small(core, core.points.squared_distances(fewer))
+        return self.reassign(core, fewer)
 
     def _far_point(
         self, fewer: np.ndarray, linked: np.ndarray, rng: np.random.Generator
@@ -86,11 +111,21 @@ class StreamingMutation:
             totals = free.far_totals()
         compound = np.concatenate([linked, free.compound_labels()]).astype(np.int64)
         groups, points, weights = problem.compound_rows
-        gaps = points - fewer[compound[groups]]
-        held = np.linalg.norm(gaps, axis=1) * weights
+        held = _lengths(points, fewer, compound[groups]) * weights
         ends = np.cumsum(np.concatenate([totals, held]))
         target = rng.random() * ends[-1]
         place = min(int(np.searchsorted(ends, target, side="right")), len(ends) - 1)
         if place >= len(totals):
-            return np.array(points[place - len(totals)])
+            return _row(points, place - len(totals))
         return np.asarray(free.pick_far(place, target - (ends[place - 1] if place else 0.0)))
+
+
+def _lengths(points: Any, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Distances of points, dense or sparse, to the centers of their labels."""
+    if isinstance(points, np.ndarray):
+        return np.linalg.norm(points - centers[labels], axis=1)
+    return np.sqrt(points.own_squares(centers, labels))
+
+
+def _row(points: Any, i: int) -> np.ndarray:
+    return np.array(points[i] if isinstance(points, np.ndarray) else points.dense(np.array([i]))[0])

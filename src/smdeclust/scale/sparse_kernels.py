@@ -259,8 +259,8 @@ def scatter_of_groups(
 ):  # fmt: skip
     """Weighted squared distances of the rows to the means of their groups.
 
-    The rows of group g are those from ``starts[g]`` to ``starts[g + 1]``; `mean` and `stored` hold a
-    zero for each column. As in ``move_rows``, entries that are not stored count a column at once.
+    The rows of group g are those from ``starts[g]`` to ``starts[g + 1]``; `mean` and `stored` hold
+    a zero for each column. As in ``move_rows``, entries that are not stored count a column at once.
     """
     total = 0.0
     for g in range(len(starts) - 1):

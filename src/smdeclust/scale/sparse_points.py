@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ class SparsePoints:
     def fillers(self, centers: np.ndarray) -> Fillers:
         """The free groups among the K cheapest to move to some cluster, by regret."""
         there = self.data.rows.against(np.ascontiguousarray(centers))
-        found = self._over_blocks(lambda *block: _cheapest(*block, there))
+        found = self._over_blocks(partial(_cheapest, there))
         bases = [
             base
             for part, base in zip(self.parts, (0, len(self.data.rows)), strict=False)
@@ -210,9 +211,7 @@ class SparsePoints:
         return list(self._pool.map(lambda job: work(*job), jobs))
 
 
-def _cheapest(
-    part: _Part, start: int, stop: int, there: Against
-) -> tuple[np.ndarray, np.ndarray]:
+def _cheapest(there: Against, part: _Part, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a block among the K cheapest to move to some cluster, and what that costs."""
     squares = part.rows.squares_against(there, start, stop)
     weights = part.weights_of(np.arange(start, stop))

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Core, Problem
@@ -22,6 +22,8 @@ class SparseProblem(Problem):
 
     `compound_means`, and the points of `linked_core`, are :class:`SparseRows`.
     """
+
+    X: Any
 
     @classmethod
     def _admit(cls, X: Any) -> Any:
@@ -88,12 +90,13 @@ class SparseProblem(Problem):
         if self.grouping.n_compound == 0:
             return 0.0
         order = np.argsort(groups, kind="stable")
-        points = self.X[rows[order]]
+        points, means = self.X[rows[order]], self.compound_means.matrix
         starts = np.searchsorted(groups[order], np.arange(self.grouping.n_compound + 1))
         return float(
             scatter_of_groups(
                 points.indptr, points.indices, points.data, weights[order], starts,
-                *self.compound_means.arrays, np.zeros(self.n_features), np.zeros(self.n_features),
+                means.indptr, means.indices, means.data, np.zeros(self.n_features),
+                np.zeros(self.n_features),
             )
         )  # fmt: skip
 
@@ -118,10 +121,9 @@ class SparseProblem(Problem):
         """Sum of (weighted) squared distances of the points to their mean."""
         return float((self.rows.sizes * self.point_weights).sum())
 
-    def enter(self, centers: Any) -> np.ndarray:
+    def enter(self, centers: np.ndarray) -> np.ndarray:
         """Centers minus the offset."""
-        dense = centers.toarray() if issparse(centers) else centers
-        return np.ascontiguousarray(dense, dtype=np.float64) - self.offset
+        return np.ascontiguousarray(centers, dtype=np.float64) - self.offset
 
     def objective(self, group_labels: np.ndarray) -> float:
         """Return f at the best centers for these labels, recomputed entry by entry."""

@@ -87,7 +87,7 @@ class SparseRows:
 
     def __init__(self, matrix: Any, offset: np.ndarray) -> None:
         self.matrix, self.offset = matrix, offset
-        self.arrays = tuple(_frozen(a) for a in (matrix.indptr, matrix.indices, matrix.data))
+        self.arrays = _frozen(matrix.indptr), _frozen(matrix.indices), _frozen(matrix.data)
         self.offset_square = float((offset * offset).sum())
         self.offset_norm = float(np.sqrt(self.offset_square)) * (1 + 1e-12)
 

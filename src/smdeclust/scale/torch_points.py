@@ -18,7 +18,7 @@ from smdeclust.assignment.general import Budget
 from smdeclust.assignment.status import SOLVED
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError, SMDEClustError
 from smdeclust.local_search.array_points import ClusterSums, Fillers, available_threads
-from smdeclust.local_search.streaming import as_small, assign_linked
+from smdeclust.local_search.streaming import as_small, assign_linked, is_past
 from smdeclust.problem import Core, Problem, Solution
 from smdeclust.scale.linked_costs import assign_all_by_costs
 
@@ -47,6 +47,15 @@ class _Run:
     n_done: int = 0
     proven: bool = True
     finished: bool = False
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """When to stop: iterations, pivots for each proof, a moment of ``time.perf_counter()``."""
+
+    max_iter: int | None
+    proof_pivots: int | None
+    deadline: float | None
 
 
 class TorchPoints:
@@ -109,16 +118,19 @@ class TorchPoints:
         *,
         max_iter: int | None = None,
         proof_pivots: int | None = None,
+        deadline: float | None = None,
     ) -> list[Solution]:
-        """Local searches from several (K, d) starts minus the offset, all at once."""
+        """Local searches from several (K, d) starts minus the offset, all at once.
+
+        `max_iter`, `proof_pivots` and `deadline` are those of :func:`local_search`.
+        """
+        limits = _Limits(max_iter, proof_pivots, deadline)
         try:
-            return self._search_all(starts, max_iter, proof_pivots)
+            return self._search_all(starts, limits)
         except self.torch.OutOfMemoryError as error:
             raise self._no_room(error) from None
 
-    def _search_all(
-        self, starts: list[np.ndarray], max_iter: int | None, proof_pivots: int | None
-    ) -> list[Solution]:
+    def _search_all(self, starts: list[np.ndarray], limits: _Limits) -> list[Solution]:
         torch = self.torch
         centers = torch.from_numpy(np.stack(starts)).to(self.device)
         kind = _label_type(torch, len(starts[0]))
@@ -128,7 +140,7 @@ class TorchPoints:
         active = runs
         while active:
             which = torch.tensor([run.number for run in active], device=self.device)
-            moved, labels = self._iterate(active, centers[which], labels, max_iter, proof_pivots)
+            moved, labels = self._iterate(active, centers[which], labels, limits)
             centers[which] = moved
             going = [s for s, run in enumerate(active) if not run.finished]
             if len(going) < len(active):
@@ -138,12 +150,7 @@ class TorchPoints:
         return self._solutions(runs, centers, done)
 
     def _iterate(
-        self,
-        runs: list[_Run],
-        centers: Any,
-        labels: Any,
-        max_iter: int | None,
-        proof_pivots: int | None,
+        self, runs: list[_Run], centers: Any, labels: Any, limits: _Limits
     ) -> tuple[Any, Any]:
         """One iteration of all runs: their (S, K, d) new centers and (n, S) new labels."""
         torch = self.torch
@@ -160,19 +167,20 @@ class TorchPoints:
         if arrived is not None:
             arrived.synchronize()
         # A cluster without free points is seen when the sums are there, and looked after below.
-        found = self._solve_linked(runs, costs_here.numpy(), proof_pivots)
+        found = self._solve_linked(runs, costs_here.numpy(), limits.proof_pivots)
         if arrived is not None:
             torch.cuda.synchronize(self.device)
         few = few_here.numpy()
         for s, run in enumerate(runs):
             if (few[s, :n_clusters] == 0).any():
                 found[s] = self._solve_empty(
-                    run, centers[s], labels[:, s], sums[s], totals[s], proof_pivots
+                    run, centers[s], labels[:, s], sums[s], totals[s], limits.proof_pivots
                 )
         placed = torch.from_numpy(np.stack([linked for linked, _, _ in found], axis=1))
         sums, totals = self._add_linked(sums, totals, placed.to(self.device))
         moved = sums / totals[..., None]
         gains = (totals * (moved * moved).sum(dim=2)).sum(dim=1).cpu().numpy()
+        late = is_past(limits.deadline)
         for s, run in enumerate(runs):
             linked, moves, proven = found[s]
             n_changed = int(few[s, -1]) + int(np.count_nonzero(linked != run.linked))
@@ -180,7 +188,7 @@ class TorchPoints:
             run.linked, run.moves, run.proven = linked, moves, proven
             run.gain = max(run.gain, float(gains[s]))
             run.n_done += 1
-            run.finished = n_changed == 0 or not falling or run.n_done == max_iter
+            run.finished = n_changed == 0 or not falling or run.n_done == limits.max_iter or late
         return moved, labels
 
     def _assign_free(

@@ -1,0 +1,21 @@
+"""Which free points a problem in memory has, if they are worked on block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smdeclust.local_search.array_points import ArrayPoints
+from smdeclust.problem import Problem
+
+
+def free_points(problem: Problem) -> Any:
+    """The free points of a problem, or ``None`` where it is small."""
+    if not (problem.is_large or problem.is_long):
+        return None
+    from smdeclust.scale.sparse_problem import SparseProblem
+
+    if isinstance(problem, SparseProblem):
+        from smdeclust.scale.sparse_points import SparsePoints
+
+        return SparsePoints(problem)
+    return ArrayPoints(problem)
