@@ -187,7 +187,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
 
 def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
     found = averages(plan, rows)
-    below, rows_seen, fewest, cop_rows = [], 0, [], []
+    below, rows_seen, fewest, cop_rows, behind = [], 0, [], [], 0.0
     for name in datasets_of(plan):
         cases = [
             by for by in of_dataset(found, name).values() if all(a.n_done for a in by.values())
@@ -196,8 +196,11 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
             continue
         rows_seen += 1
         methods = plan.methods()
-        quality = best_share({m: [by[m].mean_if_feasible for by in cases] for m in methods})
+        objectives = {m: [by[m].mean_if_feasible for by in cases] for m in methods}
+        quality = best_share(objectives)
         effort = best_share({m: [by[m].effort_if_feasible for by in cases] for m in methods})
+        ratios = objectives["SG-MDE"] / np.fmin.reduce(list(objectives.values()))
+        behind = float(np.fmax.reduce(ratios, initial=1.0 + behind)) - 1.0
         if quality["SG-MDE"] < max(quality.values()) or quality["SG-MDE"] < 100.0:
             below.append(f"{name} ({quality['SG-MDE']:.1f}%)")
         if effort["SG-MDE"] < 100.0:
@@ -212,9 +215,13 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         not below,
         f"{rows_seen - len(below)} of {rows_seen} rows at 100%"
         + (f"; the others: {', '.join(below)}" if below else "")
+        + (f". At most {100.0 * behind:.2g}% above the best" if below else "")
         + ".",
-        "A multi-start of the same exact local search sometimes meets a slightly better optimum "
-        "within the same number of solutions; averages over few seeds decide such rows.",
+        "Without mutation all that SG-MDE knows comes from ten random starts; a multi-start makes "
+        "a hundred. At K = 2 its population sometimes collapses on the second best of several "
+        "optima that hardly differ: on n5000_k2 with 200 pairs on three of ten seeds, 6e-6 above "
+        "the best, and there three seeds win against BLP-KM not quite every second time. The "
+        "default solver, whose populations must agree, ends with the best one on all ten.",
     )
     yield Claim(
         "SG-MDE needs the fewest iterations of the local search.",
@@ -283,6 +290,17 @@ def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
     )
 
 
+_WHY_LARGE = (
+    "Without mutation all that SG-MDE knows comes from ten random starts; a multi-start makes a "
+    "hundred, and the configurations of a data set share them. On Shuttle 43 of 57,999 points hold "
+    "31% of the total sum of squares, but only 17 of 600 random starts led to a cluster of such "
+    "points that pays: a hundred starts hardly miss one, ten mostly do. From the starts with which "
+    "COP-KM wins, the exact local search ends lower still. Mutation finds these clusters too: in "
+    "the same setting SMG-MDE is lower than SG-MDE on six of eight seeds (and never above), and "
+    "with 100 pairs the default solver reaches 203,020."
+)
+
+
 def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
     found = [by for by in averages(plan, rows).values() if all(a.n_done for a in by.values())]
     if not found:
@@ -290,15 +308,17 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
     methods = plan.methods()
     quality = best_share({m: [by[m].mean_if_feasible for by in found] for m in methods})
     effort = best_share({m: [by[m].effort_if_feasible for by in found] for m in methods})
-    for what, share in (("objective", quality), ("number of local search iterations", effort)):
+    for what, share, why in (
+        ("objective", quality, _WHY_LARGE),
+        ("number of local search iterations", effort, "Starts that fail count few iterations."),
+    ):
         shown = ", ".join(f"{name} {value:.1f}%" for name, value in share.items())
         yield Claim(
             f"SG-MDE has the best {what} on the large data sets.",
             "paper, on its second figure",
             share["SG-MDE"] > max(value for name, value in share.items() if name != "SG-MDE"),
             f"Best on {shown} of {len(found)} configurations.",
-            "Local searches of 25 iterations do not converge on the larger of these. With few "
-            "seeds the random starts decide, and the configurations of a data set share them.",
+            why,
         )
 
 
