@@ -7,9 +7,7 @@ answer that breaks nothing is optimal.
 
 from __future__ import annotations
 
-import numpy as np
-
-from smdeclust.assignment.components import solve_component
+from smdeclust.assignment.components import color_in_two, find_component, label_tree
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
@@ -34,84 +32,56 @@ def grow_active(labels, indptr, indices, active, fresh):
     for v in range(len(indptr) - 1):
         for e in range(indptr[v], indptr[v + 1]):
             u = indices[e]
-            if u > v and labels[u] == labels[v]:
-                if not active[v]:
-                    active[v] = fresh[v] = True
-                    n_new += 1
-                if not active[u]:
-                    active[u] = fresh[u] = True
-                    n_new += 1
+            if labels[u] == labels[v] and not active[v]:
+                active[v] = fresh[v] = True
+                n_new += 1
     return n_new
 
 
 @kernel()
-def find_component(root, indptr, indices, active, seen, degree, out):
-    """Write the active component of `root` to `out`, and each node's degree in it; returns size."""
-    out[0] = root
-    seen[root] = True
-    n = 1
-    i = 0
-    while i < n:
-        v = out[i]
-        i += 1
-        degree[v] = 0
-        for e in range(indptr[v], indptr[v + 1]):
-            u = indices[e]
-            if active[u]:
-                degree[v] += 1
-                if not seen[u]:
-                    seen[u] = True
-                    out[n] = u
-                    n += 1
-    return n
-
-
-@kernel()
-def solve_active(costs, indptr, indices, active, fresh, nearest, labels, regret, component_of):
+def solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, labels):
     """Label every component that has a fresh node; the others are solved already.
 
-    Writes `labels`, `regret` (at each node: what its component costs above nearest),
-    `component_of` (a name for the component: its first node), and clears `fresh` in what was
-    solved. Returns SOLVED, or HARD with the fresh nodes of hard components left, or INFEASIBLE.
+    Writes `labels` and clears `fresh` in what was solved; `seen`, `numbers` and `folded` are work
+    space. Returns SOLVED, or HARD with the fresh nodes of hard components left, or INFEASIBLE.
     """
-    n = len(costs)
-    seen = np.zeros(n, np.bool_)
-    alive = np.zeros(n, np.bool_)
-    degree = np.empty(n, np.int64)
-    members = np.empty(n, np.int64)
-    parent = np.empty(n, np.int64)
-    side = np.empty(n, np.int64)
-    for v in range(n):
-        side[v] = -1
-    folded = np.empty(costs.shape)
+    members, parent, side = numbers[0], numbers[1], numbers[2]
     outcome = SOLVED
-    for root in range(n):
+    for v in range(len(costs)):
+        seen[v] = False
+    for root in range(len(costs)):
         if not fresh[root] or seen[root]:
             continue
-        size = find_component(root, indptr, indices, active, seen, degree, members)
-        nodes = members[:size]
-        for v in nodes:
-            alive[v] = True
-        status = solve_component(
-            nodes, costs, indptr, indices, alive, degree, folded, parent, side, labels
+        size, n_links, proper = find_component(
+            root, indptr, indices, active, seen, parent, side, members
         )
-        if status == INFEASIBLE:
-            return INFEASIBLE
-        if status == HARD:
+        nodes = members[:size]
+        if costs.shape[1] == 2:
+            status = color_in_two(nodes, costs, side, labels) if proper else INFEASIBLE
+        elif n_links < size:
+            status = label_tree(nodes, costs, parent, folded, numbers[3], numbers[4], labels)
+        else:
             outcome = HARD
             continue
-        settle(nodes, costs, nearest, labels, regret, component_of)
+        if status == INFEASIBLE:
+            return INFEASIBLE
         for v in nodes:
             fresh[v] = False
     return outcome
 
 
 @kernel()
-def settle(nodes, costs, nearest, labels, regret, component_of):
-    """Record what a solved component costs above nearest."""
-    total = 0.0
-    for v in nodes:
-        total += costs[v, labels[v]] - nearest[v]
-    for v in nodes:
-        regret[v] = total
-        component_of[v] = nodes[0]
+def keep_apart(costs, indptr, indices, flags, numbers, folded, labels):
+    """Label the linked groups optimally, empty clusters allowed, from their nearest centers.
+
+    `flags` (3, n): active, fresh and seen groups. Changes `labels`; returns a status: with another
+    than SOLVED they mean nothing.
+    """
+    active, fresh, seen = flags[0], flags[1], flags[2]
+    for g in range(len(costs)):
+        active[g] = fresh[g] = False
+    while grow_active(labels, indptr, indices, active, fresh) > 0:
+        status = solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, labels)
+        if status != SOLVED:
+            return status
+    return SOLVED

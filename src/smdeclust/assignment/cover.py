@@ -11,27 +11,40 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.assignment.components import find_component
 from smdeclust.assignment.distances import squared_distances
 from smdeclust.assignment.status import BRANCH, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
 
-@kernel()
-def count_groups(labels, weights, spare, counts):
-    """Write how many groups of positive weight each cluster has; returns how many are empty.
+def count_groups(labels: np.ndarray, weights: np.ndarray, spare: np.ndarray) -> np.ndarray:
+    """Return how many groups of positive weight each cluster has.
 
     `spare` counts groups that are not among these but fill clusters all the same.
     """
-    for k in range(len(counts)):
-        counts[k] = spare[k]
-    for g in range(len(labels)):
-        if weights[g] > 0:
-            counts[labels[g]] += 1
-    n_empty = 0
-    for k in range(len(counts)):
-        if counts[k] == 0:
-            n_empty += 1
-    return n_empty
+    return np.bincount(labels[weights > 0], minlength=len(spare)) + spare
+
+
+@kernel()
+def regrets(costs, indptr, indices, active, nearest, labels, numbers, regret):
+    """Write, at each active group, what its component of the active set costs above nearest.
+
+    `numbers` (5, n) is work space; its last row names the component of each group afterwards.
+    """
+    n = len(costs)
+    seen = np.zeros(n, np.bool_)
+    for root in range(n):
+        if not active[root] or seen[root]:
+            continue
+        size, _, _ = find_component(
+            root, indptr, indices, active, seen, numbers[1], numbers[2], numbers[0]
+        )
+        total = 0.0
+        for v in numbers[0, :size]:
+            total += costs[v, labels[v]] - nearest[v]
+        for v in numbers[0, :size]:
+            regret[v] = total
+            numbers[4, v] = root
 
 
 @kernel()

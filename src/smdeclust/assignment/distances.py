@@ -9,9 +9,47 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
+from smdeclust.problem.lanes import AT_ONCE, LANES
 
 # Up to this many features the inner loop runs over centers instead of features.
 FEW_FEATURES = 16
+
+
+@summing_kernel()
+def nearest_in_lanes(lanes, centers, table, labels, squares):
+    """Label all groups by their nearest center; the first of equals wins. O(G K d).
+
+    `centers` are as wide as the lanes. Rows ``b K`` to ``(b + 1) K`` of `table` get the squared
+    distances of block b; all blocks for which it has no rows share its last K. Writes `labels` and
+    `squares`.
+    """
+    n_clusters = len(centers)
+    for b in range(len(lanes)):
+        top = b * n_clusters
+        if top > len(table) - n_clusters:
+            top = len(table) - n_clusters
+        for k in range(n_clusters):
+            row = top + k
+            for i in range(LANES):
+                table[row, i] = 0.0
+            for j in range(0, lanes.shape[1], AT_ONCE):
+                y0, y1 = centers[k, j], centers[k, j + 1]
+                y2, y3 = centers[k, j + 2], centers[k, j + 3]
+                for i in range(LANES):
+                    gap0 = lanes[b, j, i] - y0
+                    gap1 = lanes[b, j + 1, i] - y1
+                    gap2 = lanes[b, j + 2, i] - y2
+                    gap3 = lanes[b, j + 3, i] - y3
+                    table[row, i] += (gap0 * gap0 + gap1 * gap1) + (gap2 * gap2 + gap3 * gap3)
+        first = b * LANES
+        for i in range(LANES):
+            labels[first + i] = 0
+            squares[first + i] = table[top, i]
+        for k in range(1, n_clusters):
+            for i in range(LANES):
+                closer = table[top + k, i] < squares[first + i]
+                labels[first + i] = k if closer else labels[first + i]
+                squares[first + i] = table[top + k, i] if closer else squares[first + i]
 
 
 @summing_kernel()

@@ -11,8 +11,8 @@ import numpy as np
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
-# Larger cores go to the general solver: their adjacency is dense here.
-LARGEST_CORE = 512
+# Larger components are left to the solver of dense cores: their adjacency is dense here.
+LARGEST = 512
 
 NO_EDGE = -1
 PLAIN_EDGE = -2  # a cannot-link; entries >= 0 are offsets of tables
@@ -91,13 +91,13 @@ def edge_cost(edge, pool, domain, size, a, i, b, j):
 
 
 @kernel()
-def eliminate(nodes, folded, indptr, indices, alive, degree, local, labels):
-    """Label the core `nodes` optimally, or report HARD if some minor has no node of degree <= 2.
+def eliminate(nodes, costs, indptr, indices, active, local, labels):
+    """Label a component optimally, or report HARD if some minor has no node of degree <= 2.
 
-    `folded` holds the costs, `local` is work space. Writes `labels` at `nodes`.
+    `nodes` are a component of the active ones; `local` is work space. Writes `labels` at `nodes`.
     """
     n = len(nodes)
-    if n > LARGEST_CORE:
+    if n > LARGEST:
         return HARD
     for i in range(n):
         local[nodes[i]] = i
@@ -108,7 +108,7 @@ def eliminate(nodes, folded, indptr, indices, alive, degree, local, labels):
             edge[i, j] = planned[i, j] = NO_EDGE
         v = nodes[i]
         for e in range(indptr[v], indptr[v + 1]):
-            if alive[indices[e]]:
+            if active[indices[e]]:
                 j = local[indices[e]]
                 edge[i, j] = planned[i, j] = PLAIN_EDGE
     order = np.empty(n, np.int64)
@@ -120,14 +120,17 @@ def eliminate(nodes, folded, indptr, indices, alive, degree, local, labels):
     size = np.empty(n, np.int64)
     widest = 0
     for i in range(n):
-        size[i] = min(degree[nodes[i]] + 1, folded.shape[1])
+        degree = 0
+        for j in range(n):
+            degree += edge[i, j] != NO_EDGE
+        size[i] = min(degree + 1, costs.shape[1])
         widest = max(widest, size[i])
     domain = np.empty((n, widest), np.int64)
     unary = np.empty((n, widest))
     for i in range(n):
-        cheapest_labels(folded[nodes[i]], size[i], domain[i])
+        cheapest_labels(costs[nodes[i]], size[i], domain[i])
         for s in range(size[i]):
-            unary[i, s] = folded[nodes[i], domain[i, s]]
+            unary[i, s] = costs[nodes[i], domain[i, s]]
 
     n_pool = 0
     for step in range(n):

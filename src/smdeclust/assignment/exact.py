@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.easy import assign_easy
+from smdeclust.assignment.cover import count_groups
+from smdeclust.assignment.easy import assign_easy, work_space
 from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
@@ -77,14 +78,16 @@ def assign(
     """
     if spare is None:
         spare = np.zeros(len(centers), dtype=np.int64)
-    labels = np.empty(len(core.points), dtype=np.int64)
+    padded = np.empty(len(core.lane_weights), dtype=np.int64)
+    work = work_space(core.lanes, core.n_linked, len(centers))
     status, cost = assign_easy(
-        core.points, core.weights, core.indptr, core.indices, centers, spare, labels
+        core.lanes, core.lane_weights, core.indptr, core.indices, centers, work, padded
     )
-    if status == SOLVED:
-        return labels, cost, cost
     if status == INFEASIBLE:
         return None, np.inf, np.inf
+    labels = padded[: len(core.points)]
+    if status == SOLVED and count_groups(labels, core.weights, spare).all():
+        return labels, cost, cost
     return assign_general(core, centers, upper=upper, budget=budget or Budget(), spare=spare)
 
 

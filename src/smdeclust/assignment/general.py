@@ -1,4 +1,4 @@
-"""The exact assignment where the easy way ends: dense cores, and branching on empty clusters.
+"""The exact assignment where the easy way ends: cycles, dense cores and empty clusters.
 
 Slower than `easy` but complete. Forcing or forbidding a label is an infinite cost, so each branch
 is the same problem with other costs.
@@ -14,11 +14,12 @@ from functools import partial
 
 import numpy as np
 
-from smdeclust.assignment.active_set import find_component, grow_active, nearest_labels, settle
-from smdeclust.assignment.active_set import solve_active as solve_easy_components
+from smdeclust.assignment.active_set import grow_active, nearest_labels, solve_active
+from smdeclust.assignment.components import find_component
 from smdeclust.assignment.core import solve_core, solve_quickly
-from smdeclust.assignment.cover import count_groups, cover
+from smdeclust.assignment.cover import count_groups, cover, regrets
 from smdeclust.assignment.distances import linked_costs, nearest_centers
+from smdeclust.assignment.elimination import eliminate
 from smdeclust.assignment.status import BRANCH, HARD, INFEASIBLE, SOLVED
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.problem import Core
@@ -173,7 +174,6 @@ def _solve_branch(
     """Solve the relaxation with these linked costs: active set, cores, then empty clusters."""
     n_linked = len(costs)
     labels = np.empty(len(core.points), dtype=np.int64)
-    counts = np.empty(len(centers), dtype=np.int64)
     linked = _Linked(costs, core.indptr, core.indices, labels[:n_linked])
     while True:
         cost = nearest_centers(core.points, core.weights, n_linked, centers, centers_t, labels)
@@ -182,7 +182,8 @@ def _solve_branch(
             return _Branch(costs, bound=np.inf if status == INFEASIBLE else cost)
         cost += float(costs[np.arange(n_linked), linked.labels].sum())
         unproven = linked.unproven()
-        if count_groups(labels, core.weights, spare, counts) == 0:
+        counts = count_groups(labels, core.weights, spare)
+        if counts.all():
             return _Branch(costs, labels, cost, cost - unproven)
         relaxed_labels = labels.copy()
         status, extra, group, cluster = cover(
@@ -235,16 +236,23 @@ class _Linked:
         self.graph = (indptr, indices)
         self.nearest = np.empty(n)
         self.regret = np.zeros(n)
-        self.component_of = np.full(n, -1)
         self.active = np.zeros(n, dtype=np.bool_)
         self.fresh = np.zeros(n, dtype=np.bool_)
         self.gap = np.zeros(n)  # at each active node: cost minus bound of its component
+        self.seen = np.zeros(n, dtype=np.bool_)
+        self.numbers = np.empty((5, n), dtype=np.int64)
+        self.folded = np.empty_like(costs)
 
     def grow(self) -> int:
         return grow_active(self.labels, *self.graph, self.active, self.fresh)
 
     def unproven(self) -> float:
-        names = np.unique(self.component_of[self.active])
+        """Sum of the gaps of all components; computes their regrets on the way."""
+        regrets(
+            self.costs, *self.graph, self.active, self.nearest, self.labels, self.numbers,
+            self.regret,
+        )  # fmt: skip
+        names = np.unique(self.numbers[4, self.active])
         return float(self.gap[names].sum())
 
     def relax(self, upper: np.ndarray | None, budget: Budget) -> int:
@@ -253,10 +261,12 @@ class _Linked:
         self.fresh[:] = self.active
         self.grow()
         while self.fresh.any():
-            status = solve_easy_components(
-                self.costs, *self.graph, self.active, self.fresh, self.nearest, self.labels,
-                self.regret, self.component_of,
+            status = solve_active(
+                self.costs, *self.graph, self.active, self.fresh, self.seen, self.numbers,
+                self.folded, self.labels,
             )  # fmt: skip
+            if status == HARD:
+                status = self._solve_cycles()
             if status == HARD:
                 status = self._solve_hard(upper, budget)
             if status != SOLVED:
@@ -264,14 +274,28 @@ class _Linked:
             self.grow()
         return SOLVED
 
+    def _solve_cycles(self) -> int:
+        """Solve the components that are still fresh by elimination; HARD if some are left."""
+        outcome = SOLVED
+        for nodes in self._components(self.active):
+            status = eliminate(
+                nodes, self.costs, *self.graph, self.active, self.numbers[0], self.labels
+            )
+            if status == INFEASIBLE:
+                return INFEASIBLE
+            if status == SOLVED:
+                self.fresh[nodes] = False
+            outcome = max(outcome, status)
+        return outcome
+
     def _solve_hard(self, upper: np.ndarray | None, budget: Budget) -> int:
         """Solve the components that are still fresh, each with all that hangs together with it:
         the core solver looks only at what matters, and need not be asked again as they grow."""
-        for nodes, graph in self._hard_components():
+        for nodes in self._components(np.ones(len(self.costs), dtype=np.bool_)):
             start = None if upper is None else upper[nodes]
             solve = solve_quickly if budget.is_spent() else solve_core
             result = solve(
-                self.costs[nodes], *graph, upper_labels=start,
+                self.costs[nodes], *self._induced(nodes), upper_labels=start,
                 max_nodes=budget.nodes_left(), max_pivots=budget.pivots_left(),
                 max_time=budget.time_left(),
             )  # fmt: skip
@@ -280,25 +304,22 @@ class _Linked:
             if result.labels is None:
                 return INFEASIBLE if result.proven else HARD
             self.labels[nodes] = result.labels
-            settle(nodes, self.costs, self.nearest, self.labels, self.regret, self.component_of)
             self.gap[nodes] = result.cost - result.bound
             self.active[nodes] = True
             self.fresh[nodes] = False
         return SOLVED
 
-    def _hard_components(self) -> list[tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]]:
-        """The components of the whole cannot-link graph that hold fresh nodes, and their graphs."""
-        n = len(self.costs)
-        everything = np.ones(n, dtype=np.bool_)
-        seen = np.zeros(n, dtype=np.bool_)
-        degree = np.empty(n, dtype=np.int64)
-        members = np.empty(n, dtype=np.int64)
+    def _components(self, among: np.ndarray) -> list[np.ndarray]:
+        """The components of the cannot-link graph among these nodes that hold fresh ones."""
+        self.seen[:] = False
         found = []
         for root in np.flatnonzero(self.fresh):
-            if not seen[root]:
-                size = find_component(root, *self.graph, everything, seen, degree, members)
-                nodes = np.sort(members[:size])
-                found.append((nodes, self._induced(nodes)))
+            if not self.seen[root]:
+                size, _, _ = find_component(
+                    root, *self.graph, among, self.seen, self.numbers[1], self.numbers[2],
+                    self.numbers[0],
+                )  # fmt: skip
+                found.append(np.sort(self.numbers[0, :size]))
         return found
 
     def _induced(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

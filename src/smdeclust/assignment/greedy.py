@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.distances import linked_costs, nearest_centers, transposed
+from smdeclust.assignment.distances import squared_distances, transposed
 from smdeclust.assignment.exact import as_centers, as_group_labels
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
@@ -76,52 +76,39 @@ def greedy(
     """The same on groups, in the coordinates of the core: returns (G,) labels."""
     if labels is None or removed is None:
         found = np.full(len(core.points), -1, dtype=np.int64)
-        _greedy(core.points, core.weights, core.indptr, core.indices, centers, found, -1)
+        _greedy(core.points, core.indptr, core.indices, centers, found, -1)
         return found
     found = np.array(labels, dtype=np.int64)
     found[found == removed] = -1
-    _greedy(core.points, core.weights, core.indptr, core.indices, centers, found, removed)
+    _greedy(core.points, core.indptr, core.indices, centers, found, removed)
     return found
 
 
 @kernel()
-def _greedy(points, weights, indptr, indices, centers, labels, removed):
+def _greedy(points, indptr, indices, centers, labels, removed):
     """Algorithm 2 for the groups with label -1; no group gets the label `removed`.
 
     Writes `labels`. O(G K d + edges).
     """
-    n_linked = len(indptr) - 1
-    n_clusters = len(centers)
     centers_t = transposed(centers)
-    row = np.empty((1, n_clusters))
-    blocked = np.empty(n_clusters, np.bool_)
-    for g in range(n_linked):
+    row = np.empty(len(centers))
+    blocked = np.empty(len(centers), np.bool_)
+    for g in range(len(points)):
         if labels[g] >= 0:
             continue
-        linked_costs(points[g : g + 1], weights[g : g + 1], 1, centers, centers_t, row)
-        for k in range(n_clusters):
+        squared_distances(points[g], centers, centers_t, row)
+        for k in range(len(centers)):
             blocked[k] = False
-        for e in range(indptr[g], indptr[g + 1]):
-            if labels[indices[e]] >= 0:
-                blocked[labels[indices[e]]] = True
+        if g < len(indptr) - 1:
+            for e in range(indptr[g], indptr[g + 1]):
+                if labels[indices[e]] >= 0:
+                    blocked[labels[indices[e]]] = True
         allowed, anywhere = -1, -1
-        for k in range(n_clusters):
+        for k in range(len(centers)):
             if k == removed:
                 continue
-            if anywhere < 0 or row[0, k] < row[0, anywhere]:
+            if anywhere < 0 or row[k] < row[anywhere]:
                 anywhere = k
-            if not blocked[k] and (allowed < 0 or row[0, k] < row[0, allowed]):
+            if not blocked[k] and (allowed < 0 or row[k] < row[allowed]):
                 allowed = k
         labels[g] = allowed if allowed >= 0 else anywhere
-    if removed < 0:
-        nearest_centers(points, weights, n_linked, centers, centers_t, labels)
-        return
-    for g in range(n_linked, len(points)):
-        if labels[g] >= 0:
-            continue
-        linked_costs(points[g : g + 1], weights[g : g + 1], 1, centers, centers_t, row)
-        best = -1
-        for k in range(n_clusters):
-            if k != removed and (best < 0 or row[0, k] < row[0, best]):
-                best = k
-        labels[g] = best

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.distances import FEW_FEATURES, squared_distances, transposed
+from smdeclust.assignment.distances import FEW_FEATURES, transposed
 from smdeclust.kernels import kernel, summing_kernel
 
 # A move must gain more than these shares of the objective and of the scatter about the mean, which
@@ -33,14 +33,20 @@ def squared_distance(x, y):
     return total
 
 
-@kernel()
-def _distances_to(x, centers, centers_t, wanted, own, row):
-    """Write |x - y_k|^2 to `row`, at least for the wanted clusters and the own one."""
-    if centers.shape[1] <= FEW_FEATURES:
-        squared_distances(x, centers, centers_t, row)
+@summing_kernel()
+def _distances_to(x, centers, centers_t, wanted, row):
+    """Write |x - y_k|^2 to `row`, at least for the wanted clusters."""
+    n_clusters, n_features = centers.shape
+    if n_features <= FEW_FEATURES:  # all of them at once take no longer
+        for k in range(n_clusters):
+            row[k] = 0.0
+        for j in range(n_features):
+            for k in range(n_clusters):
+                gap = x[j] - centers_t[j, k]
+                row[k] += gap * gap
         return
-    for k in range(len(centers)):
-        if wanted[k] or k == own:
+    for k in range(n_clusters):
+        if wanted[k]:
             row[k] = squared_distance(x, centers[k])
 
 
@@ -145,19 +151,22 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
             counts[labels[g]] += 1
     # Time is counted in swaps: a look is out of date if its clusters changed after it.
     clock = 1
-    changed = np.ones(n_clusters, np.int64)
+    changed = np.zeros(n_clusters, np.int64)
     looked = np.zeros(n_groups, np.int64)
     weighed = np.zeros((n_linked, n_clusters), np.int64)
     measured = np.zeros((n_linked, n_clusters), np.int64)
-    distances = np.empty((n_linked, n_clusters))
+    distances = np.zeros((n_linked, n_clusters))
     mark = np.zeros(n_linked, np.int64)
     stamp = 0
-    chain = np.empty(max(n_linked, 1), np.int64)
-    shift = np.empty((2, n_features))
-    blocked = np.empty(n_clusters, np.bool_)
-    stale = np.empty(n_clusters, np.bool_)
+    chain = np.zeros(n_linked + 1, np.int64)
+    shift = np.zeros((2, n_features))
+    blocked = np.zeros(n_clusters, np.int64)
+    stale = np.zeros(n_clusters, np.int64)
+    latest = np.zeros(n_clusters, np.int64)  # when a cluster or that of the group at hand changed
     centers_t = transposed(centers)
-    row = np.empty(n_clusters)
+    row = np.zeros(n_clusters)
+    for k in range(n_clusters):
+        changed[k] = clock
     least = LEAST_GAIN * objective + ROUNDING * scatter
     swaps, idle, g = 0, 0, -1
     while idle < n_groups:
@@ -169,14 +178,15 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
             continue
         looked[g] = clock
         a = labels[g]
-        best, best_gain = -1, least
+        best, best_gain = a, least  # a: none
         for b in range(n_clusters):
-            stale[b] = max(changed[a], changed[b]) > since
+            latest[b] = changed[b] if changed[b] > changed[a] else changed[a]
+            stale[b] = b == a or latest[b] > since
             blocked[b] = False
         if g < n_linked:
             for e in range(indptr[g], indptr[g + 1]):
                 blocked[labels[indices[e]]] = True
-        _distances_to(points[g], centers, centers_t, stale, a, row)
+        _distances_to(points[g], centers, centers_t, stale, row)
         leaving = row[a] * w * total[a] / (total[a] - w)  # counts only where others stay behind
         for b in range(n_clusters):
             if b == a or not stale[b]:
@@ -186,14 +196,15 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
                 if gain > best_gain and counts[a] > 1:
                     best, best_gain = b, gain
                 continue
-            if weighed[g, b] >= max(changed[a], changed[b]):
+            if weighed[g, b] >= latest[b]:
                 continue
             stamp += 1
             n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
             for i in range(n):
                 v = chain[i]
                 weighed[v, b if labels[v] == a else a] = clock
-                for k in (a, b):
+                for end in range(2):
+                    k = a if end == 0 else b
                     if measured[v, k] < changed[k]:
                         distances[v, k] = squared_distance(points[v], centers[k])
                         measured[v, k] = clock
@@ -209,7 +220,7 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
                 )
                 if gain > best_gain:
                     best, best_gain = b, gain
-        if best < 0:
+        if best == a:
             continue
         b = best
         n = 1

@@ -78,17 +78,19 @@ def local_search(
     )
     limit = NO_LIMIT if max_iter is None else max_iter
     stride = max(1, STRIDE // (core.points.size * core.n_clusters))
-    polished = np.inf  # objective of the labels that no chain improves
-    while state.n_done == 0 or not (state.n_done >= limit or is_past(deadline)):
+    polished: np.ndarray | None = None  # labels that no chain improves
+    while True:
         n_before = state.n_done
         status, state.objective, state.n_done = lloyd(
-            core.points, core.weights, core.indptr, core.indices, state.centers, state.labels,
-            state.objective, state.n_done, min(limit, n_before + stride),
+            core.points, core.lanes, core.lane_weights, core.indptr, core.indices, state.centers,
+            state.labels, n_before, min(limit, n_before + stride),
         )  # fmt: skip
         state.proven |= state.n_done > n_before
+        if state.n_done > 0 and (state.n_done >= limit or is_past(deadline)):
+            break
         if status == PAUSED:
             continue
-        if status != SOLVED and state.n_done < limit:
+        if status != SOLVED:
             # A dense core. Labels of any quality will do as long as the objective falls; where it
             # stops, and in the last iteration, they must be optimal or at the end of the budget.
             last = state.n_done == limit - 1
@@ -97,9 +99,9 @@ def local_search(
             pivots = proof_pivots if state.n_done else None  # the first labels are needed
             if state.n_done < limit and _assign_and_move(core, state, Budget(max_pivots=pivots)):
                 continue
-        if not deep or state.objective == polished or not _swap_chains(core, state):
+        if not deep or _equal(state.labels, polished) or not _swap_chains(core, state):
             break
-        polished = state.objective
+        polished = state.labels.copy()
     return _as_solution(problem, state)
 
 
@@ -178,14 +180,13 @@ def _assign_and_move(core: Core, state: _State, budget: Budget) -> bool:
 
 
 def _swap_chains(core: Core, state: _State) -> bool:
-    """Go on by Kempe chains; returns whether any was swapped."""
+    """Go on by Kempe chains; returns whether any was swapped (the objective is out of date then)"""
     swaps = kempe_descent(
         core.points, core.weights, core.indptr, core.indices, state.labels, state.centers,
         state.objective,
     )  # fmt: skip
-    if swaps:
-        move_centers(core.points, core.weights, state.labels, state.centers)
-        state.objective = float(
-            sum_of_squares(core.points, core.weights, state.labels, state.centers)
-        )
     return swaps > 0
+
+
+def _equal(labels: np.ndarray, others: np.ndarray | None) -> bool:
+    return others is not None and bool((labels == others).all())

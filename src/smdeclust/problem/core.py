@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+
+from smdeclust.problem.lanes import filled_up, side_by_side
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,16 @@ class Core:
     n_clusters: int
     offset: np.ndarray
     basis: np.ndarray | None
+
+    @cached_property
+    def lanes(self) -> np.ndarray:
+        """The points laid out for vector code (a copy: not for large data)."""
+        return side_by_side(self.points)
+
+    @cached_property
+    def lane_weights(self) -> np.ndarray:
+        """The weights, filled up with zeros to whole blocks of lanes."""
+        return filled_up(self.weights)
 
     @property
     def n_linked(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.easy import relax
+from smdeclust.assignment.active_set import keep_apart, nearest_labels
 from smdeclust.kernels import kernel
 
 
@@ -24,11 +24,11 @@ def assign_by_costs(table, weights, indptr, indices, labels):
         for k in range(n_clusters):
             costs[g, k] = weights[g] * (np.float64(table[g, k]) - least)
     nearest = np.empty(n_linked)
-    active = np.zeros(n_linked, np.bool_)
-    fresh = np.zeros(n_linked, np.bool_)
-    regret = np.empty(n_linked)
-    component_of = np.empty(n_linked, np.int64)
-    return relax(costs, indptr, indices, active, fresh, nearest, labels, regret, component_of)
+    folded = np.empty((n_linked, n_clusters))
+    flags = np.zeros((3, n_linked), np.bool_)
+    numbers = np.empty((5, n_linked), np.int64)
+    nearest_labels(costs, flags[0], labels, nearest)
+    return keep_apart(costs, indptr, indices, flags, numbers, folded, labels)
 
 
 @kernel()

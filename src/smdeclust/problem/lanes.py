@@ -1,0 +1,27 @@
+"""How points are laid out so that kernels work on many at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Groups side by side in memory, and features that a kernel takes at a time: measured.
+LANES = 64
+AT_ONCE = 4
+
+
+def side_by_side(points: np.ndarray) -> np.ndarray:
+    """Return the points as (blocks, features, LANES), filled up with zeros; read-only."""
+    n_blocks, width = -(-len(points) // LANES), -(-points.shape[1] // AT_ONCE) * AT_ONCE
+    padded = np.zeros((n_blocks * LANES, width))
+    padded[: len(points), : points.shape[1]] = points
+    lanes = np.ascontiguousarray(padded.reshape(n_blocks, LANES, width).transpose(0, 2, 1))
+    lanes.flags.writeable = False
+    return lanes
+
+
+def filled_up(weights: np.ndarray) -> np.ndarray:
+    """Return the weights with zeros up to whole blocks of lanes; read-only."""
+    padded = np.zeros(-(-len(weights) // LANES) * LANES)
+    padded[: len(weights)] = weights
+    padded.flags.writeable = False
+    return padded
