@@ -136,6 +136,78 @@ def test_predict_is_lazy_and_data_frames_work(threads):
     np.testing.assert_array_equal(predicted.compute(), (gaps**2).sum(axis=2).argmin(axis=1))
 
 
+def test_transform_is_lazy_and_score_is_that_of_the_array(threads):
+    """Distances come as a Dask array; other columns than those fitted are named."""
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    import pandas as pd
+
+    X, k, _, _ = made(n=500)
+    model = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(X)
+    remote = da.from_array(X, chunks=(200, 5))
+    distances = model.transform(remote)
+    assert isinstance(distances, da.Array)
+    assert distances.chunks == ((200, 200, 100), (k,))
+    np.testing.assert_allclose(distances.compute(), model.transform(X), rtol=1e-12)
+    weight = np.arange(500.0)
+    assert model.score(remote) == pytest.approx(model.score(X), rel=1e-12)
+    assert model.score(remote, sample_weight=weight) == pytest.approx(
+        model.score(X, sample_weight=weight), rel=1e-12
+    )
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcde")), npartitions=2)
+    model.fit(frame)
+    with pytest.raises(InvalidInputError, match="a, b, c, e, d"):
+        model.predict(frame[list("abced")])
+    model.fit(remote)
+    assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("assignment", ["greedy", "exact", "greedy-repair"])
+@pytest.mark.parametrize("replacement", ["immediate", "generation"])
+def test_every_parameter_counts(threads, monkeypatch, assignment, replacement):
+    """Steps of mutation and replacement of a generation at once: as in memory."""
+    monkeypatch.setattr(problem_module, "LARGE", 1)
+    X, k, must, cannot = made(n=900)
+    setting = SETTING | {"assignment": assignment, "replacement": replacement, "alpha": 1.0}
+    here, there = (SMDEClust.from_paper("SMG-MDE", n_clusters=k, **setting) for _ in range(2))
+    here.fit(X, must_link=must, cannot_link=cannot)
+    there.fit(da.from_array(X, chunks=(400, 5)), must_link=must, cannot_link=cannot)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-10)
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+def test_what_does_not_work_is_said(threads):
+    """A device, sparse blocks and half a cluster are refused with the way out."""
+    sp = pytest.importorskip("scipy.sparse")
+    X, _, _, _ = made(n=300)
+    remote = da.from_array(X, chunks=(100, 5))
+    with pytest.raises(InvalidInputError, match="Dask collection. Use device=None"):
+        SMDEClust(3, device="cpu").fit(remote)
+    with pytest.raises(InvalidInputError, match="sparse blocks"):
+        SMDEClust(3).fit(remote.map_blocks(sp.csr_matrix))
+    with pytest.raises(InvalidInputError, match="positive integer"):
+        SMDEClust(2.5).fit(remote)
+
+
+def test_parquet_files(threads, tmp_path):
+    """Files of a data frame, read by the workers: float32 stays, and the result is that of the
+    array."""
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    import pandas as pd
+
+    X, k, must, cannot = made(n=900, dtype=np.float32)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    dd.from_pandas(frame, npartitions=3).to_parquet(tmp_path / "points")
+    points = dd.read_parquet(tmp_path / "points")
+    assert points.to_dask_array().dtype == np.float32
+    pairs = {"must_link": must, "cannot_link": cannot}
+    there = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(points, **pairs)
+    array = da.from_array(X, chunks=(300, 5))
+    expected = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(array, **pairs)
+    assert there.inertia_ == expected.inertia_
+    np.testing.assert_array_equal(there.labels_.compute(), expected.labels_.compute())
+
+
 def test_without_a_client(monkeypatch):
     """Where nobody started a cluster, threads of this process do the work."""
     X, k, must, cannot = made(n=600)

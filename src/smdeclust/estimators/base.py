@@ -49,7 +49,7 @@ class ConstrainedClusterer(
         if is_dask(X):
             from smdeclust.scale.dask_fit import lazy_predict
 
-            return lazy_predict(X, self.cluster_centers_)
+            return lazy_predict(X, self.cluster_centers_, self._names)
         points = self._check_points(X, reset=False)
         labels = np.empty(points.shape[0], dtype=np.int64)
         for block, squares in squares_to(points, self.cluster_centers_):
@@ -62,7 +62,7 @@ class ConstrainedClusterer(
         if is_dask(X):
             from smdeclust.scale.dask_fit import lazy_transform
 
-            return lazy_transform(X, self.cluster_centers_)
+            return lazy_transform(X, self.cluster_centers_, self._names)
         points = self._check_points(X, reset=False)
         distances = np.empty((points.shape[0], len(self.cluster_centers_)))
         for block, squares in squares_to(points, self.cluster_centers_):
@@ -75,7 +75,7 @@ class ConstrainedClusterer(
         if is_dask(X):
             from smdeclust.scale.dask_fit import least_squares
 
-            return -least_squares(X, self.cluster_centers_, sample_weight)
+            return -least_squares(X, self.cluster_centers_, self._names, sample_weight)
         points = self._check_points(X, reset=False)
         weight = as_weights(sample_weight, points.shape[0])
         total = 0.0
@@ -83,6 +83,11 @@ class ConstrainedClusterer(
             least = squares.min(axis=1)
             total += float(least.sum() if weight is None else least @ weight[block])
         return -total
+
+    @property
+    def _names(self) -> np.ndarray | None:
+        """Names of the features, where the data that were fitted had any."""
+        return getattr(self, "feature_names_in_", None)
 
     def _check_points(self, X: Any, *, reset: bool) -> Any:
         """Validate `X` as scikit-learn does, and say where a bad value is."""

@@ -254,6 +254,8 @@ class SMDEClust(ConstrainedClusterer):
         self.n_features_in_ = remote.problem.n_features
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         return self
 
     def _build_problem(

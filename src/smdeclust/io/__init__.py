@@ -2,6 +2,7 @@
 
 from smdeclust.io.constraints import Constraints
 from smdeclust.io.read import FORMATS, read_constraints
+from smdeclust.io.tables.parquet_store import map_parquet
 from smdeclust.io.tables.read import TABLE_FORMATS, read_table
 from smdeclust.io.tables.table import Table
 from smdeclust.io.write import (
@@ -21,6 +22,7 @@ __all__ = [
     "WRITABLE_FORMATS",
     "Constraints",
     "Table",
+    "map_parquet",
     "read_constraints",
     "read_table",
     "write_bytes",

@@ -84,9 +84,9 @@ def on_cluster(
         yield Remote(array, problem, DaskPoints(problem))
 
 
-def lazy_predict(X: Any, cluster_centers: np.ndarray) -> Any:
+def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
     """The nearest center of each row, as a Dask array that computes nothing yet."""
-    array = _same_features(X, cluster_centers)
+    array = _same_features(X, cluster_centers, names)
     middle = cluster_centers.mean(axis=0)
     shifted = cluster_centers - middle
     scale = float(np.sqrt(np.einsum("kj,kj->", shifted, shifted))) or 1.0
@@ -102,18 +102,20 @@ def lazy_predict(X: Any, cluster_centers: np.ndarray) -> Any:
     )
 
 
-def lazy_transform(X: Any, cluster_centers: np.ndarray) -> Any:
+def lazy_transform(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
     """The (n, K) distances of rows to centers, as a Dask array that computes nothing yet."""
-    array = _same_features(X, cluster_centers)
+    array = _same_features(X, cluster_centers, names)
     chunks = (array.chunks[0], (len(cluster_centers),))
     return array.map_blocks(
         dask_blocks.distances_of, cluster_centers, dtype=np.float64, chunks=chunks
     )
 
 
-def least_squares(X: Any, cluster_centers: np.ndarray, sample_weight: Any = None) -> float:
+def least_squares(
+    X: Any, cluster_centers: np.ndarray, names: np.ndarray | None, sample_weight: Any
+) -> float:
     """The sum of squared distances of rows to their nearest centers, computed now."""
-    array = _same_features(X, cluster_centers)
+    array = _same_features(X, cluster_centers, names)
     weight = as_weights(in_memory(sample_weight), array.shape[0])
     squares = lazy_transform(array, cluster_centers).min(axis=1) ** 2
     if weight is not None:
@@ -127,7 +129,12 @@ def _like(values: np.ndarray, array: Any) -> Any:
     return da.from_array(values, chunks=array.chunks)
 
 
-def _same_features(X: Any, cluster_centers: np.ndarray) -> Any:
+def _same_features(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None) -> Any:
+    if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
+        raise InvalidInputError(
+            f"X has the columns {', '.join(map(str, X.columns))}, but the clusters were made of "
+            f"{', '.join(map(str, names))}, in this order."
+        )
     array = as_dask_array(X)
     if array.shape[1] != cluster_centers.shape[1]:
         raise InvalidInputError(

@@ -1,0 +1,168 @@
+"""Parquet files larger than memory: copied once to a file that can be memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.files import PathLike, bad_line, check_path, shown
+from smdeclust.io.tables.table import assign_columns
+
+# Numbers held at once while copying (32 MiB in float64).
+MOST_NUMBERS = 2**22
+
+
+def map_parquet(
+    path: PathLike | Sequence[PathLike], store: PathLike, *, features: Sequence[str] | None = None
+) -> np.ndarray:
+    """Copy the columns of a Parquet file to an ``.npy`` file and return that, memory-mapped.
+
+    Parquet is compressed column by column, so rows cannot be read where they lie. The copy is made
+    once, piece by piece, and never held in memory; fit it like any other array.
+
+    Parameters
+    ----------
+    path
+        A Parquet file, a folder of them (all ``*.parquet`` in it, by name), or a list of files.
+    store
+        The ``.npy`` file to write. It appears when it is complete.
+    features
+        Columns to take. By default all but a first column named id and a last one named class,
+        label or y, as in :func:`read_table`.
+
+    Returns
+    -------
+    numpy.ndarray
+        (N, d) the points, read-only: float32 where all columns fit into it exactly (float32 and
+        shorter, integers of up to 16 bits), otherwise float64.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file cannot be read, a value is missing or not finite, or a column holds no numbers.
+    """
+    pq = _import_parquet()
+    paths = _files(path)
+    names, dtype = _columns(pq, paths, features)
+    n_points = sum(_open(pq, each).metadata.num_rows for each in paths)
+    if n_points == 0:
+        raise bad_line(paths[0], None, "an empty table", "at least one point and feature")
+    target = Path(store)
+    unfinished = target.with_name(target.name + ".part")
+    try:
+        out = np.lib.format.open_memmap(
+            unfinished, mode="w+", dtype=dtype, shape=(n_points, len(names))
+        )
+        done = 0
+        for place, first, piece in _pieces(pq, paths, names):
+            _reject_non_finite(piece, place, first, names)
+            out[done : done + len(piece)] = piece
+            done += len(piece)
+        out.flush()
+        del out
+        unfinished.replace(target)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{target}: cannot be written ({error.strerror or error})."
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return np.asarray(np.load(target, mmap_mode="r"))
+
+
+def _import_parquet() -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise InvalidInputError(
+            "Reading Parquet needs pyarrow, which is not installed: pip install pyarrow."
+        ) from error
+    return pq
+
+
+def _files(path: PathLike | Sequence[PathLike]) -> list[Path]:
+    given = [path] if isinstance(path, str | Path) or hasattr(path, "__fspath__") else list(path)
+    found: list[Path] = []
+    for each in given:
+        folder = Path(each)  # type: ignore[arg-type]
+        if not folder.is_dir():
+            found.append(check_path(folder))
+            continue
+        inside = sorted(folder.glob("*.parquet"))
+        if not inside:
+            raise InvalidInputError(f"{folder}: there is no *.parquet file in this folder.")
+        found.extend(inside)
+    if not found:
+        raise InvalidInputError("No Parquet file was given: name at least one.")
+    return found
+
+
+def _open(pq: Any, path: Path) -> Any:
+    try:
+        return pq.ParquetFile(path)
+    # Damaged files raise ArrowInvalid, OSError, ArrowNotImplementedError and others.
+    except Exception as error:
+        raise InvalidInputError(f"{path}: not a valid Parquet file ({shown(error)}).") from error
+
+
+def _columns(
+    pq: Any, paths: list[Path], features: Sequence[str] | None
+) -> tuple[list[str], np.dtype[Any]]:
+    """The names of the features, the same in all files, and the type that holds them."""
+    import pyarrow as pa
+
+    names: list[str] | None = None
+    short = True
+    for path in paths:
+        schema = _open(pq, path).schema_arrow
+        columns = assign_columns(schema.names, path, None, None, features)
+        chosen = [schema.names[position] for position in columns.features]
+        if names is not None and chosen != names:
+            raise bad_line(
+                path, None, f"the columns {shown(', '.join(chosen))}",
+                f"those of {paths[0]}, {shown(', '.join(names))}",
+            )  # fmt: skip
+        names = chosen
+        for name in chosen:
+            kind = schema.field(name).type
+            whole = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+            if not whole and not pa.types.is_floating(kind):
+                raise bad_line(
+                    path, None, f"the column {shown(name)} of type {kind}", "numbers",
+                    "Choose the features.",
+                )  # fmt: skip
+            short &= kind.bit_width <= (16 if whole else 32)
+    assert names is not None
+    return names, np.dtype(np.float32 if short else np.float64)
+
+
+def _pieces(pq: Any, paths: list[Path], names: list[str]) -> Iterator[tuple[Path, int, np.ndarray]]:
+    """Files, the first row of a piece in them, and the piece."""
+    rows = max(1, MOST_NUMBERS // len(names))
+    for path in paths:
+        first = 0
+        for batch in _open(pq, path).iter_batches(batch_size=rows, columns=names):
+            columns = [batch.column(name) for name in names]
+            for name, column in zip(names, columns, strict=True):
+                if column.null_count:
+                    raise bad_line(
+                        path, None, f"missing values in column {shown(name)}, from row {first} on",
+                        "a number in every row",
+                    )  # fmt: skip
+            piece = np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
+            yield path, first, piece
+            first += len(piece)
+
+
+def _reject_non_finite(piece: np.ndarray, path: Path, first: int, names: list[str]) -> None:
+    if piece.dtype.kind != "f" or np.isfinite(piece).all():
+        return
+    row, column = np.argwhere(~np.isfinite(piece))[0].tolist()
+    raise bad_line(
+        path, None, f"{piece[row, column]} in column {shown(names[column])} (row {first + row})",
+        "a finite number", "Fill in or remove the rows with missing values.",
+    )  # fmt: skip
