@@ -21,9 +21,9 @@ import numpy as np
 
 from smdeclust import SMDEClust
 from smdeclust.problem import Problem
-from smdeclust.scale import torch_points
+from smdeclust.scale import torch_search
 from smdeclust.scale.free_points import free_points
-from smdeclust.scale.torch_points import TorchPoints
+from smdeclust.scale.torch_search import DeviceSearch
 
 SHAPES = {"mnist": (70_000, 784, 10), "cifar10": (60_000, 3072, 10)}
 SETTING = {
@@ -97,16 +97,17 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
     print(f"ceilings: {rate / 1e12:.1f} TFLOP/s float32, {bandwidth / 1e12:.2f} TB/s", flush=True)
     problem = Problem.build(X, k, must, cannot)
     begun = time.perf_counter()
-    points = TorchPoints(problem, device)
+    search = DeviceSearch(problem, device)
+    points = search.points
     sync(torch, device)
     upload = time.perf_counter() - begun
     rng = np.random.default_rng(0)
     starts = [problem.enter(X[rng.choice(len(X), k, replace=False)]) for _ in range(10)]
-    points.search_all(starts, max_iter=2)  # compiles the kernels of the linked groups
+    search.search_all(starts, max_iter=2)  # compiles the kernels of the linked groups
 
     # The same fit, with points that are on the device already.
-    kept = torch_points.TorchPoints
-    torch_points.TorchPoints = lambda problem, device: points  # type: ignore[misc,assignment]
+    kept = torch_search.DeviceSearch
+    torch_search.DeviceSearch = lambda problem, device: search  # type: ignore[misc,assignment]
     try:
         for replacement in ("generation", "generation", "generation", "immediate"):
             model = SMDEClust.from_paper(
@@ -126,12 +127,12 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
                 flush=True,
             )
     finally:
-        torch_points.TorchPoints = kept  # type: ignore[misc]
+        torch_search.DeviceSearch = kept  # type: ignore[misc]
 
     single = torch.from_numpy(np.concatenate(starts).astype(np.float32)).to(device)
     norms = (single * single).sum(dim=1)
     labels = torch.full((points.n_free, 10), -1, dtype=torch.int16, device=device)
-    free = timed(torch, device, lambda: points._assign_free(single, norms, 10, k, labels))
+    free = timed(torch, device, lambda: points.assign_free(single, norms, 10, k, labels))
     flops = 2 * 2 * points.n_free * X.shape[1] * 10 * k
     read = 2 * points.n_free * X.shape[1] * 4
     print(
@@ -141,8 +142,8 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
         flush=True,
     )
     costs = np.random.default_rng(0).random((10, problem.n_linked, k), dtype=np.float32)
-    runs = [torch_points._Run(s, np.full(problem.n_linked, -1), {}) for s in range(10)]
-    linked = timed(torch, "cpu", lambda: points._solve_linked(runs, costs, 0))
+    runs = [torch_search._Run(s, np.full(problem.n_linked, -1), {}) for s in range(10)]
+    linked = timed(torch, "cpu", lambda: search._solve_linked(runs, costs, 0))
     print(
         f"exact assignment of {problem.n_linked} linked groups, 10 solutions: {1e3 * linked:.2f} ms"
     )

@@ -18,7 +18,9 @@ from tests.local_search.test_streaming import made
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'smdeclust[torch]'")
 
 from smdeclust.scale import torch_points  # noqa: E402
-from smdeclust.scale.torch_points import DeviceMemoryError, TorchPoints  # noqa: E402
+from smdeclust.scale.torch_device import DeviceMemoryError  # noqa: E402
+from smdeclust.scale.torch_points import TorchPoints  # noqa: E402
+from smdeclust.scale.torch_search import DeviceSearch  # noqa: E402
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -33,7 +35,7 @@ def test_searches_agree_with_the_engine(d, weighted):
     problem = Problem.build(X, k, must, cannot, weight)
     rng = np.random.default_rng(1)
     starts = [problem.enter(X[rng.choice(len(X), k, replace=False)]) for _ in range(6)]
-    points = TorchPoints(problem, "cpu")
+    points = DeviceSearch(problem, "cpu")
     free = ArrayPoints(problem)
     for start, solution in zip(starts, points.search_all(starts, max_iter=1), strict=True):
         expected = streaming_search(problem, free, start, max_iter=1)
@@ -57,7 +59,7 @@ def test_any_instance_is_feasible(seed):
     except ValueError:
         return
     start = problem.enter(instance["centers"])
-    (solution,) = TorchPoints(problem, "cpu").search_all([start], max_iter=5)
+    (solution,) = DeviceSearch(problem, "cpu").search_all([start], max_iter=5)
     assert problem.violations(problem.expand(solution.labels)) == (0, 0)
     heavy = problem.weights > 0
     assert len(np.unique(solution.labels[heavy])) == problem.n_clusters
@@ -70,9 +72,9 @@ def test_data_in_parts_give_the_same(monkeypatch):
     X, k, must, cannot = made(n=900)
     problem = Problem.build(X, k, must, cannot)
     starts = [problem.enter(X[:k]), problem.enter(X[k : 2 * k])]
-    whole = TorchPoints(problem, "cpu").search_all(starts)
+    whole = DeviceSearch(problem, "cpu").search_all(starts)
     monkeypatch.setattr(torch_points, "MOST_PRODUCTS", 4000)
-    parts = TorchPoints(problem, "cpu").search_all(starts)
+    parts = DeviceSearch(problem, "cpu").search_all(starts)
     for one, two in zip(whole, parts, strict=True):
         assert one.objective == pytest.approx(two.objective, rel=1e-6)
 
@@ -100,7 +102,7 @@ def test_the_deadline_is_kept():
     X, k, must, cannot = made(n=600)
     problem = Problem.build(X, k, must, cannot)
     starts = [problem.enter(X[i : i + k]) for i in (0, 50, 100)]
-    points = TorchPoints(problem, "cpu")
+    points = DeviceSearch(problem, "cpu")
     assert max(s.n_iterations for s in points.search_all(starts)) > 1
     late = points.search_all(starts, deadline=time.perf_counter())
     assert [s.n_iterations for s in late] == [1, 1, 1]
@@ -130,4 +132,4 @@ def test_a_full_device_is_a_clear_error(monkeypatch):
 
     monkeypatch.setattr(TorchPoints, "_upload", full)
     with pytest.raises(DeviceMemoryError, match="GiB"):
-        TorchPoints(problem, "cpu")
+        DeviceSearch(problem, "cpu")

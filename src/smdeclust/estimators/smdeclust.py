@@ -319,9 +319,9 @@ class SMDEClust(ConstrainedClusterer):
         )
         search_all = each_by(search)
         if self.device is not None:
-            from smdeclust.scale.torch_points import TorchPoints
+            from smdeclust.scale.torch_search import DeviceSearch
 
-            search_all = partial(TorchPoints(problem, self.device).search_all, **limits)
+            search_all = partial(DeviceSearch(problem, self.device).search_all, **limits)
             search = one_of(search_all)
         return Operators(
             initialize=random_points(problem),

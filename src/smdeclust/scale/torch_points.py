@@ -1,61 +1,23 @@
 """Points on a device through PyTorch: many solutions at once, one matrix product for all.
 
-The data go to the device once, in single precision and minus their mean. An iteration multiplies
-them with the centers of all solutions, sends the few costs of the linked groups back, and sums the
-clusters while those are assigned exactly on the processor.
+The data go to the device once, in single precision and minus their mean.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.exact import assign
-from smdeclust.assignment.general import Budget
-from smdeclust.assignment.status import SOLVED
-from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError, SMDEClustError
-from smdeclust.local_search.array_points import ClusterSums, Fillers, available_threads
-from smdeclust.local_search.streaming import as_small, assign_linked, is_past
-from smdeclust.problem import Core, Problem, Solution
-from smdeclust.scale.linked_costs import assign_all_by_costs
+from smdeclust.local_search.array_points import Fillers
+from smdeclust.problem import Core, Problem
+from smdeclust.scale.torch_device import DeviceMemoryError, import_torch, usable_device
 
 # Numbers of the products held at once (1 GiB).
 MOST_PRODUCTS = 2**28
-# Threads that assign linked groups while the device works.
-MOST_JOBS = 5
 # Rows that go to the device at once.
 UPLOAD_ROWS = 8192
-# Falling by less than this share of the total sum of squares is rounding: sums are in float32.
-LEAST_FALL = 1e-8
-
-
-class DeviceMemoryError(SMDEClustError, MemoryError):
-    """The data do not fit on the device."""
-
-
-@dataclass
-class _Run:
-    """Where the local search of one solution stands."""
-
-    number: int
-    linked: np.ndarray
-    moves: dict[int, int]
-    gain: float = -np.inf
-    n_done: int = 0
-    proven: bool = True
-    finished: bool = False
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """When to stop: iterations, pivots for each proof, a moment of ``time.perf_counter()``."""
-
-    max_iter: int | None
-    proof_pivots: int | None
-    deadline: float | None
 
 
 class TorchPoints:
@@ -72,9 +34,9 @@ class TorchPoints:
     """
 
     def __init__(self, problem: Problem, device: str) -> None:
-        torch = self.torch = _import_torch()
+        torch = self.torch = import_torch()
         self.problem = problem
-        self.device = _usable_device(torch, device)
+        self.device = usable_device(torch, device)
         grouping = problem.grouping
         self.n_linked = grouping.n_linked
         self.seen = _as_seen(problem)
@@ -83,9 +45,7 @@ class TorchPoints:
         try:
             self._upload()
         except torch.OutOfMemoryError as error:
-            raise self._no_room(error) from None
-        self._n_jobs = min(available_threads(), MOST_JOBS)
-        self._pool = ThreadPoolExecutor(self._n_jobs)
+            raise self.no_room(error) from None
 
     def _upload(self) -> None:
         torch, problem = self.torch, self.problem
@@ -112,86 +72,11 @@ class TorchPoints:
         self.filling = self.weights > 0
         self.ones = torch.ones(self.n_free, dtype=torch.float32, device=self.device)
 
-    def search_all(
-        self,
-        starts: list[np.ndarray],
-        *,
-        max_iter: int | None = None,
-        proof_pivots: int | None = None,
-        deadline: float | None = None,
-    ) -> list[Solution]:
-        """Local searches from several (K, d) starts minus the offset, all at once.
+    def linked_products(self, single: Any, norms: Any) -> Any:
+        """|y|^2 - 2 x.y of the linked groups, for all centers of all solutions."""
+        return self.torch.addmm(norms, self.X[self.n_free :], single.T, alpha=-2.0)
 
-        `max_iter`, `proof_pivots` and `deadline` are those of :func:`local_search`.
-        """
-        limits = _Limits(max_iter, proof_pivots, deadline)
-        try:
-            return self._search_all(starts, limits)
-        except self.torch.OutOfMemoryError as error:
-            raise self._no_room(error) from None
-
-    def _search_all(self, starts: list[np.ndarray], limits: _Limits) -> list[Solution]:
-        torch = self.torch
-        centers = torch.from_numpy(np.stack(starts)).to(self.device)
-        kind = _label_type(torch, len(starts[0]))
-        labels = torch.full((self.n_free, len(starts)), -1, dtype=kind, device=self.device)
-        done = torch.empty_like(labels)
-        runs = [_Run(s, np.full(self.n_linked, -1), {}) for s in range(len(starts))]
-        active = runs
-        while active:
-            which = torch.tensor([run.number for run in active], device=self.device)
-            moved, labels = self._iterate(active, centers[which], labels, limits)
-            centers[which] = moved
-            going = [s for s, run in enumerate(active) if not run.finished]
-            if len(going) < len(active):
-                done[:, which] = labels
-                labels = labels[:, going]
-                active = [active[s] for s in going]
-        return self._solutions(runs, centers, done)
-
-    def _iterate(
-        self, runs: list[_Run], centers: Any, labels: Any, limits: _Limits
-    ) -> tuple[Any, Any]:
-        """One iteration of all runs: their (S, K, d) new centers and (n, S) new labels."""
-        torch = self.torch
-        n_runs, n_clusters, n_features = centers.shape
-        single = centers.reshape(-1, n_features).to(torch.float32)
-        norms = (single * single).sum(dim=1)
-        # The linked groups first: their costs travel while the device goes on.
-        costs = torch.addmm(norms, self.X[self.n_free :], single.T, alpha=-2.0)
-        costs = costs.view(-1, n_runs, n_clusters).transpose(0, 1).contiguous()
-        costs_here = self._fetch(costs)
-        arrived = self._mark()
-        sums, totals, labels, changed = self._assign_free(single, norms, n_runs, n_clusters, labels)
-        few_here = self._fetch(torch.cat([totals, changed[:, None]], dim=1))
-        if arrived is not None:
-            arrived.synchronize()
-        # A cluster without free points is seen when the sums are there, and looked after below.
-        found = self._solve_linked(runs, costs_here.numpy(), limits.proof_pivots)
-        if arrived is not None:
-            torch.cuda.synchronize(self.device)
-        few = few_here.numpy()
-        for s, run in enumerate(runs):
-            if (few[s, :n_clusters] == 0).any():
-                found[s] = self._solve_empty(
-                    run, centers[s], labels[:, s], sums[s], totals[s], limits.proof_pivots
-                )
-        placed = torch.from_numpy(np.stack([linked for linked, _, _ in found], axis=1))
-        sums, totals = self._add_linked(sums, totals, placed.to(self.device))
-        moved = sums / totals[..., None]
-        gains = (totals * (moved * moved).sum(dim=2)).sum(dim=1).cpu().numpy()
-        late = is_past(limits.deadline)
-        for s, run in enumerate(runs):
-            linked, moves, proven = found[s]
-            n_changed = int(few[s, -1]) + int(np.count_nonzero(linked != run.linked))
-            falling = gains[s] - run.gain > LEAST_FALL * self.problem.total_squares
-            run.linked, run.moves, run.proven = linked, moves, proven
-            run.gain = max(run.gain, float(gains[s]))
-            run.n_done += 1
-            run.finished = n_changed == 0 or not falling or run.n_done == limits.max_iter or late
-        return moved, labels
-
-    def _assign_free(
+    def assign_free(
         self, single: Any, norms: Any, n_runs: int, n_clusters: int, labels: Any
     ) -> tuple[Any, Any, Any, Any]:
         """Nearest centers of the free rows and what they add up to, part by part.
@@ -222,91 +107,7 @@ class TorchPoints:
         shape = n_runs, n_clusters
         return sums.view(*shape, -1), totals.view(shape), found, changed
 
-    def _fetch(self, tensor: Any) -> Any:
-        """Start a copy to the processor; wait for the device before it is read."""
-        if self.device.type != "cuda":
-            return tensor
-        here = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        return here.copy_(tensor, non_blocking=True)
-
-    def _mark(self) -> Any:
-        """A point in the device's work that can be waited for."""
-        if self.device.type != "cuda":
-            return None
-        event = self.torch.cuda.Event()
-        event.record()
-        return event
-
-    def _solve_linked(
-        self, runs: list[_Run], tables: np.ndarray, proof_pivots: int | None
-    ) -> list[tuple[np.ndarray, dict[int, int], bool]]:
-        """The linked groups of all runs, exactly, where no cluster wants for free points."""
-        core = self.seen.linked_core
-        labels = np.empty((len(runs), core.n_linked), dtype=np.int64)
-        statuses = np.full(len(runs), SOLVED)
-        if core.n_linked:
-            # Few jobs: threads that hand a lock around would slow down who feeds the device.
-            ends = np.linspace(0, len(runs), min(len(runs), self._n_jobs) + 1).astype(int)
-
-            def solve(start: int, stop: int) -> None:
-                assign_all_by_costs(
-                    tables[start:stop], core.weights, core.indptr, core.indices,
-                    labels[start:stop], statuses[start:stop],
-                )  # fmt: skip
-
-            list(self._pool.map(solve, ends[:-1], ends[1:]))
-        return [
-            (labels[s], {}, True)
-            if statuses[s] == SOLVED
-            else self._solve_hard(run, tables[s], proof_pivots)
-            for s, run in enumerate(runs)
-        ]
-
-    def _solve_hard(
-        self, run: _Run, table: np.ndarray, proof_pivots: int | None
-    ) -> tuple[np.ndarray, dict[int, int], bool]:
-        """The linked groups of one run where they have a dense core."""
-        core = self.seen.linked_core
-        upper = run.linked if run.n_done else None
-        enough = np.ones(table.shape[1], dtype=np.int64)
-        small = as_small(core, table.astype(np.float64))
-        found, cost, bound = assign(*small, upper, Budget(max_pivots=proof_pivots), enough)
-        if found is None:
-            raise NoFeasibleSolutionError(
-                "No feasible assignment was found: the cannot-links are dense, and whether they "
-                "can be kept with so many clusters is not known. Use more clusters or fewer pairs."
-            )
-        return found, {}, bound >= cost
-
-    def _solve_empty(
-        self,
-        run: _Run,
-        centers: Any,
-        labels: Any,
-        sums: Any,
-        totals: Any,
-        proof_pivots: int | None,
-    ) -> tuple[np.ndarray, dict[int, int], bool]:
-        """The same where a cluster has no free point; moves of free points change the sums."""
-        torch = self.torch
-        counts = torch.bincount(labels[self.filling].long(), minlength=len(centers))
-        held = ClusterSums(
-            sums.cpu().numpy().copy(), totals.cpu().numpy().copy(), counts.cpu().numpy()
-        )
-        view: Any = _OneRun(self, labels)
-        upper = run.linked if run.n_done else None
-        linked, moves, proven = assign_linked(
-            self.seen, view, centers.cpu().numpy(), held, upper, Budget(max_pivots=proof_pivots)
-        )
-        # The linked groups are added for all runs together: keep only what moved.
-        core = self.seen.linked_core
-        np.add.at(held.sums, linked, -core.weights[:, None] * core.points)
-        np.add.at(held.totals, linked, -core.weights)
-        sums.copy_(torch.from_numpy(held.sums))
-        totals.copy_(torch.from_numpy(held.totals))
-        return linked, moves, proven
-
-    def _add_linked(self, points: Any, totals: Any, placed: Any) -> tuple[Any, Any]:
+    def add_linked(self, points: Any, totals: Any, placed: Any) -> tuple[Any, Any]:
         """Sums and weights with the linked groups, labelled (L, S), in float64."""
         if self.n_linked == 0:
             return points, totals
@@ -318,27 +119,7 @@ class TorchPoints:
         more = (flat.T @ self.linked_points).view_as(points)
         return points + more, totals + flat.sum(dim=0).view_as(totals)
 
-    def _solutions(self, runs: list[_Run], centers: Any, labels: Any) -> list[Solution]:
-        """Objectives and labels of finished runs."""
-        for run in runs:
-            for where, k in run.moves.items():
-                labels[where, run.number] = k
-        squares = self._squares(centers, labels) + self._linked_squares(runs, centers)
-        host, points = labels.cpu().numpy(), centers.cpu().numpy()
-        grouping, problem = self.problem.grouping, self.problem
-        solutions = []
-        for run in runs:
-            found = np.empty(grouping.n_groups, dtype=np.int32)
-            found[: self.n_linked] = run.linked
-            free = host[:, run.number]
-            found[grouping.n_compound :] = free[: len(self.lone)]
-            found[self.n_linked : grouping.n_compound] = free[len(self.lone) :]
-            own = points[run.number]
-            value = float(squares[run.number]) + problem.scatter
-            solutions.append(Solution(found, own, value, run.n_done, run.proven))
-        return solutions
-
-    def _squares(self, centers: Any, labels: Any) -> np.ndarray:
+    def squares(self, centers: Any, labels: Any) -> np.ndarray:
         """(S,) squared distances of the free rows to their centers, added up in float64."""
         torch = self.torch
         total = torch.zeros(len(centers), dtype=torch.float64, device=self.device)
@@ -352,17 +133,54 @@ class TorchPoints:
                 total[s] += rows.sum(dtype=torch.float64)
         return np.asarray(total.cpu().numpy())
 
-    def _linked_squares(self, runs: list[_Run], centers: Any) -> np.ndarray:
+    def linked_squares(self, labels: list[np.ndarray], centers: Any) -> np.ndarray:
         """(S,) squared distances of the linked groups to their centers, in float64."""
         torch = self.torch
         total = torch.zeros(len(centers), dtype=torch.float64, device=self.device)
-        for s, run in enumerate(runs):
-            placed = torch.from_numpy(run.linked).to(self.device)
+        for s, linked in enumerate(labels):
+            placed = torch.from_numpy(linked).to(self.device)
             gaps = self.linked_points - centers[s][placed]
             total[s] = (gaps * gaps).sum(dim=1) @ self.linked_weights
         return np.asarray(total.cpu().numpy())
 
-    def _no_room(self, error: Exception) -> DeviceMemoryError:
+    def fillers(self, centers: np.ndarray, labels: Any) -> Fillers:
+        """The free groups among the K cheapest to move to some cluster, by regret, given their
+        labels in one solution."""
+        torch = self.torch
+        X, weights = self.X[: self.n_free], self.weights
+        there = torch.from_numpy(centers).to(self.device)
+        single = there.to(torch.float32)
+        scores = (single * single).sum(dim=1) - 2.0 * (X @ single.T)
+        own = scores.gather(1, labels.long()[:, None])
+        regrets = (scores - own) * weights[:, None]
+        regrets[~self.filling] = torch.inf
+        most = min(len(centers), self.n_free)
+        rows = torch.unique(torch.topk(regrets, most, dim=0, largest=False).indices)
+        rows = rows[self.filling[rows]]
+        return Fillers(
+            where=rows.cpu().numpy(),
+            points=X[rows].to(torch.float64).cpu().numpy(),
+            weights=weights[rows].to(torch.float64).cpu().numpy(),
+            labels=labels[rows].long().cpu().numpy(),
+        )
+
+    def fetch(self, tensor: Any) -> Any:
+        """Start a copy to the processor; wait for the device before it is read."""
+        if self.device.type != "cuda":
+            return tensor
+        here = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        return here.copy_(tensor, non_blocking=True)
+
+    def mark(self) -> Any:
+        """A point in the device's work that can be waited for."""
+        if self.device.type != "cuda":
+            return None
+        event = self.torch.cuda.Event()
+        event.record()
+        return event
+
+    def no_room(self, error: Exception) -> DeviceMemoryError:
+        """The error to raise where the device is full."""
         size = self.problem.X.shape[0] * self.problem.n_features * 4 / 2**30
         return DeviceMemoryError(
             f"The points take {size:.2f} GiB in single precision and do not fit on {self.device} "
@@ -406,54 +224,3 @@ def _as_seen(problem: Problem) -> _Seen:
         n_linked=n_linked,
         n_features=means.shape[1],
     )
-
-
-class _OneRun:
-    """The free points as one run sees them, for the rare case of a cluster without any."""
-
-    def __init__(self, points: TorchPoints, labels: Any) -> None:
-        self.points, self.labels = points, labels
-
-    def fillers(self, centers: np.ndarray) -> Fillers:
-        """The free groups among the K cheapest to move to some cluster, by regret."""
-        device, torch = self.points, self.points.torch
-        X, weights = device.X[: device.n_free], device.weights
-        there = torch.from_numpy(centers).to(device.device)
-        single = there.to(torch.float32)
-        scores = (single * single).sum(dim=1) - 2.0 * (X @ single.T)
-        own = scores.gather(1, self.labels.long()[:, None])
-        regrets = (scores - own) * weights[:, None]
-        regrets[~device.filling] = torch.inf
-        most = min(len(centers), device.n_free)
-        rows = torch.unique(torch.topk(regrets, most, dim=0, largest=False).indices)
-        rows = rows[device.filling[rows]]
-        return Fillers(
-            where=rows.cpu().numpy(),
-            points=X[rows].to(torch.float64).cpu().numpy(),
-            weights=weights[rows].to(torch.float64).cpu().numpy(),
-            labels=self.labels[rows].long().cpu().numpy(),
-        )
-
-
-def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise InvalidInputError(
-            "device needs PyTorch, which is not installed: pip install 'smdeclust[torch]'."
-        ) from None
-    return torch
-
-
-def _usable_device(torch: Any, device: str) -> Any:
-    try:
-        found = torch.device(device)
-        torch.zeros(1, device=found)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        first = str(error).split("\n")[0]
-        raise InvalidInputError(f"device={device!r} cannot be used: {first}.") from None
-    return found
-
-
-def _label_type(torch: Any, n_clusters: int) -> Any:
-    return torch.int16 if n_clusters < 2**15 else torch.int32
