@@ -81,7 +81,8 @@ class SMDEClust(ConstrainedClusterer):
         Whether offspring mutate, with probability 1 / (generation + 1).
     local_search
         ``"deep"`` goes on by swaps of Kempe chains where assigning and moving centers stops;
-        ``"lloyd"`` is the paper's.
+        ``"lloyd"`` is the paper's, and what large data (points × features of 2^22, or times
+        clusters of 2^23), Dask collections and devices always get.
     population_size
         P, at least 4.
     max_populations

@@ -184,10 +184,7 @@ class DeviceSearch:
         small = as_small(core, table.astype(np.float64))
         found, cost, bound = assign(*small, upper, Budget(max_pivots=proof_pivots), enough)
         if found is None:
-            raise NoFeasibleSolutionError(
-                "No feasible assignment was found: the cannot-links are dense, and whether they "
-                "can be kept with so many clusters is not known. Use more clusters or fewer pairs."
-            )
+            raise NoFeasibleSolutionError
         return found, {}, bound >= cost
 
     def _solve_empty(
