@@ -126,7 +126,7 @@ def compare_lloyd() -> None:
         rng = np.random.default_rng(0)
         n_starts = 3 if data.X.size > 1e7 else 10
         # One work space for all searches, as SMDEClust has it.
-        free = ArrayPoints(problem) if problem.is_large or problem.is_long else None
+        free = ArrayPoints(problem) if problem.is_large else None
         starts = [data.X[rng.choice(len(data.X), k, replace=False)] for _ in range(n_starts)]
         local_search(problem, problem.enter(starts[0]), max_iter=2, free=free)
         spent, done = {"ours": 0.0, "theirs": 0.0}, {"ours": 0, "theirs": 0}

@@ -10,6 +10,7 @@ from sklearn.cluster import KMeans
 
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
+from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
 
@@ -83,3 +84,43 @@ def test_wide_data_are_rotated():
     two = local_search(wide_problem, wide_problem.core.enter(wide[[5, 6, 7]]))
     assert one.objective == pytest.approx(two.objective)
     np.testing.assert_array_equal(one.labels, two.labels)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 5])
+def test_threads_change_nothing(n_threads):
+    """The loop on several threads is the compiled loop to the last bit, also where it is cut."""
+    rng = np.random.default_rng(n_threads)
+    X = rng.normal(size=(700, 5))
+    problem = Problem.build(X, 4, [(0, 9), (9, 30)], [(i, i + 1) for i in range(40, 200, 2)])
+    core, start = problem.core, problem.enter(X[:4])
+    results = []
+    for threaded in (False, True):
+        centers, labels, n_done = start.copy(), np.full(problem.n_groups, -1), 0
+        for limit in (3, 1000):
+            if threaded:
+                status, f, n_done = lloyd_on_threads(
+                    core, centers, labels, n_done, limit, n_threads
+                )
+            else:
+                status, f, n_done = lloyd(
+                    core.points, core.lanes, core.lane_weights, core.indptr, core.indices, centers,
+                    labels, n_done, limit,
+                )  # fmt: skip
+        results.append((status, f, n_done, labels.tolist(), centers.tolist()))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("heavy", [1e6, 1e9, 1e12])
+def test_heavy_groups_leave_no_rounding_behind(heavy):
+    """Sums kept up to date by differences lose digits when a heavy group leaves a cluster: the
+    centers returned are the exact means all the same, and the search has converged."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    weight = np.ones(200)
+    weight[rng.choice(200, 10, replace=False)] = heavy
+    problem = Problem.build(X, 5, cannot_link=[(0, 1), (2, 3)], sample_weight=weight)
+    found = local_search(problem, problem.enter(X[:5]))
+    exact = problem.enter(problem.centers(found.labels))
+    np.testing.assert_allclose(found.centers, exact, rtol=0, atol=1e-12)
+    again = local_search(problem, exact)
+    assert again.objective >= found.objective * (1 - 1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from smdeclust.assignment.exact import exact_assignment
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.local_search import array_points, local_search
+from smdeclust.local_search import array_points, local_search, search
 from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.local_search.streaming import streaming_search
 from smdeclust.problem import Problem
@@ -211,17 +213,20 @@ def test_far_apart_blobs(apart, d):
     assert one.n_iterations >= two.n_iterations - 1
 
 
-def test_one_problem_in_two_threads():
-    """Searches of one large problem at the same time do not disturb each other."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from smdeclust.problem import problem as module
-
-    X, k, must, cannot = made(n=30_000, d=8, k=8)
+@pytest.mark.parametrize("by_blocks", [False, True])
+def test_one_problem_in_two_threads(by_blocks):
+    """Searches of one problem at the same time do not disturb each other."""
+    X, k, must, cannot = made(n=30_000, d=12, k=8)
     problem = Problem.build(X, k, must, cannot)
-    assert problem.X.size * k >= module.LONG
+    assert problem.X.size * k >= search.LONG
     starts = [problem.enter(X[i : i + k]) for i in range(0, 40, 10)]
-    alone = [local_search(problem, start).objective for start in starts]
+
+    def objective(start):
+        if by_blocks:
+            return streaming_search(problem, ArrayPoints(problem), start).objective
+        return local_search(problem, start).objective
+
+    alone = [objective(start) for start in starts]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda start: local_search(problem, start).objective, starts))
+        together = list(pool.map(objective, starts))
     assert alone == together

@@ -16,32 +16,42 @@ from smdeclust.problem.lanes import LANES
 
 
 @kernel()
-def work_space(lanes, n_linked, n_clusters):
-    """Everything that `assign_easy` writes to besides labels; may be used again and again."""
-    n_blocks = (n_linked + LANES - 1) // LANES + 1  # those of linked groups, one for the rest
-    centers = np.empty((n_clusters, lanes.shape[1]))
-    table = np.empty((n_blocks * n_clusters, LANES))
+def work_space(lanes, n_linked, n_clusters, n_threads):
+    """Everything that `assign_easy` writes to besides labels; may be used again and again.
+
+    Its first array is for the centers, as wide as the lanes.
+    """
+    n_kept = (n_linked + LANES - 1) // LANES  # blocks whose distances are kept
+    wide = np.empty((n_clusters, lanes.shape[1]))
+    table = np.empty(((n_kept + n_threads) * n_clusters, LANES))
     squares = np.empty(len(lanes) * LANES)
     costs = np.empty((n_linked, n_clusters))
     folded = np.empty((n_linked, n_clusters))
     flags = np.empty((3, n_linked), np.bool_)
     numbers = np.empty((5, n_linked), np.int64)
-    return centers, table, squares, costs, folded, flags, numbers
+    return wide, table, squares, costs, folded, flags, numbers
+
+
+@kernel()
+def find_nearest(lanes, part, n_parts, work, labels):
+    """The nearest center of every group in one part of the blocks; parts may run at once."""
+    wide, table, squares, costs = work[0], work[1], work[2], work[3]
+    n_clusters, n_blocks = len(wide), len(lanes)
+    n_kept = (len(costs) + LANES - 1) // LANES
+    nearest_in_lanes(
+        lanes, part * n_blocks // n_parts, (part + 1) * n_blocks // n_parts, wide, table, n_kept,
+        (n_kept + part) * n_clusters, labels, squares,
+    )  # fmt: skip
 
 
 @summing_kernel()
-def assign_easy(lanes, weights, indptr, indices, centers, work, labels):
-    """Label all groups optimally for these centers; clusters may stay empty.
+def part_linked(weights, indptr, indices, work, labels):
+    """Go on from nearest centers to the optimal labels; clusters may stay empty.
 
-    `lanes` and `weights` are filled up to whole blocks, and `labels` has as many entries. Returns
-    (status, cost); with a status other than SOLVED the labels mean nothing.
+    Changes `labels`. Returns (status, cost); with a status other than SOLVED they mean nothing.
     """
-    wide, table, squares, costs, folded, flags, numbers = work
+    _, table, squares, costs, folded, flags, numbers = work
     n_linked, n_clusters = costs.shape
-    for k in range(n_clusters):
-        for j in range(lanes.shape[1]):
-            wide[k, j] = centers[k, j] if j < centers.shape[1] else 0.0
-    nearest_in_lanes(lanes, wide, table, labels, squares)
     for g in range(n_linked):
         for k in range(n_clusters):
             costs[g, k] = weights[g] * table[g // LANES * n_clusters + k, g % LANES]
@@ -54,3 +64,18 @@ def assign_easy(lanes, weights, indptr, indices, centers, work, labels):
     for g in range(n_linked, len(labels)):
         cost += weights[g] * squares[g]
     return SOLVED, cost
+
+
+@kernel()
+def assign_easy(lanes, weights, indptr, indices, centers, work, labels):
+    """Label all groups optimally for these centers; clusters may stay empty.
+
+    `lanes` and `weights` are filled up to whole blocks, and `labels` has as many entries. Returns
+    (status, cost); with a status other than SOLVED the labels mean nothing.
+    """
+    wide = work[0]
+    for k in range(len(wide)):
+        for j in range(wide.shape[1]):
+            wide[k, j] = centers[k, j] if j < centers.shape[1] else 0.0
+    find_nearest(lanes, 0, 1, work, labels)
+    return part_linked(weights, indptr, indices, work, labels)

@@ -79,7 +79,7 @@ def assign(
     if spare is None:
         spare = np.zeros(len(centers), dtype=np.int64)
     padded = np.empty(len(core.lane_weights), dtype=np.int64)
-    work = work_space(core.lanes, core.n_linked, len(centers))
+    work = work_space(core.lanes, core.n_linked, len(centers), 1)
     status, cost = assign_easy(
         core.lanes, core.lane_weights, core.indptr, core.indices, centers, work, padded
     )

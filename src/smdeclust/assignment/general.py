@@ -181,6 +181,8 @@ def _solve_branch(
         if status != SOLVED:
             return _Branch(costs, bound=np.inf if status == INFEASIBLE else cost)
         cost += float(costs[np.arange(n_linked), linked.labels].sum())
+        if cost == np.inf:
+            return _Branch(costs)  # some group has no label left
         unproven = linked.unproven()
         counts = count_groups(labels, core.weights, spare)
         if counts.all():

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
-from smdeclust.assignment.easy import assign_easy, work_space
+from smdeclust.assignment.easy import assign_easy, find_nearest, part_linked, work_space
 from smdeclust.assignment.status import HARD, PAUSED, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.centers import sum_of_squares
+from smdeclust.problem import Core
 
 # Falling by less than this share of the objective is rounding, not falling.
 LEAST_FALL = 1e-14
+STUCK = -1
+# Centers may be off by this share of the mean squared distance, squared as well.
+LARGEST_DRIFT = 1e-20
 
 
 @summing_kernel()
@@ -42,8 +48,11 @@ def _transfer(points, weights, labels, found, sums, totals, counts):
 
 @summing_kernel()
 def _move(sums, totals, centers):
-    """Move centers to the means; returns by how much the sum of squares falls, W |y' - y|^2."""
-    fall = 0.0
+    """Move centers to the means.
+
+    Returns by how much the sum of squares falls, W |y' - y|^2, and the largest |y' - y|^2.
+    """
+    fall, farthest = 0.0, 0.0
     for k in range(len(centers)):
         squares = 0.0
         for j in range(centers.shape[1]):
@@ -52,14 +61,16 @@ def _move(sums, totals, centers):
             squares += gap * gap
             centers[k, j] = y
         fall += totals[k] * squares
-    return fall
+        farthest = squares if squares > farthest else farthest
+    return fall, farthest
 
 
 @kernel()
 def _settle(points, weights, labels, found, sums, totals, counts, centers):
     """Compute sums, centers and objective anew: no rounding is left from groups that came and went.
 
-    `found` is work space. Returns the objective and by how much it fell.
+    `found` is work space. Returns the objective, and how far a center moved, squared, as a share
+    of the mean squared distance of the points to theirs.
     """
     for k in range(len(centers)):
         totals[k] = 0.0
@@ -71,8 +82,41 @@ def _settle(points, weights, labels, found, sums, totals, counts, centers):
     _transfer(points, weights, found, labels, sums, totals, counts)
     if labels[0] < 0:
         return np.inf, 0.0
-    fall = _move(sums, totals, centers)
-    return sum_of_squares(points, weights, labels, centers), fall
+    _, farthest = _move(sums, totals, centers)
+    objective = sum_of_squares(points, weights, labels, centers)
+    weight = 0.0
+    for k in range(len(totals)):
+        weight += totals[k]
+    return objective, farthest * weight / objective if farthest > 0 else 0.0
+
+
+@kernel()
+def _advance(points, weights, labels, found, cost, objective, sums, totals, counts, centers):
+    """Take over the labels found, whose cost is given, and move the centers, if f falls by it.
+
+    Returns (status, objective): PAUSED where it fell, SOLVED where no label differs, STUCK where
+    labels differ but f does not fall, HARD where a cluster is empty.
+    """
+    n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)
+    if empty:
+        return HARD, objective
+    if n_changed == 0:
+        return SOLVED, objective
+    fall, _ = _move(sums, totals, centers)
+    f = cost - fall
+    if f >= objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
+        return STUCK, objective
+    for g in range(len(labels)):
+        labels[g] = found[g]
+    return PAUSED, f
+
+
+@kernel()
+def _conclude(status, drift):
+    """What is told outside: rounding that had moved the centers is no convergence."""
+    if status == SOLVED and drift > LARGEST_DRIFT:
+        return PAUSED
+    return SOLVED if status == STUCK else status
 
 
 @kernel()
@@ -89,30 +133,47 @@ def lloyd(points, lanes, weights, indptr, indices, centers, labels, n_done, max_
     sums = np.empty(centers.shape)
     totals = np.empty(len(centers))
     counts = np.empty(len(centers), np.int64)
-    work = work_space(lanes, len(indptr) - 1, len(centers))
+    work = work_space(lanes, len(indptr) - 1, len(centers), 1)
     objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
     status = PAUSED
-    while n_done < max_iter:
-        answer, cost = assign_easy(lanes, weights, indptr, indices, centers, work, found)
-        if answer != SOLVED:
-            status = answer
-            break
-        n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)
-        if empty:
-            status = HARD
-            break
-        n_done += 1
-        if n_changed == 0:
-            status = SOLVED
-            break
-        f = cost - _move(sums, totals, centers)
-        if f >= objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
-            status = SOLVED
-            break
-        objective = f
-        for g in range(len(labels)):
-            labels[g] = found[g]
-    objective, fall = _settle(points, weights, labels, found, sums, totals, counts, centers)
-    if status == SOLVED and fall > LEAST_FALL * objective:
-        status = PAUSED  # rounding had moved the centers
-    return status, objective, n_done
+    while status == PAUSED and n_done < max_iter:
+        status, cost = assign_easy(lanes, weights, indptr, indices, centers, work, found)
+        if status == SOLVED:
+            status, objective = _advance(
+                points, weights, labels, found, cost, objective, sums, totals, counts, centers
+            )
+            n_done += status != HARD
+    objective, drift = _settle(points, weights, labels, found, sums, totals, counts, centers)
+    return _conclude(status, drift), objective, n_done
+
+
+def lloyd_on_threads(
+    core: Core, centers: np.ndarray, labels: np.ndarray, n_done: int, max_iter: int, n_threads: int
+) -> tuple[int, float, int]:
+    """The same, to the last digit, with the nearest centers found by several threads."""
+    n_clusters, n_features = centers.shape
+    lanes, weights = core.lanes, core.lane_weights
+    found = np.empty(len(weights), dtype=np.int64)
+    tally = (np.empty_like(centers), np.empty(n_clusters), np.empty(n_clusters, dtype=np.int64))
+    work = work_space(lanes, core.n_linked, n_clusters, n_threads)
+    work[0][:] = 0.0
+    objective, _ = _settle(core.points, weights, labels, found, *tally, centers)
+    status = PAUSED
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        while status == PAUSED and n_done < max_iter:
+            work[0][:, :n_features] = centers
+            others = [
+                pool.submit(find_nearest, lanes, part, n_threads, work, found)
+                for part in range(1, n_threads)
+            ]
+            find_nearest(lanes, 0, n_threads, work, found)
+            for other in others:
+                other.result()
+            status, cost = part_linked(weights, core.indptr, core.indices, work, found)
+            if status == SOLVED:
+                status, objective = _advance(
+                    core.points, weights, labels, found, cost, objective, *tally, centers
+                )
+                n_done += status != HARD
+    objective, drift = _settle(core.points, weights, labels, found, *tally, centers)
+    return _conclude(status, drift), objective, n_done

@@ -9,10 +9,10 @@ import numpy as np
 from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import PAUSED, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.array_points import ArrayPoints
+from smdeclust.local_search.array_points import ArrayPoints, available_threads
 from smdeclust.local_search.centers import move_centers, sum_of_squares
 from smdeclust.local_search.kempe import kempe_descent
-from smdeclust.local_search.lloyd import LEAST_FALL, lloyd
+from smdeclust.local_search.lloyd import LEAST_FALL, lloyd, lloyd_on_threads
 from smdeclust.local_search.streaming import is_past, streaming_search
 from smdeclust.problem import Core, Problem, Solution
 
@@ -20,6 +20,9 @@ NO_LIMIT = np.iinfo(np.int64).max
 
 # Multiplications that a compiled loop may make at a stretch (some 50 ms): nothing interrupts it.
 STRIDE = 10**8
+
+# Multiplications in an iteration from which on a second thread helps.
+LONG = 2**21
 
 # Points times features times clusters from which on a search is not deep.
 DEEPEST = 2**23
@@ -62,7 +65,7 @@ def local_search(
         Work space for large problems, to be used by one search at a time; made anew if ``None``.
     """
     deep = deep and problem.X.size * problem.n_clusters <= DEEPEST
-    if problem.is_large or (problem.is_long and not deep):
+    if problem.is_large:
         return streaming_search(
             problem,
             free or ArrayPoints(problem),
@@ -77,14 +80,22 @@ def local_search(
         centers=np.array(centers, dtype=np.float64, order="C"),
     )
     limit = NO_LIMIT if max_iter is None else max_iter
-    stride = max(1, STRIDE // (core.points.size * core.n_clusters))
+    n_products = core.points.size * core.n_clusters
+    stride = max(1, STRIDE // n_products)
+    n_threads = available_threads() if n_products >= LONG else 1
     polished: np.ndarray | None = None  # labels that no chain improves
     while True:
         n_before = state.n_done
-        status, state.objective, state.n_done = lloyd(
-            core.points, core.lanes, core.lane_weights, core.indptr, core.indices, state.centers,
-            state.labels, n_before, min(limit, n_before + stride),
-        )  # fmt: skip
+        pause = min(limit, n_before + stride)
+        if n_threads > 1:
+            status, state.objective, state.n_done = lloyd_on_threads(
+                core, state.centers, state.labels, n_before, pause, n_threads
+            )
+        else:
+            status, state.objective, state.n_done = lloyd(
+                core.points, core.lanes, core.lane_weights, core.indptr, core.indices,
+                state.centers, state.labels, n_before, pause,
+            )  # fmt: skip
         state.proven |= state.n_done > n_before
         if state.n_done > 0 and (state.n_done >= limit or is_past(deadline)):
             break

@@ -25,9 +25,6 @@ from smdeclust.problem.sums import add_to_clusters, sum_squares
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
 LARGE = 2**22
-# Distances times features from which on bounds, matrix products and threads beat the plain loop;
-# with so many points already from fewer on (measured on sets 2 and 3).
-LONG, MANY_POINTS = 2**20, 10_000
 
 EVERY = np.ones(1, dtype=np.bool_)
 EVERY.flags.writeable = False
@@ -172,13 +169,6 @@ class Problem:
     def is_large(self) -> bool:
         """Whether the points are better left where they are than copied, contracted."""
         return self.X.size >= LARGE and self.n_features <= self.n_groups
-
-    @property
-    def is_long(self) -> bool:
-        """Whether one pass over all points and centers takes long enough to be worth saving."""
-        enough = LONG if self.n_points < MANY_POINTS else LONG // 16
-        work = self.X.size * self.n_clusters
-        return work >= enough and self.n_features <= self.n_groups
 
     @property
     def compound_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -157,11 +157,6 @@ class DaskProblem:
         return True
 
     @property
-    def is_long(self) -> bool:
-        """Always, too."""
-        return True
-
-    @property
     def total_weight(self) -> float:
         """Sum of all weights."""
         return float(self.n_points if self.sample_weight is None else self.sample_weight.sum())

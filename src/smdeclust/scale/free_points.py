@@ -10,7 +10,7 @@ from smdeclust.problem import Problem
 
 def free_points(problem: Problem) -> Any:
     """The free points of a problem, or ``None`` where it is small."""
-    if not (problem.is_large or problem.is_long):
+    if not problem.is_large:
         return None
     from smdeclust.scale.sparse_problem import SparseProblem
 

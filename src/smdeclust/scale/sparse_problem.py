@@ -42,11 +42,6 @@ class SparseProblem(Problem):
         """Always: the points are never copied."""
         return True
 
-    @property
-    def is_long(self) -> bool:
-        """Always, too."""
-        return True
-
     @cached_property
     def rows(self) -> SparseRows:
         """The points."""
