@@ -9,45 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.problem.lanes import AT_ONCE, LANES
 
 # Up to this many features the inner loop runs over centers instead of features.
 FEW_FEATURES = 16
-
-
-@summing_kernel()
-def nearest_in_lanes(lanes, first, last, centers, table, n_kept, scratch, labels, squares):
-    """Label the groups of some blocks by their nearest center; the first of equals wins. O(G K d).
-
-    `centers` are as wide as the lanes. The squared distances of block b go to the rows ``b K`` to
-    ``(b + 1) K`` of `table` if b is less than `n_kept`, else to the K rows from `scratch` on.
-    Writes `labels` and `squares`.
-    """
-    n_clusters = len(centers)
-    for b in range(first, last):
-        top = b * n_clusters if b < n_kept else scratch
-        # Views: offsets whose sign the compiler cannot see would keep it from vector code.
-        rows, nearest, least = table[top:], labels[b * LANES :], squares[b * LANES :]
-        for k in range(n_clusters):
-            row = rows[k]
-            for i in range(LANES):
-                row[i] = 0.0
-            for j in range(0, lanes.shape[1], AT_ONCE):
-                x0, x1, x2, x3 = lanes[b, j], lanes[b, j + 1], lanes[b, j + 2], lanes[b, j + 3]
-                y0, y1 = centers[k, j], centers[k, j + 1]
-                y2, y3 = centers[k, j + 2], centers[k, j + 3]
-                for i in range(LANES):
-                    gap0, gap1, gap2, gap3 = x0[i] - y0, x1[i] - y1, x2[i] - y2, x3[i] - y3
-                    row[i] += (gap0 * gap0 + gap1 * gap1) + (gap2 * gap2 + gap3 * gap3)
-        for i in range(LANES):
-            nearest[i] = 0
-            least[i] = rows[0, i]
-        for k in range(1, n_clusters):
-            row = rows[k]
-            for i in range(LANES):
-                if row[i] < least[i]:
-                    nearest[i] = k
-                    least[i] = row[i]
 
 
 @summing_kernel()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.cover import count_groups
-from smdeclust.assignment.easy import assign_easy, work_space
+from smdeclust.assignment.easy import find_nearest, part_linked, work_space
 from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
@@ -80,9 +80,8 @@ def assign(
         spare = np.zeros(len(centers), dtype=np.int64)
     padded = np.empty(len(core.lane_weights), dtype=np.int64)
     work = work_space(core.lanes, core.n_linked, len(centers), 1)
-    status, cost = assign_easy(
-        core.lanes, core.lane_weights, core.indptr, core.indices, centers, work, padded
-    )
+    find_nearest(core.lanes, 0, 1, centers, work, padded)
+    status, cost = part_linked(core.lane_weights, core.indptr, core.indices, work, padded)
     if status == INFEASIBLE:
         return None, np.inf, np.inf
     labels = padded[: len(core.points)]

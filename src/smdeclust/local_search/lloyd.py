@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from smdeclust.assignment.easy import assign_easy, find_nearest, part_linked, work_space
+from smdeclust.assignment.easy import find_nearest, part_linked, work_space
 from smdeclust.assignment.status import HARD, PAUSED, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.centers import sum_of_squares
@@ -137,7 +137,8 @@ def lloyd(points, lanes, weights, indptr, indices, centers, labels, n_done, max_
     objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
     status = PAUSED
     while status == PAUSED and n_done < max_iter:
-        status, cost = assign_easy(lanes, weights, indptr, indices, centers, work, found)
+        find_nearest(lanes, 0, 1, centers, work, found)
+        status, cost = part_linked(weights, indptr, indices, work, found)
         if status == SOLVED:
             status, objective = _advance(
                 points, weights, labels, found, cost, objective, sums, totals, counts, centers
@@ -151,22 +152,20 @@ def lloyd_on_threads(
     core: Core, centers: np.ndarray, labels: np.ndarray, n_done: int, max_iter: int, n_threads: int
 ) -> tuple[int, float, int]:
     """The same, to the last digit, with the nearest centers found by several threads."""
-    n_clusters, n_features = centers.shape
+    n_clusters = len(centers)
     lanes, weights = core.lanes, core.lane_weights
     found = np.empty(len(weights), dtype=np.int64)
     tally = (np.empty_like(centers), np.empty(n_clusters), np.empty(n_clusters, dtype=np.int64))
     work = work_space(lanes, core.n_linked, n_clusters, n_threads)
-    work[0][:] = 0.0
     objective, _ = _settle(core.points, weights, labels, found, *tally, centers)
     status = PAUSED
     with ThreadPoolExecutor(n_threads - 1) as pool:
         while status == PAUSED and n_done < max_iter:
-            work[0][:, :n_features] = centers
             others = [
-                pool.submit(find_nearest, lanes, part, n_threads, work, found)
+                pool.submit(find_nearest, lanes, part, n_threads, centers, work, found)
                 for part in range(1, n_threads)
             ]
-            find_nearest(lanes, 0, n_threads, work, found)
+            find_nearest(lanes, 0, n_threads, centers, work, found)
             for other in others:
                 other.result()
             status, cost = part_linked(weights, core.indptr, core.indices, work, found)
