@@ -240,3 +240,17 @@ def test_degenerate_shapes():
         solve_core(np.array([[np.nan, 1.0]]), np.zeros(2, np.int64), none)
     with pytest.raises(InvalidInputError, match="shape"):
         solve_core(costs, np.zeros(2, np.int64), none)
+
+
+@pytest.mark.parametrize("exponent", [-200, -40, 40, 200])
+def test_the_size_of_costs_does_not_matter(exponent):
+    """Costs times a power of two give the same labels, and cost and bound times that power."""
+    rng = np.random.default_rng(5)
+    costs = rng.random((30, 4))
+    indptr, indices = random_graph(30, 0.12, rng)
+    here = solve_core(costs, indptr, indices)
+    there = solve_core(np.ldexp(costs, exponent), indptr, indices)
+    assert here.proven and there.proven
+    np.testing.assert_array_equal(here.labels, there.labels)
+    assert there.cost == np.ldexp(here.cost, exponent)
+    assert there.bound == np.ldexp(here.bound, exponent)

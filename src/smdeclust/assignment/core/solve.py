@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from smdeclust.assignment.core.types import (
     IntArray,
 )
 from smdeclust.exceptions import InvalidInputError
+
+
+# Largest costs between these are taken as they are.
+SMALL, LARGE = 2.0**-6, 2.0**20
 
 
 def solve_core(
@@ -58,6 +63,16 @@ def solve_core(
     n = len(costs)
     if n == 0:
         return CoreResult(np.zeros(0, np.int64), 0.0, 0.0, True, 0)
+    size = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0))
+    if size > 0 and not SMALL <= size <= LARGE:
+        # The linear programmes have absolute tolerances. Powers of two round nothing.
+        exponent = int(np.frexp(size)[1])
+        result = solve_core(
+            np.ldexp(costs, -exponent), indptr, indices, upper_labels=upper_labels,
+            max_nodes=max_nodes, max_pivots=max_pivots, max_time=max_time,
+        )  # fmt: skip
+        cost, bound = np.ldexp([result.cost, result.bound], exponent)
+        return replace(result, cost=float(cost), bound=float(bound))
     indices = _sorted_neighbours(indptr, indices)
     allowed = useful_labels(costs, np.diff(indptr))
     if not allowed.any(axis=1).all():
