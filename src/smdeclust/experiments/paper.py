@@ -176,7 +176,7 @@ def synthetic(scale: _Scale) -> Plan:
     medium = tuple(d for d in data if _points(d.name) <= 5000)
     large = tuple(d for d in data if _points(d.name) > 5000)
     # One seed of everything before the second of any: an interrupted run then has all rows.
-    sizes = ((medium, few, 30), (medium, many[1:], 60), (large, few, 80), (large, many[1:], 90))
+    sizes = ((medium, few, 30), (medium, many[1:], 60), (large, few, 65), (large, many[1:], 90))
     parts = [
         Part(HEURISTICS, chosen, seeds, scale.time_limit, priority)
         for chosen, seeds, priority in sizes
@@ -201,7 +201,7 @@ def large(scale: _Scale) -> Plan:
     parts = []
     for d in data:
         # cheap ones first, and one seed of everything before the second of any
-        first = {"banana": 50, "letter": 52, "shuttle": 54, "mnist": 70, "cifar10": 79}[d.name]
+        first = {"banana": 50, "letter": 52, "shuttle": 54, "mnist": 70, "cifar10": 92}[d.name]
         parts.append(Part(HEURISTICS, (d,), seeds[:1], scale.time_limit, priority=first))
         if len(seeds) > 1:
             parts.append(Part(HEURISTICS, (d,), seeds[1:], scale.time_limit, priority=first + 30))
@@ -238,7 +238,7 @@ def soft(scale: _Scale) -> Plan:
     if scale.name == "smoke":
         data, skipped = _smoke_data(("iris",))
     methods = (DEFAULT, SG_MDE, S_HG_MEANS)
-    parts = _first_seed_first(methods, data, scale, 20, 44)
+    parts = _first_seed_first(methods, data, scale, 20, 74)
     skipped += _left_out(scale, SOFT_DATA, [d.name for d in data], 5, scale.set1_seeds)
     skipped += _fewer_configurations(scale)
     return Plan("soft", "Against S-HG-MEANS (Table 4)", parts, skipped)
