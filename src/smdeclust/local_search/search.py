@@ -175,10 +175,7 @@ def _assign_and_move(core: Core, state: _State, budget: Budget) -> bool:
     if found is None and budget.max_pivots == 0:
         return False  # quick labels were not found: a search may find some
     if found is None:
-        raise NoFeasibleSolutionError(
-            "No feasible assignment was found: the cannot-links are dense, and whether they can "
-            "be kept with so many clusters is not known. Use more clusters or fewer pairs."
-        )
+        raise NoFeasibleSolutionError()
     state.n_done += 1
     state.proven = bound >= cost
     moved = np.empty_like(state.centers)

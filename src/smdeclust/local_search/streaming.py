@@ -135,10 +135,7 @@ def assign_linked(
             upper = np.concatenate([upper, fillers.labels])
         labels, cost, bound = assign(*_smaller(core, centers), upper, budget, spare)
     if labels is None:
-        raise NoFeasibleSolutionError(
-            "No feasible assignment was found: the cannot-links are dense, and whether they can "
-            "be kept with so many clusters is not known. Use more clusters or fewer pairs."
-        )
+        raise NoFeasibleSolutionError()
     n_linked = problem.n_linked
     moves = {}
     if fillers is not None:
