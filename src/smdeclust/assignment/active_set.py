@@ -68,20 +68,3 @@ def solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, l
         for v in nodes:
             fresh[v] = False
     return outcome
-
-
-@kernel()
-def keep_apart(costs, indptr, indices, flags, numbers, folded, labels):
-    """Label the linked groups optimally, empty clusters allowed, from their nearest centers.
-
-    `flags` (3, n): active, fresh and seen groups. Changes `labels`; returns a status: with another
-    than SOLVED they mean nothing.
-    """
-    active, fresh, seen = flags[0], flags[1], flags[2]
-    for g in range(len(costs)):
-        active[g] = fresh[g] = False
-    while grow_active(labels, indptr, indices, active, fresh) > 0:
-        status = solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, labels)
-        if status != SOLVED:
-            return status
-    return SOLVED

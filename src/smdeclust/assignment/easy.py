@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.active_set import keep_apart
+from smdeclust.assignment.active_set import grow_active, solve_active
 from smdeclust.assignment.status import SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.problem.lanes import AT_ONCE, LANES
@@ -20,8 +20,9 @@ from smdeclust.problem.lanes import AT_ONCE, LANES
 def work_space(lanes, n_linked, n_clusters, n_parts):
     """Everything that an assignment writes to besides labels; may be used again and again."""
     n_kept = (n_linked + LANES - 1) // LANES  # blocks whose distances are kept
-    wide = np.empty((n_parts * n_clusters, lanes.shape[1]))
-    table = np.empty(((n_kept + n_parts) * n_clusters, LANES))
+    height = n_clusters + n_clusters % 2  # centers go by twos
+    wide = np.empty((n_parts * height, lanes.shape[1]))
+    table = np.empty(((n_kept + n_parts) * height, LANES))
     squares = np.empty(len(lanes) * LANES)
     costs = np.empty((n_linked, n_clusters))
     folded = np.empty((n_linked, n_clusters))
@@ -38,26 +39,33 @@ def find_nearest(lanes, part, n_parts, centers, work, labels):
     are kept. `lanes` are filled up to whole blocks, and `labels` has as many entries.
     """
     n_clusters, n_blocks = len(centers), len(lanes)
+    height = n_clusters + n_clusters % 2
     table, squares = work[1], work[2]
-    wide = work[0][part * n_clusters :]
-    for k in range(n_clusters):
+    wide = work[0][part * height :]
+    for k in range(height):
         for j in range(lanes.shape[1]):
-            wide[k, j] = centers[k, j] if j < centers.shape[1] else 0.0
+            wide[k, j] = centers[k, j] if k < n_clusters and j < centers.shape[1] else 0.0
     n_kept = (len(work[3]) + LANES - 1) // LANES
     for b in range(part * n_blocks // n_parts, (part + 1) * n_blocks // n_parts):
         # Views: offsets whose sign the compiler cannot see would keep it from vector code.
-        rows = table[(b if b < n_kept else n_kept + part) * n_clusters :]
+        rows = table[(b if b < n_kept else n_kept + part) * height :]
         nearest, least = labels[b * LANES :], squares[b * LANES :]
-        for k in range(n_clusters):
-            row = rows[k]
+        for k in range(0, n_clusters, 2):
+            here, there = rows[k], rows[k + 1]
             for i in range(LANES):
-                row[i] = 0.0
+                here[i] = 0.0
+                there[i] = 0.0
             for j in range(0, lanes.shape[1], AT_ONCE):
                 x0, x1, x2, x3 = lanes[b, j], lanes[b, j + 1], lanes[b, j + 2], lanes[b, j + 3]
                 y0, y1, y2, y3 = wide[k, j], wide[k, j + 1], wide[k, j + 2], wide[k, j + 3]
+                z0, z1, z2, z3 = (
+                    wide[k + 1, j], wide[k + 1, j + 1], wide[k + 1, j + 2], wide[k + 1, j + 3],
+                )  # fmt: skip
                 for i in range(LANES):
-                    gap0, gap1, gap2, gap3 = x0[i] - y0, x1[i] - y1, x2[i] - y2, x3[i] - y3
-                    row[i] += (gap0 * gap0 + gap1 * gap1) + (gap2 * gap2 + gap3 * gap3)
+                    a0, a1, a2, a3 = x0[i] - y0, x1[i] - y1, x2[i] - y2, x3[i] - y3
+                    b0, b1, b2, b3 = x0[i] - z0, x1[i] - z1, x2[i] - z2, x3[i] - z3
+                    here[i] += (a0 * a0 + a1 * a1) + (a2 * a2 + a3 * a3)
+                    there[i] += (b0 * b0 + b1 * b1) + (b2 * b2 + b3 * b3)
         for i in range(LANES):
             nearest[i] = 0
             least[i] = rows[0, i]
@@ -77,15 +85,22 @@ def part_linked(weights, indptr, indices, work, labels):
     """
     _, table, squares, costs, folded, flags, numbers = work
     n_linked, n_clusters = costs.shape
+    height = n_clusters + n_clusters % 2
+    active, fresh, seen = flags[0], flags[1], flags[2]
     for g in range(n_linked):
-        for k in range(n_clusters):
-            costs[g, k] = weights[g] * table[g // LANES * n_clusters + k, g % LANES]
-    status = keep_apart(costs, indptr, indices, flags, numbers, folded, labels)
-    if status != SOLVED:
-        return status, np.inf
+        active[g] = fresh[g] = False
+    while grow_active(labels, indptr, indices, active, fresh) > 0:
+        for g in range(n_linked):
+            if fresh[g]:
+                for k in range(n_clusters):
+                    costs[g, k] = weights[g] * table[g // LANES * height + k, g % LANES]
+        status = solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, labels)
+        if status != SOLVED:
+            return status, np.inf
     cost = 0.0
-    for g in range(n_linked):
-        cost += costs[g, labels[g]]
-    for g in range(n_linked, len(labels)):
-        cost += weights[g] * squares[g]
+    for g in range(len(labels)):
+        if g < n_linked and active[g]:
+            cost += costs[g, labels[g]]
+        else:
+            cost += weights[g] * squares[g]
     return SOLVED, cost

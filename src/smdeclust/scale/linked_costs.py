@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.active_set import keep_apart, nearest_labels
+from smdeclust.assignment.active_set import grow_active, nearest_labels, solve_active
+from smdeclust.assignment.status import SOLVED
 from smdeclust.kernels import kernel
 
 
@@ -27,8 +28,12 @@ def assign_by_costs(table, weights, indptr, indices, labels):
     folded = np.empty((n_linked, n_clusters))
     flags = np.zeros((3, n_linked), np.bool_)
     numbers = np.empty((5, n_linked), np.int64)
-    nearest_labels(costs, flags[0], labels, nearest)
-    return keep_apart(costs, indptr, indices, flags, numbers, folded, labels)
+    active, fresh, seen = flags[0], flags[1], flags[2]
+    nearest_labels(costs, active, labels, nearest)
+    status = SOLVED
+    while status == SOLVED and grow_active(labels, indptr, indices, active, fresh) > 0:
+        status = solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, labels)
+    return status
 
 
 @kernel()

@@ -19,7 +19,6 @@ from smdeclust.assignment.core.types import (
 )
 from smdeclust.exceptions import InvalidInputError
 
-
 # Largest costs between these are taken as they are.
 SMALL, LARGE = 2.0**-6, 2.0**20
 
