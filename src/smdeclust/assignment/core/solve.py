@@ -66,12 +66,12 @@ def solve_core(
     if size > 0 and not SMALL <= size <= LARGE:
         # The linear programmes have absolute tolerances. Powers of two round nothing.
         exponent = int(np.frexp(size)[1])
-        result = solve_core(
+        scaled = solve_core(
             np.ldexp(costs, -exponent), indptr, indices, upper_labels=upper_labels,
             max_nodes=max_nodes, max_pivots=max_pivots, max_time=max_time,
         )  # fmt: skip
-        cost, bound = np.ldexp([result.cost, result.bound], exponent)
-        return replace(result, cost=float(cost), bound=float(bound))
+        cost, bound = np.ldexp([scaled.cost, scaled.bound], exponent)
+        return replace(scaled, cost=float(cost), bound=float(bound))
     indices = _sorted_neighbours(indptr, indices)
     allowed = useful_labels(costs, np.diff(indptr))
     if not allowed.any(axis=1).all():
