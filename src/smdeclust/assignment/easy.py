@@ -1,7 +1,7 @@
-"""The exact assignment as far as it goes in compiled code: no cycles, no empty clusters to fill.
+"""The exact assignment as far as it goes in compiled code: no dense cores, nothing to fill.
 
-On the instances of the paper's first set that is all but one assignment in two hundred; for the
-others the general solver takes over.
+Nearest centers and trees are what the compiled local search does in one go. Cycles are compiled on
+their own, when they are first met.
 
 Differences are squared directly, never expanded to ``|x|^2 - 2xy + |y|^2``: nothing cancels.
 """
@@ -11,8 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.active_set import grow_active, solve_active
-from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.components import find_component
+from smdeclust.assignment.elimination import eliminate
+from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
+from smdeclust.problem import Core
 from smdeclust.problem.lanes import AT_ONCE, LANES
 
 
@@ -78,17 +81,19 @@ def find_nearest(lanes, part, n_parts, centers, work, labels):
 
 
 @summing_kernel()
-def part_linked(weights, indptr, indices, work, labels):
+def part_linked(weights, indptr, indices, work, labels, resume):
     """Go on from nearest centers to the optimal labels; clusters may stay empty.
 
-    Changes `labels`. Returns (status, cost); with a status other than SOLVED they mean nothing.
+    Changes `labels`. Returns (status, cost). HARD: components with cycles are left, and are the
+    only fresh ones; when these have been labelled as well, the call can be repeated to `resume`.
     """
     _, table, squares, costs, folded, flags, numbers = work
     n_linked, n_clusters = costs.shape
     height = n_clusters + n_clusters % 2
     active, fresh, seen = flags[0], flags[1], flags[2]
-    for g in range(n_linked):
-        active[g] = fresh[g] = False
+    if not resume:
+        for g in range(n_linked):
+            active[g] = fresh[g] = False
     while grow_active(labels, indptr, indices, active, fresh) > 0:
         for g in range(n_linked):
             if fresh[g]:
@@ -104,3 +109,39 @@ def part_linked(weights, indptr, indices, work, labels):
         else:
             cost += weights[g] * squares[g]
     return SOLVED, cost
+
+
+@kernel()
+def solve_cycles(indptr, indices, work, labels):
+    """Label the fresh components by elimination; HARD if one of them is too dense for that."""
+    costs, active, fresh, seen, numbers = work[3], work[5][0], work[5][1], work[5][2], work[6]
+    for v in range(len(costs)):
+        seen[v] = False
+    for root in range(len(costs)):
+        if not fresh[root] or seen[root]:
+            continue
+        size, _, _ = find_component(
+            root, indptr, indices, active, seen, numbers[1], numbers[2], numbers[0]
+        )
+        nodes = numbers[0, :size]
+        status = eliminate(nodes, costs, indptr, indices, active, numbers[3], labels)
+        if status != SOLVED:
+            return status
+        for v in nodes:
+            fresh[v] = False
+    return SOLVED
+
+
+def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
+    """Optimal labels for these centers, clusters may stay empty, but for dense cores.
+
+    Returns the status, (G,) labels and their cost; with another status than SOLVED these mean
+    nothing.
+    """
+    labels = np.empty(len(core.lane_weights), dtype=np.int64)
+    work = work_space(core.lanes, core.n_linked, len(centers), 1)
+    find_nearest(core.lanes, 0, 1, centers, work, labels)
+    status, cost = part_linked(core.lane_weights, core.indptr, core.indices, work, labels, False)
+    while status == HARD and solve_cycles(core.indptr, core.indices, work, labels) == SOLVED:
+        status, cost = part_linked(core.lane_weights, core.indptr, core.indices, work, labels, True)
+    return status, labels[: len(core.points)], cost

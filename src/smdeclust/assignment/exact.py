@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.cover import count_groups
-from smdeclust.assignment.easy import find_nearest, part_linked, work_space
+from smdeclust.assignment.easy import assign_easily
 from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
@@ -78,13 +78,9 @@ def assign(
     """
     if spare is None:
         spare = np.zeros(len(centers), dtype=np.int64)
-    padded = np.empty(len(core.lane_weights), dtype=np.int64)
-    work = work_space(core.lanes, core.n_linked, len(centers), 1)
-    find_nearest(core.lanes, 0, 1, centers, work, padded)
-    status, cost = part_linked(core.lane_weights, core.indptr, core.indices, work, padded)
+    status, labels, cost = assign_easily(core, centers)
     if status == INFEASIBLE:
         return None, np.inf, np.inf
-    labels = padded[: len(core.points)]
     if status == SOLVED and count_groups(labels, core.weights, spare).all():
         return labels, cost, cost
     return assign_general(core, centers, upper=upper, budget=budget or Budget(), spare=spare)

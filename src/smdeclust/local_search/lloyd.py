@@ -138,7 +138,7 @@ def lloyd(points, lanes, weights, indptr, indices, centers, labels, n_done, max_
     status = PAUSED
     while status == PAUSED and n_done < max_iter:
         find_nearest(lanes, 0, 1, centers, work, found)
-        status, cost = part_linked(weights, indptr, indices, work, found)
+        status, cost = part_linked(weights, indptr, indices, work, found, False)
         if status == SOLVED:
             status, objective = _advance(
                 points, weights, labels, found, cost, objective, sums, totals, counts, centers
@@ -168,7 +168,7 @@ def lloyd_on_threads(
             find_nearest(lanes, 0, n_threads, centers, work, found)
             for other in others:
                 other.result()
-            status, cost = part_linked(weights, core.indptr, core.indices, work, found)
+            status, cost = part_linked(weights, core.indptr, core.indices, work, found, False)
             if status == SOLVED:
                 status, objective = _advance(
                     core.points, weights, labels, found, cost, objective, *tally, centers

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.assignment.general import Budget, assign_general
+from smdeclust.assignment.exact import assign
+from smdeclust.assignment.general import Budget
 from smdeclust.assignment.status import PAUSED, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.array_points import ArrayPoints, available_threads
@@ -102,8 +103,9 @@ def local_search(
         if status == PAUSED:
             continue
         if status != SOLVED:
-            # A dense core. Labels of any quality will do as long as the objective falls; where it
-            # stops, and in the last iteration, they must be optimal or at the end of the budget.
+            # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
+            # long as the objective falls; where it stops, and in the last iteration, they must be
+            # optimal or at the end of the budget.
             last = state.n_done == limit - 1
             if not last and _assign_and_move(core, state, Budget(max_pivots=0)):
                 continue
@@ -169,9 +171,9 @@ class _State:
 
 
 def _assign_and_move(core: Core, state: _State, budget: Budget) -> bool:
-    """One iteration by the general solver; returns whether the objective fell."""
+    """One iteration by the complete assignment; returns whether the objective fell."""
     upper = None if state.n_done == 0 else state.labels
-    found, cost, bound = assign_general(core, state.centers, upper=upper, budget=budget)
+    found, cost, bound = assign(core, state.centers, upper, budget)
     if found is None and budget.max_pivots == 0:
         return False  # quick labels were not found: a search may find some
     if found is None:
