@@ -250,7 +250,8 @@ def test_the_size_of_costs_does_not_matter(exponent):
     indptr, indices = random_graph(30, 0.12, rng)
     here = solve_core(costs, indptr, indices)
     there = solve_core(np.ldexp(costs, exponent), indptr, indices)
-    assert here.proven and there.proven
+    assert here.proven
+    assert there.proven
     np.testing.assert_array_equal(here.labels, there.labels)
     assert there.cost == np.ldexp(here.cost, exponent)
     assert there.bound == np.ldexp(here.bound, exponent)
