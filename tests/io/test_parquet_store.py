@@ -121,3 +121,75 @@ def test_bad_files_are_named_and_leave_nothing(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be written"):
         map_parquet(good, tmp_path / "no folder" / "X.npy")
     assert not list(tmp_path.glob("*.npy*"))
+
+
+def test_a_link_stays_and_what_it_names_is_replaced(tmp_path):
+    """A link given as the store still is one afterwards; the file behind it holds the points."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    path = written(tmp_path / "X.parquet", X)
+    (tmp_path / "disk").mkdir()
+    link, real = tmp_path / "X.npy", tmp_path / "disk" / "real.npy"
+    link.symlink_to(real)
+    for _ in range(2):  # a dangling link, and one to a file
+        np.testing.assert_array_equal(map_parquet(path, link), X)
+        assert link.is_symlink()
+        np.testing.assert_array_equal(np.load(real), X)
+    assert [each.name for each in real.parent.iterdir()] == ["real.npy"]
+
+
+def test_two_writers_do_not_share_a_file(tmp_path, monkeypatch):
+    """While one copy to a store is under way another one is made: both are whole, nothing is
+    left."""
+    monkeypatch.setattr(parquet_store, "MOST_NUMBERS", 100)
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    first = written(tmp_path / "first.parquet", X)
+    second = written(tmp_path / "second.parquet", -X[:70])
+    store, between, whole = tmp_path / "X.npy", [], parquet_store._reject_non_finite
+
+    def interrupted(piece, path, row, names):
+        if row == 100 and path == first:
+            between.append(np.array(map_parquet(second, store)))
+        whole(piece, path, row, names)
+
+    monkeypatch.setattr(parquet_store, "_reject_non_finite", interrupted)
+    np.testing.assert_array_equal(map_parquet(first, store), X)
+    np.testing.assert_array_equal(between[0], -X[:70])
+    assert sorted(each.name for each in tmp_path.iterdir() if "parquet" not in each.name) == [
+        "X.npy"
+    ]
+
+
+def test_pages_that_cannot_be_read_are_not_a_matter_of_writing(tmp_path):
+    """Damage in the middle of a file: the error names the file read, and the store before stays."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    path, store = tmp_path / "X.parquet", tmp_path / "X.npy"
+    np.save(store, X[:3])
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), path, row_group_size=100)
+    content = bytearray(path.read_bytes())
+    middle = pq.ParquetFile(path).metadata.row_group(1).column(0).dictionary_page_offset
+    content[middle : middle + 400] = b"\xff" * 400
+    path.write_bytes(content)
+    with pytest.raises(InvalidInputError, match="X.parquet: cannot be read"):
+        map_parquet(path, store)
+    np.testing.assert_array_equal(np.load(store), X[:3])
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["X.npy", "X.parquet"]
+
+
+def test_features_named_twice_and_stores_that_are_no_file(tmp_path):
+    """A column named twice, a folder and a path below a file as the store: said in words."""
+    path = written(tmp_path / "X.parquet", np.ones((30, 2)))
+    with pytest.raises(InvalidInputError, match="'x1' more than once"):
+        map_parquet(path, tmp_path / "X.npy", features=["x1", "x0", "x1"])
+    with pytest.raises(InvalidInputError, match="cannot be written .not a file"):
+        map_parquet(path, tmp_path)
+    with pytest.raises(InvalidInputError, match="cannot be written"):
+        map_parquet(path, path / "X.npy")
+    assert [each.name for each in tmp_path.iterdir()] == ["X.parquet"]
+
+
+def test_integers_of_64_bits_are_rounded(tmp_path):
+    """Beyond 2^53 the nearest float64 is stored, up to there the number itself."""
+    numbers = np.array([2**53 - 1, 2**53 + 1, -(2**62) - 1])
+    pq.write_table(pa.table({"a": numbers}), tmp_path / "X.parquet")
+    mapped = map_parquet(tmp_path / "X.parquet", tmp_path / "X.npy")
+    np.testing.assert_array_equal(mapped[:, 0], [2.0**53 - 1, 2.0**53, -(2.0**62)])

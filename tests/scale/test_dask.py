@@ -136,6 +136,71 @@ def test_predict_is_lazy_and_data_frames_work(threads):
     np.testing.assert_array_equal(predicted.compute(), (gaps**2).sum(axis=2).argmin(axis=1))
 
 
+def test_chunks_without_rows(threads):
+    """Partitions that a filter emptied, or empty chunks at any end: as if they were not there."""
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    import pandas as pd
+
+    X, k, must, cannot = made(n=900)
+    pairs = {"must_link": must, "cannot_link": cannot, "sample_weight": np.arange(900) % 3 + 1.0}
+    plain = da.from_array(X, chunks=(300, 5))
+    expected = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(plain, **pairs)
+    holed = da.Array(
+        {
+            ("holed", i, 0): (np.asarray, block)
+            for i, block in enumerate([X[:0], X[:300], X[:0], X[300:600], X[600:], X[:0]])
+        },
+        "holed", chunks=((0, 300, 0, 300, 300, 0), (5,)), dtype=X.dtype,
+    )  # fmt: skip
+    frame = pd.DataFrame(np.concatenate([X[:300], -X[:300], X[300:]]), columns=list("abcde"))
+    frame["kept"] = np.repeat([True, False, True, True], 300)
+    filtered = dd.from_pandas(frame, npartitions=4)
+    filtered = filtered[filtered["kept"]][list("abcde")]
+    assert filtered.map_partitions(len).compute().tolist() == [300, 0, 300, 300]
+    for given in (holed, filtered):
+        model = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(given, **pairs)
+        assert model.inertia_ == expected.inertia_
+        assert model.labels_.chunks == ((300, 300, 300),)
+        np.testing.assert_array_equal(model.labels_.compute(), expected.labels_.compute())
+        np.testing.assert_array_equal(
+            model.predict(given).compute(), expected.predict(plain).compute()
+        )
+        np.testing.assert_array_equal(
+            model.transform(given).compute(), expected.transform(plain).compute()
+        )
+        assert model.score(given) == expected.score(plain)
+
+
+def test_a_chunk_that_turns_out_empty_is_named(threads):
+    """A chunk announced with rows but without any: the error says which."""
+    X, k, _, _ = made(n=300)
+
+    def without_the_second(block, block_id=None):
+        return block[:0] if block_id[0] == 1 else block
+
+    lying = da.from_array(X, chunks=(100, 5)).map_blocks(without_the_second, dtype=X.dtype)
+    with pytest.raises(InvalidInputError, match="row 100 was announced with 100 rows and has 0"):
+        SMDEClust.from_paper(n_clusters=k, **SETTING).fit(lying)
+
+
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_new_rows_with_holes_are_rejected(client, value, name):
+    """No row without all its numbers gets a label or distances: the error names it, from worker
+    processes too."""
+    X, k, _, _ = made(n=500)
+    model = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(X)
+    holed = X.copy()
+    holed[350, 3] = value
+    remote = da.from_array(holed, chunks=(200, 5))
+    where = f"X contains {name} .row 350, column 3."
+    for lazy in (model.predict(remote), model.transform(remote)):
+        assert len(lazy[:200].compute()) == 200
+        with pytest.raises(InvalidInputError, match=where):
+            lazy.compute()
+    with pytest.raises(InvalidInputError, match=where):
+        model.score(remote)
+
+
 def test_transform_is_lazy_and_score_is_that_of_the_array(threads):
     """Distances come as a Dask array; other columns than those fitted are named."""
     dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")

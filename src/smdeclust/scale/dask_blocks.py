@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.array_points import ClusterSums, half_gaps
 from smdeclust.local_search.blocks import assign_block, regrets_block
 from smdeclust.problem.sums import add_to_clusters, sum_squares
@@ -84,13 +85,34 @@ def as_block(X: Any) -> np.ndarray:
 def summarize(X: np.ndarray, weights: np.ndarray | None) -> Summary:
     """Weighted sum, range and the first value that is not finite."""
     total = X.sum(axis=0, dtype=np.float64) if weights is None else weights @ X
-    bad = None
-    if not np.isfinite(X.sum(dtype=np.float64)):
-        where = np.argwhere(~np.isfinite(X))
-        if len(where):
-            row, column = (int(v) for v in where[0])
-            bad = (row, column, float(X[row, column]))
-    return Summary(len(X), np.asarray(total, dtype=np.float64), bad, X.min(axis=0), X.max(axis=0))
+    # A chunk that turns out to be empty must get as far as the complaint about its length.
+    low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+    return Summary(len(X), np.asarray(total, dtype=np.float64), _first_bad(X), low, high)
+
+
+def _first_bad(X: np.ndarray) -> tuple[int, int, float] | None:
+    """Row, column and value of the first entry that is not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = X.sum(dtype=np.float64)
+    if np.isfinite(total):
+        return None  # one pass without a mask: the usual case
+    where = np.argwhere(~np.isfinite(X))
+    if len(where) == 0:
+        return None
+    row, column = (int(v) for v in where[0])
+    return row, column, float(X[row, column])
+
+
+def reject_bad(bad: tuple[int, int, float] | None, start: int) -> None:
+    """Raise for a value that is not finite in the block whose first row is `start`."""
+    if bad is None:
+        return
+    row, column, value = bad
+    what = "NaN" if np.isnan(value) else "infinity"
+    raise InvalidInputError(
+        f"X contains {what} (row {start + row}, column {column}); fill in or drop such values "
+        f"first."
+    )
 
 
 def make_block(
@@ -211,19 +233,26 @@ def label_rows(
     block_info: Any = None,
 ) -> np.ndarray:
     """The final labels of a chunk: nearest centers, and what the driver decided for some rows."""
-    X = as_block(X)
+    X, start = as_block(X), _first_row(block_info)
+    reject_bad(_first_bad(X), start)
     every = np.empty(0, dtype=np.int64)
     labels = assign_rows(make_block(X, None, every, offset), None, centers).labels
-    start = block_info[0]["array-location"][0][0] if block_info else 0
     rows, decided = known
     low, high = np.searchsorted(rows, [start, start + len(X)])
     labels[rows[low:high] - start] = decided[low:high]
     return number[labels]
 
 
-def distances_of(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+def distances_of(X: np.ndarray, centers: np.ndarray, block_info: Any = None) -> np.ndarray:
     """(n, K) distances of the rows of a chunk to centers."""
-    return np.asarray(cdist(as_block(X), centers))
+    X = as_block(X)
+    reject_bad(_first_bad(X), _first_row(block_info))
+    return np.asarray(cdist(X, centers))
+
+
+def _first_row(block_info: Any) -> int:
+    """The position in the whole array of the first row of a chunk, as Dask tells it."""
+    return int(block_info[0]["array-location"][0][0]) if block_info else 0
 
 
 @cache

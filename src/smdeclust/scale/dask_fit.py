@@ -20,7 +20,10 @@ from smdeclust.scale.dask_problem import DaskProblem, in_memory
 
 
 def as_dask_array(X: Any) -> Any:
-    """Return a Dask array or data frame as an array whose chunks are whole rows of known number."""
+    """Return a Dask array or data frame as an array whose chunks are whole rows of known number.
+
+    Chunks without rows, which filters leave behind, are dropped: no row changes its position.
+    """
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array(lengths=True)
     if getattr(X, "ndim", 0) != 2:
@@ -39,7 +42,9 @@ def as_dask_array(X: Any) -> Any:
         raise InvalidInputError(f"X is empty: shape {X.shape}.")
     if X.dtype.kind not in "fiub":
         raise InvalidInputError(f"X must be a table of real numbers, got {X.dtype}.")
-    return X.rechunk({1: -1})
+    X = X.rechunk({1: -1})
+    kept = np.flatnonzero(X.chunks[0])
+    return X if len(kept) == len(X.chunks[0]) else X.blocks[kept]
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,11 @@ def on_cluster(
 
 
 def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
-    """The nearest center of each row, as a Dask array that computes nothing yet."""
+    """The nearest center of each row, as a Dask array.
+
+    No label is computed yet; of a data frame the lengths of its partitions are. A value that is not
+    finite raises an error when the labels are computed.
+    """
     array = _same_features(X, cluster_centers, names)
     middle = cluster_centers.mean(axis=0)
     shifted = cluster_centers - middle
@@ -103,7 +112,11 @@ def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None =
 
 
 def lazy_transform(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
-    """The (n, K) distances of rows to centers, as a Dask array that computes nothing yet."""
+    """The (n, K) distances of rows to centers, as a Dask array.
+
+    No distance is computed yet; of a data frame the lengths of its partitions are. A value that is
+    not finite raises an error when the distances are computed.
+    """
     array = _same_features(X, cluster_centers, names)
     chunks = (array.chunks[0], (len(cluster_centers),))
     return array.map_blocks(

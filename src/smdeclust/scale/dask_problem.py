@@ -244,13 +244,7 @@ def _check(summaries: list[dask_blocks.Summary], starts: np.ndarray) -> None:
                 f"X: the chunk from row {start} was announced with {stop - start} rows and has "
                 f"{summary.n_rows}. Call X.compute_chunk_sizes() first."
             )
-        if summary.bad is not None:
-            row, column, value = summary.bad
-            what = "NaN" if np.isnan(value) else "infinity"
-            raise InvalidInputError(
-                f"X contains {what} (row {start + row}, column {column}); fill in or drop such "
-                f"values first."
-            )
+        dask_blocks.reject_bad(summary.bad, start)
     low = np.min([summary.low for summary in summaries], axis=0)
     high = np.max([summary.high for summary in summaries], axis=0)
     spread, largest = float((high - low).max()), float(max(np.abs(low).max(), np.abs(high).max()))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,49 +32,63 @@ def map_parquet(
     path
         A Parquet file, a folder of them (all ``*.parquet`` in it, by name), or a list of files.
     store
-        The ``.npy`` file to write. It appears when it is complete.
+        The ``.npy`` file to write. It appears when it is complete; through a link, which stays.
     features
-        Columns to take. By default all but a first column named id and a last one named class,
-        label or y, as in :func:`read_table`.
+        Columns to take, each once. By default all but a first column named id and a last one named
+        class, label or y, as in :func:`read_table`.
 
     Returns
     -------
     numpy.ndarray
         (N, d) the points, read-only: float32 where all columns fit into it exactly (float32 and
-        shorter, integers of up to 16 bits), otherwise float64.
+        shorter, integers of up to 16 bits), otherwise float64. Integers of 64 bits beyond 2^53 are
+        rounded to it.
 
     Raises
     ------
     InvalidInputError
-        If a file cannot be read, a value is missing or not finite, or a column holds no numbers.
+        If a file cannot be read or written, a value is missing or not finite, a column holds no
+        numbers, or `features` names one twice.
     """
     pq = _import_parquet()
+    _reject_repeated(features)
     paths = _files(path)
     names, dtype = _columns(pq, paths, features)
     n_points = sum(_open(pq, each).metadata.num_rows for each in paths)
     if n_points == 0:
         raise bad_line(paths[0], None, "an empty table", "at least one point and feature")
     target = Path(store)
-    unfinished = target.with_name(target.name + ".part")
+    if target.exists() and not target.is_file():
+        # Not after hours of copying; and a device must not be replaced.
+        raise InvalidInputError(f"{target}: cannot be written (not a file).")
     try:
-        out = np.lib.format.open_memmap(
-            unfinished, mode="w+", dtype=dtype, shape=(n_points, len(names))
-        )
-        done = 0
-        for place, first, piece in _pieces(pq, paths, names):
-            _reject_non_finite(piece, place, first, names)
-            out[done : done + len(piece)] = piece
-            done += len(piece)
-        out.flush()
-        del out
-        unfinished.replace(target)
+        _write(target.resolve(), _pieces(pq, paths, names), (n_points, len(names)), dtype)
     except OSError as error:
         raise InvalidInputError(
             f"{target}: cannot be written ({error.strerror or error})."
         ) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     return np.asarray(np.load(target, mmap_mode="r"))
+
+
+def _write(
+    target: Path, pieces: Iterator[np.ndarray], shape: tuple[int, int], dtype: np.dtype[Any]
+) -> None:
+    """Write an ``.npy`` file whole or not at all; another process may be writing the same one."""
+    aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
+    try:
+        out = np.lib.format.open_memmap(aside, mode="w+", dtype=dtype, shape=shape)
+        done = 0
+        for piece in pieces:
+            out[done : done + len(piece)] = piece
+            done += len(piece)
+        out.flush()
+        del out
+        aside.replace(target)
+    except BaseException:
+        # (Where there is no such folder there is nothing to remove, and the first error counts.)
+        with suppress(OSError):
+            aside.unlink()
+        raise
 
 
 def _import_parquet() -> Any:
@@ -109,6 +126,14 @@ def _open(pq: Any, path: Path) -> Any:
         raise InvalidInputError(f"{path}: not a valid Parquet file ({shown(error)}).") from error
 
 
+def _reject_repeated(features: Sequence[str] | None) -> None:
+    repeated = [name for name, count in Counter(features or ()).items() if count > 1]
+    if repeated:
+        raise InvalidInputError(
+            f"features names the column {shown(repeated[0])} more than once; name each column once."
+        )
+
+
 def _columns(
     pq: Any, paths: list[Path], features: Sequence[str] | None
 ) -> tuple[list[str], np.dtype[Any]]:
@@ -140,12 +165,12 @@ def _columns(
     return names, np.dtype(np.float32 if short else np.float64)
 
 
-def _pieces(pq: Any, paths: list[Path], names: list[str]) -> Iterator[tuple[Path, int, np.ndarray]]:
-    """Files, the first row of a piece in them, and the piece."""
+def _pieces(pq: Any, paths: list[Path], names: list[str]) -> Iterator[np.ndarray]:
+    """The rows of the files, some at a time, every number present and finite."""
     rows = max(1, MOST_NUMBERS // len(names))
     for path in paths:
         first = 0
-        for batch in _open(pq, path).iter_batches(batch_size=rows, columns=names):
+        for batch in _batches(pq, path, rows, names):
             columns = [batch.column(name) for name in names]
             for name, column in zip(names, columns, strict=True):
                 if column.null_count:
@@ -154,8 +179,19 @@ def _pieces(pq: Any, paths: list[Path], names: list[str]) -> Iterator[tuple[Path
                         "a number in every row",
                     )  # fmt: skip
             piece = np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
-            yield path, first, piece
+            _reject_non_finite(piece, path, first, names)
+            yield piece
             first += len(piece)
+
+
+def _batches(pq: Any, path: Path, rows: int, names: list[str]) -> Iterator[Any]:
+    try:
+        yield from _open(pq, path).iter_batches(batch_size=rows, columns=names)
+    except (InvalidInputError, MemoryError):
+        raise
+    # As in `_open`: a file damaged beyond its first pages raises many kinds of errors.
+    except Exception as error:
+        raise InvalidInputError(f"{path}: cannot be read ({shown(error)}).") from error
 
 
 def _reject_non_finite(piece: np.ndarray, path: Path, first: int, names: list[str]) -> None:
