@@ -25,8 +25,8 @@ import numpy as np
 from benchmarks.gpu import stored
 from smdeclust import SMDEClust
 from smdeclust.datasets import load_constraints, load_set2
+from smdeclust.local_search import local_search
 from smdeclust.local_search.array_points import ArrayPoints
-from smdeclust.local_search.streaming import streaming_search
 from smdeclust.problem import Problem
 
 N_CLUSTERS = {"letter": 26, "shuttle": 7, "mnist": 10, "cifar10": 10}
@@ -119,11 +119,11 @@ def time_iteration(n: int, d: int, k: int, n_pairs: int, chains: bool = False) -
     """Processor seconds of one iteration, mean over the first 10 of a local search."""
     X, must, cannot = overlapping(n, d, k, n_pairs, chains)
     problem = Problem.build(X, k, must, cannot)
-    free = ArrayPoints(problem)
-    start = X[np.random.default_rng(1).choice(n, k, replace=False)] - problem.offset
-    streaming_search(problem, free, start, max_iter=1)
+    free = ArrayPoints(problem) if problem.is_large else None
+    start = problem.enter(X[np.random.default_rng(1).choice(n, k, replace=False)])
+    local_search(problem, start, max_iter=1, free=free)
     begun = time.process_time()
-    solution = streaming_search(problem, free, start, max_iter=10)
+    solution = local_search(problem, start, max_iter=10, free=free)
     seconds = (time.process_time() - begun) / solution.n_iterations
     print(f"  N={n} d={d} K={k} pairs={n_pairs}: {1e3 * seconds:.2f} ms", flush=True)
     return seconds

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from smdeclust import InvalidInputError, exact_assignment
 from smdeclust.assignment import Status, milp_assignment
+from smdeclust.assignment.easy import assign_easily
 from smdeclust.assignment.general import Budget, assign_general
+from smdeclust.assignment.status import SOLVED
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
@@ -194,3 +196,37 @@ def test_more_budget_is_never_worse():
     costs = [exact_assignment(problem, centers, max_nodes=nodes).cost for nodes in (0, 10, 100)]
     assert costs[1] <= costs[0] + 1e-9
     assert costs[2] <= costs[1] + 1e-9
+
+
+def test_light_groups_beside_heavy_ones():
+    """What is to be decided may be a tiny share of the cost, all the rest being forced."""
+    X = np.array([0.0, 0, 1, 0, 0, 1, 0])[:, None]
+    pairs = "02 03 05 06 12 16 24 25 35 36 45 56"
+    cannot = [(int(a), int(b)) for a, b in pairs.split()]
+    weight = [1e12, 1e12, 1, 1, 1e12, 1, 1]
+    problem = Problem.build(X, 4, cannot_link=cannot, sample_weight=weight)
+    found = exact_assignment(problem, [[1.0], [100.0], [200.0], [100.0]])
+    assert found.cost == found.bound == 3000000069402  # by enumeration in whole numbers
+
+
+def test_long_tail_on_a_cycle():
+    """A cycle with a tree of any size hanging on it is peeled down to the cycle."""
+    rng = np.random.default_rng(0)
+    n = 700
+    cannot = [(i, i + 1) for i in range(n - 1)] + [(0, 2)]
+    X = np.zeros((n, 1)) + 1e-3 * rng.normal(size=(n, 1))
+    problem = Problem.build(X, 5, cannot_link=cannot)
+    centers = rng.normal(size=(5, 1))
+    status, labels, cost = assign_easily(problem.core, problem.core.enter(centers))
+    assert status == SOLVED
+    assert problem.violations(problem.expand(labels)) == (0, 0)
+    general, value, bound = assign_general(
+        problem.core,
+        problem.core.enter(centers),
+        upper=None,
+        budget=Budget(),
+        spare=np.ones(5, int),
+    )
+    assert general is not None
+    assert cost == pytest.approx(value, rel=1e-12)
+    assert bound == value

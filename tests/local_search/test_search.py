@@ -124,3 +124,43 @@ def test_heavy_groups_leave_no_rounding_behind(heavy):
     np.testing.assert_allclose(found.centers, exact, rtol=0, atol=1e-12)
     again = local_search(problem, exact)
     assert again.objective >= found.objective * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_fewer_places_than_clusters(deep):
+    """Where clusters share a place the objective is nothing but rounding: the search ends."""
+    rng = np.random.default_rng(0)
+    for X, k, cannot in (
+        (rng.integers(-2, 3, (22, 1)).astype(float), 6, [(7, 11), (16, 12), (1, 13), (17, 3)]),
+        (rng.random((2, 2))[[0, 1, 1, 0, 0, 0, 1, 1, 1, 1]], 4, [(0, 1), (1, 2), (3, 4)]),
+        (np.full((9, 12), 0.1), 4, [(0, 1), (1, 2)]),
+    ):
+        problem = Problem.build(X, k, cannot_link=cannot)
+        for _ in range(20):
+            start = problem.enter(X[rng.choice(len(X), k, replace=False)])
+            found = local_search(problem, start, deep=deep)
+            assert found.n_iterations < 200
+
+
+@pytest.mark.parametrize("heavy", [1e8, 1e12, 1e16])
+def test_heavy_groups_do_not_swap_for_ever(heavy):
+    """Swaps that only rounding calls gains come to an end, and are taken back."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        X = rng.normal(size=(6, 1))
+        problem = Problem.build(X, 4, cannot_link=[(0, 1)], sample_weight=[1, heavy, 1, 1, 1, 1])
+        start = problem.enter(X[rng.choice(6, 4, replace=False)])
+        deep, plain = local_search(problem, start, deep=True), local_search(problem, start)
+        assert deep.objective <= plain.objective * (1 + 1e-12)
+
+
+def test_empty_clusters_are_filled_exactly():
+    """A search is never worse than its first iteration, which is exact also where clusters are
+    empty at first."""
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(8, 2))
+        problem = Problem.build(X, 4, cannot_link=[(0, 1), (1, 2), (0, 2)])
+        start = problem.enter(np.repeat(X[:1], 4, 0) + 0.1 * rng.normal(size=(4, 2)))
+        once = local_search(problem, start, max_iter=1)
+        assert local_search(problem, start).objective <= once.objective * (1 + 1e-12)

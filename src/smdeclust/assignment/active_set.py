@@ -59,7 +59,7 @@ def solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, l
         if costs.shape[1] == 2:
             status = color_in_two(nodes, costs, side, labels) if proper else INFEASIBLE
         elif n_links < size:
-            status = label_tree(nodes, costs, parent, folded, numbers[3], numbers[4], labels)
+            status = label_tree(nodes, costs, parent, folded, labels)
         else:
             outcome = HARD
             continue

@@ -61,36 +61,46 @@ def color_in_two(nodes, costs, side, labels):
 
 
 @kernel()
-def label_tree(nodes, costs, parent, folded, first, second, labels):
+def two_smallest(folded, v):
+    """The labels of the smallest and second smallest cost of node v (-1 if there is none)."""
+    first, second = 0, -1
+    for k in range(1, folded.shape[1]):
+        if folded[v, k] < folded[v, first]:
+            first, second = k, first
+        elif second < 0 or folded[v, k] < folded[v, second]:
+            second = k
+    return first, second
+
+
+@kernel()
+def fold_into(folded, v, u):
+    """Add to node u, for each label k of u, what its neighbour v costs if it avoids k.
+
+    That is its smallest cost, or its second smallest where k is its favourite. O(K).
+    """
+    first, second = two_smallest(folded, v)
+    least = folded[v, first]
+    for k in range(folded.shape[1]):
+        if k != first:
+            folded[u, k] += least
+    folded[u, first] += folded[v, second] if second >= 0 else np.inf
+
+
+@kernel()
+def label_tree(nodes, costs, parent, folded, labels):
     """A tree, parents first: fold each node into its parent, then unfold. O(K) a node.
 
-    A node tells its parent, for each label k of the parent, its own cost if it avoids k: its
-    smallest cost, or its second smallest where k is its favourite. `folded`, `first` and `second`
-    are work space. Writes `labels`.
+    `folded` is work space. Writes `labels`.
     """
-    n_clusters = costs.shape[1]
     for v in nodes:
-        for k in range(n_clusters):
+        for k in range(costs.shape[1]):
             folded[v, k] = costs[v, k]
-    for i in range(len(nodes) - 1, -1, -1):
-        v = nodes[i]
-        best, runner_up = 0, -1
-        for k in range(1, n_clusters):
-            if folded[v, k] < folded[v, best]:
-                best, runner_up = k, best
-            elif runner_up < 0 or folded[v, k] < folded[v, runner_up]:
-                runner_up = k
-        first[v], second[v] = best, runner_up
-        u = parent[v]
-        if u >= 0:
-            least = folded[v, best]
-            for k in range(n_clusters):
-                if k != best:
-                    folded[u, k] += least
-            folded[u, best] += folded[v, runner_up] if runner_up >= 0 else np.inf
+    for i in range(len(nodes) - 1, 0, -1):
+        fold_into(folded, nodes[i], parent[nodes[i]])
     for v in nodes:
+        first, second = two_smallest(folded, v)
         u = parent[v]
-        chosen = second[v] if u >= 0 and labels[u] == first[v] else first[v]
+        chosen = second if u >= 0 and labels[u] == first else first
         if chosen < 0 or folded[v, chosen] == np.inf:
             return INFEASIBLE
         labels[v] = chosen

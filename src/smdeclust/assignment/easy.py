@@ -12,7 +12,7 @@ import numpy as np
 
 from smdeclust.assignment.active_set import grow_active, solve_active
 from smdeclust.assignment.components import find_component
-from smdeclust.assignment.elimination import eliminate
+from smdeclust.assignment.elimination import solve_cyclic
 from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.problem import Core
@@ -81,7 +81,7 @@ def find_nearest(lanes, part, n_parts, centers, work, labels):
 
 
 @summing_kernel()
-def part_linked(weights, indptr, indices, work, labels, resume):
+def separate_linked(weights, indptr, indices, work, labels, resume):
     """Go on from nearest centers to the optimal labels; clusters may stay empty.
 
     Changes `labels`. Returns (status, cost). HARD: components with cycles are left, and are the
@@ -113,8 +113,10 @@ def part_linked(weights, indptr, indices, work, labels, resume):
 
 @kernel()
 def solve_cycles(indptr, indices, work, labels):
-    """Label the fresh components by elimination; HARD if one of them is too dense for that."""
-    costs, active, fresh, seen, numbers = work[3], work[5][0], work[5][1], work[5][2], work[6]
+    """Label the fresh components, whatever cycles they have; HARD if one of them is too dense."""
+    costs, folded, numbers = work[3], work[4], work[6]
+    active, fresh, seen = work[5][0], work[5][1], work[5][2]
+    alive = np.zeros(len(costs), np.bool_)
     for v in range(len(costs)):
         seen[v] = False
     for root in range(len(costs)):
@@ -124,7 +126,7 @@ def solve_cycles(indptr, indices, work, labels):
             root, indptr, indices, active, seen, numbers[1], numbers[2], numbers[0]
         )
         nodes = numbers[0, :size]
-        status = eliminate(nodes, costs, indptr, indices, active, numbers[3], labels)
+        status = solve_cyclic(nodes, costs, indptr, indices, alive, folded, numbers, labels)
         if status != SOLVED:
             return status
         for v in nodes:
@@ -138,10 +140,11 @@ def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, flo
     Returns the status, (G,) labels and their cost; with another status than SOLVED these mean
     nothing.
     """
-    labels = np.empty(len(core.lane_weights), dtype=np.int64)
+    weights, graph = core.lane_weights, (core.indptr, core.indices)
+    labels = np.empty(len(weights), dtype=np.int64)
     work = work_space(core.lanes, core.n_linked, len(centers), 1)
     find_nearest(core.lanes, 0, 1, centers, work, labels)
-    status, cost = part_linked(core.lane_weights, core.indptr, core.indices, work, labels, False)
-    while status == HARD and solve_cycles(core.indptr, core.indices, work, labels) == SOLVED:
-        status, cost = part_linked(core.lane_weights, core.indptr, core.indices, work, labels, True)
+    status, cost = separate_linked(weights, *graph, work, labels, False)
+    while status == HARD and solve_cycles(*graph, work, labels) == SOLVED:
+        status, cost = separate_linked(weights, *graph, work, labels, True)
     return status, labels[: len(core.points)], cost

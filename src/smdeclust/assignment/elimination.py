@@ -1,4 +1,4 @@
-"""Step 4, cycles: eliminate nodes of degree at most two into small tables (treewidth two).
+"""Step 4, cycles: peel leaves, then eliminate nodes of degree two into small tables (treewidth 2).
 
 A node of degree D needs only its D + 1 cheapest labels: at most D are taken by neighbours. So the
 tables are tiny whatever K is.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.assignment.components import fold_into, two_smallest
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
-# Larger components are left to the solver of dense cores: their adjacency is dense here.
+# Larger cores, leaves peeled, are left to the solver of dense cores: adjacency is dense here.
 LARGEST = 512
 
 NO_EDGE = -1
@@ -181,3 +182,71 @@ def eliminate(nodes, costs, indptr, indices, active, local, labels):
             return INFEASIBLE
         labels[nodes[v]] = domain[v, chosen[v]]
     return SOLVED
+
+
+@kernel()
+def peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order):
+    """Fold leaves into their neighbour, again and again, until no leaf is left.
+
+    Changes `folded`, `alive`, `degree`; writes `parent` and `order`; returns how many nodes were
+    peeled. O(K) a node.
+    """
+    stack = np.empty(len(nodes), np.int64)
+    n_stack, n_peeled = 0, 0
+    for v in nodes:
+        if degree[v] == 1:
+            stack[n_stack] = v
+            n_stack += 1
+    while n_stack:
+        n_stack -= 1
+        v = stack[n_stack]
+        alive[v] = False
+        order[n_peeled] = v
+        n_peeled += 1
+        for e in range(indptr[v], indptr[v + 1]):
+            if alive[indices[e]]:
+                parent[v] = indices[e]
+        u = parent[v]
+        fold_into(folded, v, u)
+        degree[u] -= 1
+        if degree[u] == 1:
+            stack[n_stack] = u
+            n_stack += 1
+    return n_peeled
+
+
+@kernel()
+def solve_cyclic(nodes, costs, indptr, indices, alive, folded, numbers, labels):
+    """Label a component of the active set that is no tree, or report it as HARD.
+
+    `alive` is False everywhere, before and after; rows 1 to 4 of `numbers` and `folded` are work
+    space. Writes `labels` at `nodes`.
+    """
+    degree, parent, order, local = numbers[1], numbers[2], numbers[3], numbers[4]
+    for v in nodes:
+        alive[v] = True
+        for k in range(costs.shape[1]):
+            folded[v, k] = costs[v, k]
+    for v in nodes:
+        degree[v] = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            degree[v] += alive[indices[e]]
+    n_peeled = peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order)
+    core = np.empty(len(nodes) - n_peeled, np.int64)
+    n_core = 0
+    for v in nodes:
+        if alive[v]:
+            core[n_core] = v
+            n_core += 1
+    status = eliminate(core, folded, indptr, indices, alive, local, labels)
+    for v in core:
+        alive[v] = False
+    if status == SOLVED:
+        for i in range(n_peeled - 1, -1, -1):
+            v = order[i]
+            first, second = two_smallest(folded, v)
+            chosen = second if labels[parent[v]] == first else first
+            if chosen < 0 or folded[v, chosen] == np.inf:
+                return INFEASIBLE
+            labels[v] = chosen
+    return status

@@ -17,6 +17,7 @@ from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Core, Problem
 from smdeclust.problem.points import LARGEST
+from smdeclust.problem.problem import LARGE
 
 
 def exact_assignment(
@@ -78,11 +79,12 @@ def assign(
     """
     if spare is None:
         spare = np.zeros(len(centers), dtype=np.int64)
-    status, labels, cost = assign_easily(core, centers)
-    if status == INFEASIBLE:
-        return None, np.inf, np.inf
-    if status == SOLVED and count_groups(labels, core.weights, spare).all():
-        return labels, cost, cost
+    if core.points.size < LARGE:  # larger ones are not copied once more
+        status, labels, cost = assign_easily(core, centers)
+        if status == INFEASIBLE:
+            return None, np.inf, np.inf
+        if status == SOLVED and count_groups(labels, core.weights, spare).all():
+            return labels, cost, cost
     return assign_general(core, centers, upper=upper, budget=budget or Budget(), spare=spare)
 
 

@@ -19,7 +19,7 @@ from smdeclust.assignment.components import find_component
 from smdeclust.assignment.core import solve_core, solve_quickly
 from smdeclust.assignment.cover import count_groups, cover, regrets
 from smdeclust.assignment.distances import linked_costs, nearest_centers
-from smdeclust.assignment.elimination import eliminate
+from smdeclust.assignment.elimination import solve_cyclic
 from smdeclust.assignment.status import BRANCH, HARD, INFEASIBLE, SOLVED
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.problem import Core
@@ -38,8 +38,8 @@ class Budget:
     max_time, max_nodes, max_pivots
         Seconds, branch and bound nodes and simplex pivots, or ``None`` for no limit. Nodes and
         pivots are the same on every machine, seconds are not.
-    nodes, pivots
-        Nodes and pivots used so far.
+    nodes, pivots, cores
+        Nodes and pivots used, and dense cores met, so far.
     """
 
     max_time: float | None = None
@@ -47,6 +47,7 @@ class Budget:
     max_pivots: int | None = None
     nodes: int = 0
     pivots: int = 0
+    cores: int = 0
     started: float = field(default_factory=time.perf_counter)
 
     def time_left(self) -> float | None:
@@ -66,6 +67,12 @@ class Budget:
     def is_spent(self) -> bool:
         """Whether nothing is left of one of them."""
         return 0 in (self.time_left(), self.nodes_left(), self.pivots_left())
+
+    def may_branch(self) -> bool:
+        """Whether to go on branching: pivots count only where there are dense cores."""
+        if self.cores > 0:
+            return not self.is_spent()
+        return 0 not in (self.time_left(), self.nodes_left())
 
 
 @dataclass
@@ -112,7 +119,7 @@ def assign_general(
     waiting = [(root.bound, next(tickets), root)]
     closed = np.inf  # least bound of the branches that are not waiting any more
     n_branches = 0
-    while waiting and best.value > waiting[0][0] and not budget.is_spent():
+    while waiting and best.value > waiting[0][0] and budget.may_branch():
         bound, _, branch = heapq.heappop(waiting)
         if branch.split is None:
             closed = min(closed, bound)
@@ -220,6 +227,8 @@ def _fill_greedily(
         regrets[linked] = costs[linked, empty] - costs[linked, labels[linked]]
         regrets[~filling | (counts[labels] < 2)] = np.inf
         group = int(np.argmin(regrets))
+        if regrets[group] == np.inf:
+            return labels, np.inf
         extra += float(regrets[group])
         counts[labels[group]] -= 1
         counts[empty] += 1
@@ -279,9 +288,10 @@ class _Linked:
     def _solve_cycles(self) -> int:
         """Solve the components that are still fresh by elimination; HARD if some are left."""
         outcome = SOLVED
+        alive = np.zeros(len(self.costs), dtype=np.bool_)
         for nodes in self._components(self.active):
-            status = eliminate(
-                nodes, self.costs, *self.graph, self.active, self.numbers[0], self.labels
+            status = solve_cyclic(
+                nodes, self.costs, *self.graph, alive, self.folded, self.numbers, self.labels
             )
             if status == INFEASIBLE:
                 return INFEASIBLE
@@ -303,6 +313,7 @@ class _Linked:
             )  # fmt: skip
             budget.nodes += result.nodes
             budget.pivots += result.pivots
+            budget.cores += 1
             if result.labels is None:
                 return INFEASIBLE if result.proven else HARD
             self.labels[nodes] = result.labels

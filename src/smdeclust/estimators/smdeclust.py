@@ -234,6 +234,7 @@ class SMDEClust(ConstrainedClusterer):
         sample_weight
             (N,) non-negative weights.
         """
+        deadline = deadline_after(self.max_time)
         self._check_parameters()
         self._check_device(X)
         if is_dask(X):
@@ -241,7 +242,7 @@ class SMDEClust(ConstrainedClusterer):
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         best = self._evolve(self._operators(problem, free_points(problem)))
         if self.stop_reason_ != "max_time" and not problem.is_large:
-            best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS, max_time=self.max_time)
+            best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS, deadline=deadline)
             self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)
 

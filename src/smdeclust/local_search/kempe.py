@@ -132,7 +132,7 @@ def _gain_bound(chain, weights, labels, a, b, distances, weight_a, weight_b):
 
 @kernel()
 def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
-    """Swap improving chains until a whole pass finds none.
+    """Swap improving chains until a whole pass finds none, or there were very many.
 
     For each group the best target cluster is taken. Changes `labels` and `centers` (means stay
     means); no cluster is emptied. Returns the number of swaps. The first pass costs O(G K d) plus
@@ -168,8 +168,10 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
     for k in range(n_clusters):
         changed[k] = clock
     least = LEAST_GAIN * objective + ROUNDING * scatter
+    # With weights of very different size rounding can make swaps to and fro look like gains.
+    most_swaps = 100 + 4 * n_groups
     swaps, idle, g = 0, 0, -1
-    while idle < n_groups:
+    while idle < n_groups and swaps < most_swaps:
         g = g + 1 if g + 1 < n_groups else 0
         idle += 1
         since = looked[g]

@@ -6,15 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from smdeclust.assignment.easy import find_nearest, part_linked, work_space
-from smdeclust.assignment.status import HARD, PAUSED, SOLVED
+from smdeclust.assignment.easy import find_nearest, separate_linked, work_space
+from smdeclust.assignment.status import HARD, PAUSED, SOLVED, STUCK
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.centers import sum_of_squares
 from smdeclust.problem import Core
 
 # Falling by less than this share of the objective is rounding, not falling.
 LEAST_FALL = 1e-14
-STUCK = -1
 # Centers may be off by this share of the mean squared distance, squared as well.
 LARGEST_DRIFT = 1e-20
 
@@ -91,20 +90,25 @@ def _settle(points, weights, labels, found, sums, totals, counts, centers):
 
 
 @kernel()
-def _advance(points, weights, labels, found, cost, objective, sums, totals, counts, centers):
-    """Take over the labels found, whose cost is given, and move the centers, if f falls by it.
+def _advance(
+    points, weights, indptr, indices, work, found, labels, objective, sums, totals, counts, centers
+):
+    """The rest of an iteration, from nearest centers on: separate, take over labels, move centers.
 
     Returns (status, objective): PAUSED where it fell, SOLVED where no label differs, STUCK where
-    labels differ but f does not fall, HARD where a cluster is empty.
+    labels differ but it does not fall; any other: nothing has changed but the sums.
     """
+    status, cost = separate_linked(weights, indptr, indices, work, found, False)
+    if status != SOLVED:
+        return status, objective
     n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)
     if empty:
         return HARD, objective
     if n_changed == 0:
         return SOLVED, objective
     fall, _ = _move(sums, totals, centers)
-    f = cost - fall
-    if f >= objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
+    f = cost - fall if fall < cost else 0.0
+    if not f < objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
         return STUCK, objective
     for g in range(len(labels)):
         labels[g] = found[g]
@@ -112,11 +116,12 @@ def _advance(points, weights, labels, found, cost, objective, sums, totals, coun
 
 
 @kernel()
-def _conclude(status, drift):
-    """What is told outside: rounding that had moved the centers is no convergence."""
-    if status == SOLVED and drift > LARGEST_DRIFT:
-        return PAUSED
-    return SOLVED if status == STUCK else status
+def _conclude(points, weights, labels, found, sums, totals, counts, centers, status):
+    """Settle, and return status and objective: centers that rounding has moved may go on."""
+    objective, drift = _settle(points, weights, labels, found, sums, totals, counts, centers)
+    if status == STUCK or (status == SOLVED and drift > LARGEST_DRIFT):
+        return PAUSED, objective
+    return status, objective
 
 
 @kernel()
@@ -126,8 +131,8 @@ def lloyd(points, lanes, weights, indptr, indices, centers, labels, n_done, max_
     `lanes` and `weights` are filled up to whole blocks. `labels` are those of the best solution so
     far (-1 where there is none), `n_done` the iterations that it took. Changes `centers` and
     `labels`. Returns (status, objective, n_done): SOLVED where it converged, PAUSED where it may go
-    on; with any other status the general solver must assign for `centers`, and the search can go on
-    from there.
+    on (and has converged, too, if the next call makes it fall no further); with any other status
+    the complete assignment is needed for `centers`, and the search can go on from there.
     """
     found = np.empty(len(weights), np.int64)
     sums = np.empty(centers.shape)
@@ -138,22 +143,22 @@ def lloyd(points, lanes, weights, indptr, indices, centers, labels, n_done, max_
     status = PAUSED
     while status == PAUSED and n_done < max_iter:
         find_nearest(lanes, 0, 1, centers, work, found)
-        status, cost = part_linked(weights, indptr, indices, work, found, False)
-        if status == SOLVED:
-            status, objective = _advance(
-                points, weights, labels, found, cost, objective, sums, totals, counts, centers
-            )
-            n_done += status != HARD
-    objective, drift = _settle(points, weights, labels, found, sums, totals, counts, centers)
-    return _conclude(status, drift), objective, n_done
+        status, objective = _advance(
+            points, weights, indptr, indices, work, found, labels, objective, sums, totals, counts,
+            centers,
+        )  # fmt: skip
+        n_done += status in (PAUSED, SOLVED, STUCK)
+    status, objective = _conclude(
+        points, weights, labels, found, sums, totals, counts, centers, status
+    )
+    return status, objective, n_done
 
 
 def lloyd_on_threads(
     core: Core, centers: np.ndarray, labels: np.ndarray, n_done: int, max_iter: int, n_threads: int
 ) -> tuple[int, float, int]:
-    """The same, to the last digit, with the nearest centers found by several threads."""
-    n_clusters = len(centers)
-    lanes, weights = core.lanes, core.lane_weights
+    """The same, to the last bit, with the nearest centers found by several threads."""
+    n_clusters, lanes, weights = len(centers), core.lanes, core.lane_weights
     found = np.empty(len(weights), dtype=np.int64)
     tally = (np.empty_like(centers), np.empty(n_clusters), np.empty(n_clusters, dtype=np.int64))
     work = work_space(lanes, core.n_linked, n_clusters, n_threads)
@@ -168,11 +173,10 @@ def lloyd_on_threads(
             find_nearest(lanes, 0, n_threads, centers, work, found)
             for other in others:
                 other.result()
-            status, cost = part_linked(weights, core.indptr, core.indices, work, found, False)
-            if status == SOLVED:
-                status, objective = _advance(
-                    core.points, weights, labels, found, cost, objective, *tally, centers
-                )
-                n_done += status != HARD
-    objective, drift = _settle(core.points, weights, labels, found, *tally, centers)
-    return _conclude(status, drift), objective, n_done
+            status, objective = _advance(
+                core.points, weights, core.indptr, core.indices, work, found, labels, objective,
+                *tally, centers,
+            )  # fmt: skip
+            n_done += status in (PAUSED, SOLVED, STUCK)
+    status, objective = _conclude(core.points, weights, labels, found, *tally, centers, status)
+    return status, objective, n_done

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,9 +22,9 @@ from smdeclust.problem import Core, Problem, Solution
 NO_LIMIT = np.iinfo(np.int64).max
 
 # Multiplications that a compiled loop may make at a stretch (some 50 ms): nothing interrupts it.
-STRIDE = 10**8
+STRIDE = 4 * 10**8
 
-# Multiplications in an iteration from which on a second thread helps.
+# Multiplications in an iteration that make another thread worth while.
 LONG = 2**21
 
 # Points times features times clusters from which on a search is not deep.
@@ -81,28 +83,18 @@ def local_search(
         centers=np.array(centers, dtype=np.float64, order="C"),
     )
     limit = NO_LIMIT if max_iter is None else max_iter
-    n_products = core.points.size * core.n_clusters
-    stride = max(1, STRIDE // n_products)
-    n_threads = available_threads() if n_products >= LONG else 1
+    iterate = _loop(core)
+    kept: _State | None = None  # what the last swaps of chains started from
     polished: np.ndarray | None = None  # labels that no chain improves
     while True:
-        n_before = state.n_done
-        pause = min(limit, n_before + stride)
-        if n_threads > 1:
-            status, state.objective, state.n_done = lloyd_on_threads(
-                core, state.centers, state.labels, n_before, pause, n_threads
-            )
-        else:
-            status, state.objective, state.n_done = lloyd(
-                core.points, core.lanes, core.lane_weights, core.indptr, core.indices,
-                state.centers, state.labels, n_before, pause,
-            )  # fmt: skip
+        n_before, before = state.n_done, state.objective
+        status, state.objective, state.n_done = iterate(state, limit)
         state.proven |= state.n_done > n_before
         if state.n_done > 0 and (state.n_done >= limit or is_past(deadline)):
             break
-        if status == PAUSED:
+        if status == PAUSED and state.objective < before * (1 - LEAST_FALL):
             continue
-        if status != SOLVED:
+        if status not in (PAUSED, SOLVED):
             # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
             # long as the objective falls; where it stops, and in the last iteration, they must be
             # optimal or at the end of the budget.
@@ -112,9 +104,18 @@ def local_search(
             pivots = proof_pivots if state.n_done else None  # the first labels are needed
             if state.n_done < limit and _assign_and_move(core, state, Budget(max_pivots=pivots)):
                 continue
-        if not deep or _equal(state.labels, polished) or not _swap_chains(core, state):
+        if not deep or (kept is not None and not _fell(state, kept)):
+            break
+        if polished is not None and (state.labels == polished).all():
+            break
+        kept = state.copy()
+        if not _swap_chains(core, state):
             break
         polished = state.labels.copy()
+    if kept is not None and not _fell(state, kept):
+        # The swaps gained nothing: rounding, where weights are of very different size.
+        kept.n_done = state.n_done
+        state = kept
     return _as_solution(problem, state)
 
 
@@ -123,7 +124,7 @@ def prove(
     solution: Solution,
     *,
     proof_pivots: int | None = None,
-    max_time: float | None = None,
+    deadline: float | None = None,
 ) -> Solution:
     """Go on from a solution whose last assignment was not proven, with a larger budget.
 
@@ -133,8 +134,8 @@ def prove(
         A solution of the problem.
     proof_pivots
         Simplex pivots for each proof, or ``None`` for no limit.
-    max_time
-        Seconds for each proof, or ``None``.
+    deadline
+        Stop at this moment of ``time.perf_counter()``, or ``None``.
     """
     if solution.proven:
         return solution
@@ -144,8 +145,11 @@ def prove(
         objective=solution.objective - problem.scatter,
         n_done=solution.n_iterations,
     )
-    while _assign_and_move(problem.core, state, Budget(max_time=max_time, max_pivots=proof_pivots)):
-        pass
+    while True:
+        left = None if deadline is None else max(0.0, deadline - time.perf_counter())
+        budget = Budget(max_time=left, max_pivots=proof_pivots)
+        if not _assign_and_move(problem.core, state, budget) or left == 0.0:
+            break
     return _as_solution(problem, state)
 
 
@@ -168,6 +172,33 @@ class _State:
     objective: float = np.inf
     n_done: int = 0
     proven: bool = True
+
+    def copy(self) -> _State:
+        return replace(self, labels=self.labels.copy(), centers=self.centers.copy())
+
+
+def _fell(state: _State, before: _State) -> bool:
+    return state.objective < before.objective * (1 - LEAST_FALL)
+
+
+def _loop(core: Core) -> Callable[[_State, int], tuple[int, float, int]]:
+    """The compiled loop for this problem: iterates from a state to a limit, or a while."""
+    n_products = core.points.size * core.n_clusters
+    stride = max(1, STRIDE // n_products)
+    n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
+
+    def iterate(state: _State, limit: int) -> tuple[int, float, int]:
+        pause = min(limit, state.n_done + stride)
+        if n_threads > 1:
+            return lloyd_on_threads(
+                core, state.centers, state.labels, state.n_done, pause, n_threads
+            )
+        return lloyd(
+            core.points, core.lanes, core.lane_weights, core.indptr, core.indices,
+            state.centers, state.labels, state.n_done, pause,
+        )  # fmt: skip
+
+    return iterate
 
 
 def _assign_and_move(core: Core, state: _State, budget: Budget) -> bool:
@@ -196,7 +227,3 @@ def _swap_chains(core: Core, state: _State) -> bool:
         state.objective,
     )  # fmt: skip
     return swaps > 0
-
-
-def _equal(labels: np.ndarray, others: np.ndarray | None) -> bool:
-    return others is not None and bool((labels == others).all())

@@ -12,9 +12,10 @@ AT_ONCE = 4
 def side_by_side(points: np.ndarray) -> np.ndarray:
     """Return the points as (blocks, features, LANES), filled up with zeros; read-only."""
     n_blocks, width = -(-len(points) // LANES), -(-points.shape[1] // AT_ONCE) * AT_ONCE
-    padded = np.zeros((n_blocks * LANES, width))
-    padded[: len(points), : points.shape[1]] = points
-    lanes = np.ascontiguousarray(padded.reshape(n_blocks, LANES, width).transpose(0, 2, 1))
+    lanes = np.zeros((n_blocks, width, LANES))
+    for b in range(n_blocks):
+        block = points[b * LANES : (b + 1) * LANES]
+        lanes[b, : points.shape[1], : len(block)] = block.T
     lanes.flags.writeable = False
     return lanes
 

@@ -11,6 +11,8 @@ from smdeclust.exceptions import InvalidInputError
 
 # Squares of larger spreads overflow, of smaller ones vanish.
 LARGEST, SMALLEST = 1e140, 1e-140
+# Largest total weight, for the same reason.
+HEAVIEST = 1e20
 
 
 def as_points(X: Any) -> np.ndarray:
@@ -61,8 +63,11 @@ def as_weights(sample_weight: Any, n_points: int) -> np.ndarray | None:
             f"sample_weight[{int(bad[0])}] is {weight[bad[0]]}; weights must be finite and not "
             f"negative."
         )
-    if not np.isfinite(weight.sum()):
-        raise InvalidInputError("sample_weight is too large to be added up; rescale it.")
+    if not weight.sum() <= HEAVIEST:
+        raise InvalidInputError(
+            f"sample_weight adds up to more than {HEAVIEST:g}: weighted squares could overflow. "
+            f"Divide it by its mean."
+        )
     if not weight.any():
         raise InvalidInputError("sample_weight is zero everywhere.")
     return np.ascontiguousarray(weight)

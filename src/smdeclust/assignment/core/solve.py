@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,8 +18,10 @@ from smdeclust.assignment.core.types import (
 )
 from smdeclust.exceptions import InvalidInputError
 
-# Largest costs between these are taken as they are.
+# Largest regrets between these are taken as they are.
 SMALL, LARGE = 2.0**-6, 2.0**20
+# Rounding of sums of costs.
+RELATIVE_ROUNDING = 1e-15
 
 
 def solve_core(
@@ -62,33 +63,29 @@ def solve_core(
     n = len(costs)
     if n == 0:
         return CoreResult(np.zeros(0, np.int64), 0.0, 0.0, True, 0)
-    size = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0))
-    if size > 0 and not SMALL <= size <= LARGE:
-        # The linear programmes have absolute tolerances. Powers of two round nothing.
-        exponent = int(np.frexp(size)[1])
-        scaled = solve_core(
-            np.ldexp(costs, -exponent), indptr, indices, upper_labels=upper_labels,
-            max_nodes=max_nodes, max_pivots=max_pivots, max_time=max_time,
-        )  # fmt: skip
-        cost, bound = np.ldexp([scaled.cost, scaled.bound], exponent)
-        return replace(scaled, cost=float(cost), bound=float(bound))
     indices = _sorted_neighbours(indptr, indices)
     allowed = useful_labels(costs, np.diff(indptr))
     if not allowed.any(axis=1).all():
         return CoreResult(None, np.inf, np.inf, True, 0)
 
-    rows = np.arange(n)
-    labels, cost = _first_labels(costs, indptr, indices, upper_labels)
+    # Only what a label costs above the cheapest one of its node matters.
     cheapest = np.where(allowed, costs, np.inf).min(axis=1)
-    bound = float(cheapest.sum())
-    finite = np.where(allowed, np.abs(costs), 0.0)
-    reference = costs[rows, labels] if labels is not None else finite.max(axis=1)
-    tolerance = RELATIVE_TOLERANCE * max(float(np.abs(reference).sum()), float(finite.max()))
-    if cost - bound <= tolerance:
-        return CoreResult(labels, cost, cost, True, 0)
+    base = float(cheapest.sum())
+    rounding = RELATIVE_ROUNDING * float(np.abs(cheapest).sum())
+    regrets = costs - cheapest[:, None]
+    labels, regret = _first_labels(regrets, indptr, indices, upper_labels)
+    if regret <= rounding:
+        return _told(costs, labels, base, 0.0, rounding, budget=Budget())
     if labels is not None:
         # A label whose regret alone exceeds the total regret of the incumbent cannot pay.
-        allowed &= costs - cheapest[:, None] + bound < cost - tolerance
+        allowed &= regrets < regret
+    # The linear programmes have absolute tolerances. Powers of two round nothing.
+    largest = float(np.where(allowed, regrets, 0.0).max())
+    exponent = 0 if SMALL <= largest <= LARGE or largest == 0 else int(np.frexp(largest)[1])
+    scaled = np.ldexp(regrets, -exponent)
+    value = float(np.ldexp(regret, -exponent)) if labels is not None else np.inf
+    reference = np.where(allowed, scaled, 0.0).max(axis=1).sum() if labels is None else value
+    tolerance = RELATIVE_TOLERANCE * float(reference) + float(np.ldexp(rounding, -exponent))
 
     budget = Budget()
     if max_nodes is not None:
@@ -97,14 +94,31 @@ def solve_core(
         budget.max_pivots = max_pivots
     if max_time is not None:
         budget.deadline = started + max_time
-    result = branch_and_cut(costs, allowed, indptr, indices, cost, tolerance, budget)
+    result = branch_and_cut(scaled, allowed, indptr, indices, value, tolerance, budget)
     if result.labels is not None:
-        labels, cost = result.labels, float(costs[rows, result.labels].sum())
-    bound = min(max(bound, result.bound), cost)
-    proven = bound >= cost - tolerance
+        labels = result.labels
     if labels is None and result.bound == np.inf:
         return CoreResult(None, np.inf, np.inf, True, budget.nodes, budget.pivots)
-    return CoreResult(labels, cost, cost if proven else bound, proven, budget.nodes, budget.pivots)
+    bound = float(np.ldexp(max(0.0, result.bound), exponent))
+    return _told(costs, labels, base, bound, float(np.ldexp(tolerance, exponent)), budget)
+
+
+def _told(
+    costs: FloatArray,
+    labels: IntArray | None,
+    base: float,
+    regret: float,
+    tolerance: float,
+    budget: Budget,
+) -> CoreResult:
+    """The result: these labels, and no labels cost less than `regret` above `base`."""
+    if labels is None:
+        return CoreResult(None, np.inf, base + regret, False, budget.nodes, budget.pivots)
+    cost = float(costs[np.arange(len(costs)), labels].sum())
+    above = cost - base
+    proven = regret >= above - tolerance
+    bound = cost if proven else min(base + regret, cost)
+    return CoreResult(labels, cost, bound, proven, budget.nodes, budget.pivots)
 
 
 def solve_quickly(
