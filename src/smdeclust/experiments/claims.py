@@ -303,9 +303,9 @@ _WHY_LARGE = (
 
 def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
     found = [by for by in averages(plan, rows).values() if all(a.n_done for a in by.values())]
-    if not found:
-        return
     methods = plan.methods()
+    if not found or "SG-MDE" not in methods or len(methods) < 2:
+        return
     quality = best_share({m: [by[m].mean_if_feasible for by in found] for m in methods})
     effort = best_share({m: [by[m].effort_if_feasible for by in found] for m in methods})
     for what, share, why in (

@@ -21,8 +21,8 @@ from smdeclust.problem import Core, Problem, Solution
 
 NO_LIMIT = np.iinfo(np.int64).max
 
-# Multiplications that a compiled loop may make at a stretch (some 50 ms): nothing interrupts it.
-STRIDE = 4 * 10**8
+# Multiplications that a compiled loop may make at a stretch (10 to 20 ms): nothing interrupts it.
+STRIDE = 10**8
 
 # Multiplications in an iteration that make another thread worth while.
 LONG = 2**21
