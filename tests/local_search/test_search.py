@@ -140,6 +140,10 @@ def test_fewer_places_than_clusters(deep):
             start = problem.enter(X[rng.choice(len(X), k, replace=False)])
             found = local_search(problem, start, deep=deep)
             assert found.n_iterations < 200
+            weight = rng.choice([1.0, 1e12], len(X))
+            heavy = Problem.build(X, k, cannot_link=cannot, sample_weight=weight)
+            start = heavy.enter(rng.normal(size=(k, X.shape[1])))
+            assert local_search(heavy, start, deep=deep).n_iterations < 200
 
 
 @pytest.mark.parametrize("heavy", [1e8, 1e12, 1e16])

@@ -86,6 +86,7 @@ def local_search(
     iterate = _loop(core)
     kept: _State | None = None  # what the last swaps of chains started from
     polished: np.ndarray | None = None  # labels that no chain improves
+    lowest = np.inf  # what the loop must fall below before it is helped again
     while True:
         n_before, before = state.n_done, state.objective
         status, state.objective, state.n_done = iterate(state, limit)
@@ -94,10 +95,11 @@ def local_search(
             break
         if status == PAUSED and state.objective < before * (1 - LEAST_FALL):
             continue
-        if status not in (PAUSED, SOLVED):
+        if status not in (PAUSED, SOLVED) and (state.n_done == 0 or state.objective < lowest):
             # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
             # long as the objective falls; where it stops, and in the last iteration, they must be
             # optimal or at the end of the budget.
+            lowest = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
             last = state.n_done == limit - 1
             if not last and _assign_and_move(core, state, Budget(max_pivots=0)):
                 continue
