@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -97,6 +98,18 @@ def solve_core(
     result = branch_and_cut(scaled, allowed, indptr, indices, value, tolerance, budget)
     if result.labels is not None:
         labels = result.labels
+        found = float(regrets[np.arange(n), labels].sum())
+        if found < regret / 16 and not budget.spent():
+            # The first labels were poor, and so was the tolerance taken from them: once more.
+            again = solve_core(
+                costs, indptr, indices, upper_labels=labels,
+                max_nodes=None if max_nodes is None else max_nodes - budget.nodes,
+                max_pivots=None if max_pivots is None else max_pivots - budget.pivots,
+                max_time=None if max_time is None else max_time - (time.monotonic() - started),
+            )  # fmt: skip
+            return replace(
+                again, nodes=again.nodes + budget.nodes, pivots=again.pivots + budget.pivots
+            )
     if labels is None and result.bound == np.inf:
         return CoreResult(None, np.inf, np.inf, True, budget.nodes, budget.pivots)
     bound = float(np.ldexp(max(0.0, result.bound), exponent))
