@@ -19,6 +19,7 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import lloyd
 from smdeclust.local_search.array_points import ClusterSums, Fillers
 from smdeclust.problem import Core, Problem, Solution
+from smdeclust.problem.points import read_only
 from smdeclust.problem.problem import EVERY
 from smdeclust.problem.sums import add_to_clusters
 
@@ -187,7 +188,7 @@ def as_small(core: Core, squares: np.ndarray) -> tuple[Core, np.ndarray]:
     regrets = squares - squares.min(axis=1, keepdims=True)
     size = float(np.sqrt(regrets.max(initial=0.0))) or 1.0
     small = Core(
-        points=_frozen(regrets / (-2.0 * size)),
+        points=read_only(regrets / (-2.0 * size)),
         weights=core.weights,
         indptr=core.indptr,
         indices=core.indices,
@@ -200,12 +201,12 @@ def as_small(core: Core, squares: np.ndarray) -> tuple[Core, np.ndarray]:
 
 def _with_fillers(core: Core, fillers: Fillers) -> Core:
     if isinstance(core.points, np.ndarray):
-        points = _frozen(np.vstack([core.points, fillers.points]))
+        points = read_only(np.vstack([core.points, fillers.points]))
     else:
         points = core.points.stacked(fillers.points)
     return Core(
         points=points,
-        weights=_frozen(np.concatenate([core.weights, fillers.weights])),
+        weights=read_only(np.concatenate([core.weights, fillers.weights])),
         indptr=core.indptr,
         indices=core.indices,
         n_clusters=core.n_clusters,
@@ -221,9 +222,3 @@ def linked_squares(problem: Problem | Any, linked: np.ndarray, centers: np.ndarr
         gaps = core.points - centers[linked]
         return float(np.einsum("ij,ij->i", gaps, gaps) @ core.weights)
     return float(core.points.own_squares(centers, linked) @ core.weights)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array = np.ascontiguousarray(array)
-    array.flags.writeable = False
-    return array

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.problem.points import read_only
+
 # Groups side by side in memory, and features that a kernel takes at a time: measured.
 LANES = 64
 AT_ONCE = 4
@@ -16,13 +18,11 @@ def side_by_side(points: np.ndarray) -> np.ndarray:
     for b in range(n_blocks):
         block = points[b * LANES : (b + 1) * LANES]
         lanes[b, : points.shape[1], : len(block)] = block.T
-    lanes.flags.writeable = False
-    return lanes
+    return read_only(lanes)
 
 
 def filled_up(weights: np.ndarray) -> np.ndarray:
     """Return the weights with zeros up to whole blocks of lanes; read-only."""
     padded = np.zeros(-(-len(weights) // LANES) * LANES)
     padded[: len(weights)] = weights
-    padded.flags.writeable = False
-    return padded
+    return read_only(padded)

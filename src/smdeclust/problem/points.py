@@ -96,3 +96,10 @@ def reject_extreme(low: np.ndarray, high: np.ndarray) -> None:
             f"X spans {spread:.3g} with values up to {largest:.3g}: squares would overflow or "
             f"vanish. Rescale the columns, for example with StandardScaler."
         )
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A contiguous view that cannot be written to: kernels are compiled once, for such arrays."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -14,7 +14,7 @@ from smdeclust.problem.core import Core
 from smdeclust.problem.graph import cannot_link_graph
 from smdeclust.problem.groups import Grouping, contract
 from smdeclust.problem.pairs import as_pairs, count_broken
-from smdeclust.problem.points import as_points, as_weights
+from smdeclust.problem.points import as_points, as_weights, read_only
 from smdeclust.problem.rejections import (
     reject_contradictions,
     reject_self_cannot_links,
@@ -243,14 +243,17 @@ class Problem:
     def linked_core(self) -> Core:
         """The linked groups alone, as the kernels see them."""
         return Core(
-            points=_frozen(np.ascontiguousarray(self.compound_means[: self.n_linked])),
-            weights=_frozen(np.ascontiguousarray(self.weights[: self.n_linked])),
+            points=self._linked_means(),
+            weights=read_only(self.weights[: self.n_linked]),
             indptr=self.cl_indptr,
             indices=self.cl_indices,
             n_clusters=self.n_clusters,
             offset=self.offset,
             basis=None,
         )
+
+    def _linked_means(self) -> Any:
+        return read_only(self.compound_means[: self.n_linked])
 
     @cached_property
     def total_squares(self) -> float:

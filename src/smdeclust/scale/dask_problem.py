@@ -14,7 +14,7 @@ from smdeclust.problem import Core
 from smdeclust.problem.graph import cannot_link_graph
 from smdeclust.problem.groups import Grouping, contract
 from smdeclust.problem.pairs import as_pairs
-from smdeclust.problem.points import LARGEST, SMALLEST, as_weights
+from smdeclust.problem.points import LARGEST, SMALLEST, as_weights, read_only
 from smdeclust.problem.problem import as_n_clusters
 from smdeclust.problem.rejections import (
     reject_contradictions,
@@ -133,8 +133,8 @@ class DaskProblem:
                 of_row, grouping.n_compound, grouping.n_linked, grouping.n_compound, grouping.size
             ),
             weights=weights,
-            cl_indptr=_frozen(indptr),
-            cl_indices=_frozen(indices),
+            cl_indptr=read_only(indptr),
+            cl_indices=read_only(indices),
             offset=offset,
             total_squares=float(sum(squares)),
         )
@@ -184,7 +184,7 @@ class DaskProblem:
         means = np.zeros((self.grouping.n_compound, self.n_features))
         np.add.at(means, groups, self.points * weight[:, None])
         means /= np.bincount(groups, weight, len(means))[:, None]
-        return _frozen(means)
+        return read_only(means)
 
     @cached_property
     def scatter(self) -> float:
@@ -197,8 +197,8 @@ class DaskProblem:
     def linked_core(self) -> Core:
         """The linked groups alone, as the kernels see them."""
         return Core(
-            points=_frozen(self.compound_means[: self.n_linked].copy()),
-            weights=_frozen(self.weights[: self.n_linked].copy()),
+            points=read_only(self.compound_means[: self.n_linked].copy()),
+            weights=read_only(self.weights[: self.n_linked].copy()),
             indptr=self.cl_indptr,
             indices=self.cl_indices,
             n_clusters=self.n_clusters,
@@ -272,9 +272,3 @@ def in_memory(weight: Any) -> Any:
 
 def _pairwise(starts: np.ndarray) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array = np.ascontiguousarray(array)
-    array.flags.writeable = False
-    return array

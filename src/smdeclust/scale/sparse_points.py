@@ -175,13 +175,9 @@ class SparsePoints:
         self, problem: SparseProblem, linked: np.ndarray, moves: dict[int, int]
     ) -> np.ndarray:
         """The labels of all groups: linked ones as given, free ones by the last assignment."""
-        grouping = problem.grouping
-        labels = np.empty(grouping.n_groups, dtype=np.int32)
-        labels[: grouping.n_linked] = linked
         with self._moved(moves):
-            labels[grouping.n_compound :] = self.data.labels[self.data.free]
-            labels[grouping.n_linked : grouping.n_compound] = self.compound_labels()
-        return labels
+            lone = self.data.labels[self.data.free]
+            return np.concatenate([linked, self.compound_labels(), lone]).astype(np.int32)
 
     @contextmanager
     def _moved(self, moves: dict[int, int]) -> Iterator[None]:

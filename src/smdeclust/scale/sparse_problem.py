@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.problem import Core, Problem
+from smdeclust.problem import Problem
 from smdeclust.problem.sparse import as_sparse_points
 from smdeclust.scale.sparse_kernels import add_columns, scatter_of_groups
 from smdeclust.scale.sparse_rows import SparseRows
@@ -95,21 +95,8 @@ class SparseProblem(Problem):
             )
         )  # fmt: skip
 
-    @cached_property
-    def linked_core(self) -> Core:
-        """The linked groups alone."""
-        points: Any = self.compound_means.take(np.arange(self.n_linked))
-        weights = np.ascontiguousarray(self.weights[: self.n_linked])
-        weights.flags.writeable = False
-        return Core(
-            points=points,
-            weights=weights,
-            indptr=self.cl_indptr,
-            indices=self.cl_indices,
-            n_clusters=self.n_clusters,
-            offset=self.offset,
-            basis=None,
-        )
+    def _linked_means(self) -> Any:
+        return self.compound_means.take(np.arange(self.n_linked))
 
     @cached_property
     def total_squares(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from smdeclust.problem.points import read_only
 from smdeclust.scale import sparse_kernels as kernels
 
 # Rows whose distances to all centers are held at once.
@@ -87,7 +88,7 @@ class SparseRows:
 
     def __init__(self, matrix: Any, offset: np.ndarray) -> None:
         self.matrix, self.offset = matrix, offset
-        self.arrays = _frozen(matrix.indptr), _frozen(matrix.indices), _frozen(matrix.data)
+        self.arrays = read_only(matrix.indptr), read_only(matrix.indices), read_only(matrix.data)
         self.offset_square = float((offset * offset).sum())
         self.offset_norm = float(np.sqrt(self.offset_square)) * (1 + 1e-12)
 
@@ -102,7 +103,7 @@ class SparseRows:
         """(n,) |x - o|^2."""
         sizes = np.empty(len(self))
         kernels.sizes_of_rows(*self.arrays, self.offset, self.offset_square, sizes)
-        return _frozen(sizes)
+        return read_only(sizes)
 
     def dense(self, rows: np.ndarray) -> np.ndarray:
         """Some rows minus the offset: for few."""
@@ -209,9 +210,3 @@ class SparseRows:
 
 def _as_labels(labels: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(labels, dtype=np.int32)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    view = np.ascontiguousarray(array).view(np.ndarray)
-    view.flags.writeable = False
-    return view
