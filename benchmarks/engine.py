@@ -24,7 +24,7 @@ import numpy as np
 
 from smdeclust.datasets import load_constraints, load_set1, load_set2, load_set3
 from smdeclust.local_search import local_search
-from smdeclust.local_search.array_points import ArrayPoints
+from smdeclust.points.array_points import ArrayPoints
 from smdeclust.problem import Problem
 
 SMALL = {  # data sets within the size limit of Gurobi's free licence, N K <= 2000

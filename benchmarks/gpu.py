@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from smdeclust import SMDEClust
+from smdeclust.points import torch_search
+from smdeclust.points.free_points import free_points
+from smdeclust.points.torch_search import DeviceSearch
 from smdeclust.problem import Problem
-from smdeclust.scale import torch_search
-from smdeclust.scale.free_points import free_points
-from smdeclust.scale.torch_search import DeviceSearch
 
 SHAPES = {"mnist": (70_000, 784, 10), "cifar10": (60_000, 3072, 10)}
 SETTING = {

@@ -26,7 +26,7 @@ from benchmarks.gpu import stored
 from smdeclust import SMDEClust
 from smdeclust.datasets import load_constraints, load_set2
 from smdeclust.local_search import local_search
-from smdeclust.local_search.array_points import ArrayPoints
+from smdeclust.points.array_points import ArrayPoints
 from smdeclust.problem import Problem
 
 N_CLUSTERS = {"letter": 26, "shuttle": 7, "mnist": 10, "cifar10": 10}

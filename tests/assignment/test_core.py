@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smdeclust.assignment.core import construct, kempe_anneal, kempe_descent, solve_core
+from smdeclust.assignment.dense import construct, kempe_anneal, kempe_descent, solve_core
 from smdeclust.exceptions import InvalidInputError
 
 

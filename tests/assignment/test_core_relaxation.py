@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smdeclust.assignment.core import construct, solve_core
-from smdeclust.assignment.core.cliques import violated_cliques
-from smdeclust.assignment.core.odd_cycles import violated_odd_cycles
-from smdeclust.assignment.core.relaxation import Relaxation
-from smdeclust.assignment.core.solve import useful_labels
+from smdeclust.assignment.dense import construct, solve_core
+from smdeclust.assignment.dense.cliques import violated_cliques
+from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
+from smdeclust.assignment.dense.relaxation import Relaxation
+from smdeclust.assignment.dense.solve import useful_labels
 
 
 def planar_instance(seed, n=50, n_labels=8, density=0.1):

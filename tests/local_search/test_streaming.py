@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from smdeclust.assignment.exact import exact_assignment
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.local_search import array_points, local_search, search
-from smdeclust.local_search.array_points import ArrayPoints
+from smdeclust.local_search import local_search, search
 from smdeclust.local_search.streaming import streaming_search
+from smdeclust.points import array_points
+from smdeclust.points.array_points import ArrayPoints
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
 
@@ -145,7 +146,7 @@ def test_mutation_on_large_data_makes_no_copy(monkeypatch, variant):
 
 def test_streaming_mutation_prefers_far_points():
     """With alpha = 1 a lone far point is drawn almost always, with alpha = 0 almost never."""
-    from smdeclust.scale.mutation import REASSIGN_LINKED, StreamingMutation
+    from smdeclust.points.mutation import REASSIGN_LINKED, StreamingMutation
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2)) * 1e-3

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import PCKMeans
+from smdeclust.constraints.groups import contract
 from smdeclust.problem import Problem
-from smdeclust.problem.groups import contract
 from smdeclust.rivals.pck_means import neighborhood_centers, pck_means
 from smdeclust.rivals.soft_pairs import SoftPairs
 

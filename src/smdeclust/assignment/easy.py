@@ -15,8 +15,8 @@ from smdeclust.assignment.components import find_component
 from smdeclust.assignment.elimination import solve_cyclic
 from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
+from smdeclust.points.lanes import AT_ONCE, LANES
 from smdeclust.problem import Core
-from smdeclust.problem.lanes import AT_ONCE, LANES
 
 
 @kernel()

@@ -15,8 +15,8 @@ from smdeclust.assignment.easy import assign_easily
 from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Core, Problem
-from smdeclust.problem.points import LARGEST
 from smdeclust.problem.problem import LARGE
 
 

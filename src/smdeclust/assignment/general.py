@@ -16,8 +16,8 @@ import numpy as np
 
 from smdeclust.assignment.active_set import grow_active, nearest_labels, solve_active
 from smdeclust.assignment.components import find_component
-from smdeclust.assignment.core import solve_core, solve_quickly
 from smdeclust.assignment.cover import count_groups, cover, regrets
+from smdeclust.assignment.dense import solve_core, solve_quickly
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.elimination import solve_cyclic
 from smdeclust.assignment.status import BRANCH, HARD, INFEASIBLE, SOLVED

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from smdeclust.assignment.core.construct import construct
+from smdeclust.assignment.dense.construct import construct
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.exact import as_centers
 from smdeclust.assignment.greedy import GreedyAssignment, greedy

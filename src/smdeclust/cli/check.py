@@ -57,7 +57,7 @@ def check(
 
 def examine(inputs: Inputs, k: int, seed: int, update: Any) -> dict[str, Any]:
     """Everything that `check` finds out, as data."""
-    from smdeclust.problem.conflict import find_conflict
+    from smdeclust.constraints.conflict import find_conflict
 
     pairs = inputs.constraints
     result: dict[str, Any] = {
@@ -99,7 +99,7 @@ def pair_counts(pairs: Any) -> dict[str, int]:
 def _groups(inputs: Inputs) -> dict[str, Any]:
     import numpy as np
 
-    from smdeclust.problem.groups import contract
+    from smdeclust.constraints.groups import contract
 
     pairs = inputs.constraints
     grouping = contract(len(inputs.X), pairs.must_link, pairs.cannot_link)
@@ -115,9 +115,9 @@ def _groups(inputs: Inputs) -> dict[str, Any]:
 
 def _verdict(inputs: Inputs, k: int) -> str:
     """``feasible`` where a colouring is found, ``unknown`` where the search gave up."""
+    from smdeclust.constraints.graph import cannot_link_graph
+    from smdeclust.constraints.groups import contract
     from smdeclust.problem import find_coloring
-    from smdeclust.problem.graph import cannot_link_graph
-    from smdeclust.problem.groups import contract
 
     pairs = inputs.constraints
     grouping = contract(len(inputs.X), pairs.must_link, pairs.cannot_link)
@@ -128,7 +128,7 @@ def _verdict(inputs: Inputs, k: int) -> str:
 def _plain_kmeans(inputs: Inputs, k: int, seed: int) -> dict[str, Any]:
     from sklearn.cluster import KMeans
 
-    from smdeclust.problem.pairs import count_broken
+    from smdeclust.constraints.pairs import count_broken
 
     pairs = inputs.constraints
     labels = KMeans(k, n_init=3, random_state=seed).fit_predict(inputs.X)

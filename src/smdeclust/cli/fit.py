@@ -124,7 +124,7 @@ def solve(
             name, inputs.X, k, inputs.constraints, seed=seed, max_time=max_time, update=update
         )
     except InfeasibleConstraintsError as error:
-        from smdeclust.problem.conflict import find_conflict
+        from smdeclust.constraints.conflict import find_conflict
 
         update("looking for the pairs that contradict each other")
         pairs = inputs.constraints

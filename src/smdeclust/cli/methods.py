@@ -125,7 +125,7 @@ def run_method(
     update: Callable[..., None],
 ) -> Run:
     """Fit one method and measure it; violations are counted here, not taken from the model."""
-    from smdeclust.problem.pairs import count_broken
+    from smdeclust.constraints.pairs import count_broken
 
     callback = screen.solver_progress(update)
     model = make_model(name, n_clusters, seed=seed, max_time=max_time, callback=callback)

@@ -19,14 +19,14 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from smdeclust.constraints.pairs import as_pairs
+from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points import is_dask
+from smdeclust.points.distances import squares_to
+from smdeclust.points.sparse_validation import as_sparse_points
+from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
-from smdeclust.problem.pairs import as_pairs
-from smdeclust.problem.points import as_points, as_weights
-from smdeclust.problem.rejections import reject_self_cannot_links
-from smdeclust.problem.sparse import as_sparse_points
-from smdeclust.scale import is_dask
-from smdeclust.scale.distances import squares_to
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -47,7 +47,7 @@ class ConstrainedClusterer(
         """Return the nearest center of each point. New points have no constraints."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.scale.dask_fit import lazy_predict
+            from smdeclust.points.dask_fit import lazy_predict
 
             return lazy_predict(X, self.cluster_centers_, self._names)
         points = self._check_points(X, reset=False)
@@ -60,7 +60,7 @@ class ConstrainedClusterer(
         """Return the (n, K) distances of points to centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.scale.dask_fit import lazy_transform
+            from smdeclust.points.dask_fit import lazy_transform
 
             return lazy_transform(X, self.cluster_centers_, self._names)
         points = self._check_points(X, reset=False)
@@ -73,7 +73,7 @@ class ConstrainedClusterer(
         """Return minus the sum of squared distances of points to their nearest centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.scale.dask_fit import least_squares
+            from smdeclust.points.dask_fit import least_squares
 
             return -least_squares(X, self.cluster_centers_, self._names, sample_weight)
         points = self._check_points(X, reset=False)

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.constraints.pairs import as_pairs, count_broken
+from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.estimators.base import all_or_nothing, check_choice, check_number
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
-from smdeclust.problem.pairs import as_pairs, count_broken
-from smdeclust.problem.rejections import reject_self_cannot_links
 from smdeclust.rivals.initialization import INITIALIZATIONS
 from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.pccc import SoftGraph, pccc_search

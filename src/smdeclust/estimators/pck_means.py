@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.constraints.groups import contract
 from smdeclust.estimators.base import all_or_nothing
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.problem.groups import contract
 from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.pck_means import neighborhood_centers, pck_means
 from smdeclust.rivals.soft_pairs import SoftPairs

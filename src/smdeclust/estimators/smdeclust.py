@@ -32,12 +32,12 @@ from smdeclust.memetic.mutation import (
     repaired_reassign,
 )
 from smdeclust.memetic.replacement import Replacement
+from smdeclust.points import is_dask
+from smdeclust.points.batches import each_by, one_of
+from smdeclust.points.free_points import free_points
+from smdeclust.points.mutation import REASSIGN_LINKED, StreamingMutation
 from smdeclust.problem import Problem, Solution
 from smdeclust.problem.problem import fits_contracted
-from smdeclust.scale import is_dask
-from smdeclust.scale.batches import each_by, one_of
-from smdeclust.scale.free_points import free_points
-from smdeclust.scale.mutation import REASSIGN_LINKED, StreamingMutation
 
 logger = logging.getLogger("smdeclust")
 
@@ -247,7 +247,7 @@ class SMDEClust(ConstrainedClusterer):
         return self._set_solution(problem, best.labels)
 
     def _fit_on_cluster(self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any) -> Self:
-        from smdeclust.scale.dask_fit import on_cluster
+        from smdeclust.points.dask_fit import on_cluster
 
         with on_cluster(X, self.n_clusters, must_link, cannot_link, sample_weight) as remote:
             best: Any = self._evolve(self._operators(remote.problem, remote.free))
@@ -268,7 +268,7 @@ class SMDEClust(ConstrainedClusterer):
         if sparse and fits_contracted(points.shape):
             points = points.toarray()  # as small as the copy that every small problem makes
         elif sparse:
-            from smdeclust.scale.sparse_problem import SparseProblem
+            from smdeclust.points.sparse_problem import SparseProblem
 
             build = SparseProblem.build
         return build(points, self.n_clusters, must_link, cannot_link, sample_weight)
@@ -321,7 +321,7 @@ class SMDEClust(ConstrainedClusterer):
         )
         search_all = each_by(search)
         if self.device is not None:
-            from smdeclust.scale.torch_search import DeviceSearch
+            from smdeclust.points.torch_search import DeviceSearch
 
             search_all = partial(DeviceSearch(problem, self.device).search_all, **limits)
             search = one_of(search_all)

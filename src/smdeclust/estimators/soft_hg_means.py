@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any, Self
 
+from smdeclust.constraints.pairs import count_broken
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number, show_log
 from smdeclust.memetic import State, stopping
-from smdeclust.problem.pairs import count_broken
 from smdeclust.rivals.soft_hg import Model, soft_hg_means
 
 logger = logging.getLogger("smdeclust")

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from smdeclust.constraints.pairs import count_broken, count_distinct
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.experiments.data import Instance
 from smdeclust.experiments.machine import describe_machine
 from smdeclust.experiments.methods import resolve
 from smdeclust.experiments.plan import Run
 from smdeclust.experiments.store import Outcome
-from smdeclust.problem.pairs import count_broken, count_distinct
 
 _warm: set[str] = set()
 

@@ -9,7 +9,7 @@ import numpy as np
 from smdeclust.assignment.easy import find_nearest, separate_linked, work_space
 from smdeclust.assignment.status import HARD, PAUSED, SOLVED, STUCK
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.local_search.centers import sum_of_squares
+from smdeclust.points.centers import sum_of_squares
 from smdeclust.problem import Core
 
 # Falling by less than this share of the objective is rounding, not falling.

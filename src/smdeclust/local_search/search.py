@@ -12,11 +12,11 @@ from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.assignment.status import PAUSED, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.array_points import ArrayPoints, available_threads
-from smdeclust.local_search.centers import move_centers, sum_of_squares
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.lloyd import LEAST_FALL, lloyd, lloyd_on_threads
 from smdeclust.local_search.streaming import is_past, streaming_search
+from smdeclust.points.array_points import ArrayPoints, available_threads
+from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Core, Problem, Solution
 
 NO_LIMIT = np.iinfo(np.int64).max

@@ -17,11 +17,11 @@ from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import lloyd
-from smdeclust.local_search.array_points import ClusterSums, Fillers
+from smdeclust.points.array_points import ClusterSums, Fillers
+from smdeclust.points.sums import add_to_clusters
+from smdeclust.points.validation import read_only
 from smdeclust.problem import Core, Problem, Solution
-from smdeclust.problem.points import read_only
 from smdeclust.problem.problem import EVERY
-from smdeclust.problem.sums import add_to_clusters
 
 
 class FreePoints(Protocol):

@@ -1,7 +1,7 @@
 """What is given: pairs -> groups -> cannot-link graph -> Problem; and what comes out: Solution."""
 
+from smdeclust.constraints.feasibility import Coloring, Verdict, find_coloring
 from smdeclust.problem.core import Core
-from smdeclust.problem.feasibility import Coloring, Verdict, find_coloring
 from smdeclust.problem.problem import Problem
 from smdeclust.problem.solution import Solution
 

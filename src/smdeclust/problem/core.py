@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from smdeclust.problem.lanes import filled_up, side_by_side
+from smdeclust.points.lanes import filled_up, side_by_side
 
 
 @dataclass(frozen=True)

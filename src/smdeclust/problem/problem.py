@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from smdeclust.exceptions import InvalidInputError
-from smdeclust.problem.core import Core
-from smdeclust.problem.graph import cannot_link_graph
-from smdeclust.problem.groups import Grouping, contract
-from smdeclust.problem.pairs import as_pairs, count_broken
-from smdeclust.problem.points import as_points, as_weights, read_only
-from smdeclust.problem.rejections import (
+from smdeclust.constraints.graph import cannot_link_graph
+from smdeclust.constraints.groups import Grouping, contract
+from smdeclust.constraints.pairs import as_pairs, count_broken
+from smdeclust.constraints.rejections import (
     reject_contradictions,
     reject_self_cannot_links,
     reject_too_few_groups,
     reject_uncolorable,
 )
-from smdeclust.problem.sums import add_to_clusters, sum_squares
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.points.sums import add_to_clusters, sum_squares
+from smdeclust.points.validation import as_points, as_weights, read_only
+from smdeclust.problem.core import Core
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
 LARGE = 2**22

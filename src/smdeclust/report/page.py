@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.problem.pairs import count_broken
+from smdeclust.constraints.pairs import count_broken
 from smdeclust.report import html, pictures
 from smdeclust.report.content import Content
 from smdeclust.report.pair_costs import PairCost

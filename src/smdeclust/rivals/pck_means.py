@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 
 from smdeclust.assignment.distances import squared_distances
-from smdeclust.local_search.centers import move_centers, sum_of_squares
+from smdeclust.constraints.groups import Grouping
 from smdeclust.local_search.lloyd import LEAST_FALL
+from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Problem, Solution
-from smdeclust.problem.groups import Grouping
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
 from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.shuffle import make_seed, shuffle

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smdeclust.local_search.centers import move_centers, sum_of_squares
 from smdeclust.local_search.lloyd import LEAST_FALL
+from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Core, Problem, Solution
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
 from smdeclust.rivals.pccc.assignment import soft_assignment

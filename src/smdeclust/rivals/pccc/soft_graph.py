@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smdeclust.constraints.pairs import merge_repeated
 from smdeclust.problem import Problem
-from smdeclust.problem.pairs import merge_repeated
 
 
 @dataclass(frozen=True)

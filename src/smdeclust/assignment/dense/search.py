@@ -15,11 +15,11 @@ from numba import njit
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from smdeclust.assignment.core.cliques import INTEGRALITY
-from smdeclust.assignment.core.construct import greedy_labels
-from smdeclust.assignment.core.improve import kempe_descent
-from smdeclust.assignment.core.relaxation import Relaxation
-from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
+from smdeclust.assignment.dense.cliques import INTEGRALITY
+from smdeclust.assignment.dense.construct import greedy_labels
+from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.relaxation import Relaxation
+from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 
 #: Share of the open labels that must have gone for a restart on the smaller problem to pay.
 _RESTART_SHARE = 0.25

@@ -17,8 +17,8 @@ from tests.local_search.test_streaming import made
 da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'smdeclust[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs distributed: smdeclust[dask]")
 
-from smdeclust.scale import dask_cluster  # noqa: E402
-from smdeclust.scale.dask_cluster import Cluster, WorkersLostError  # noqa: E402
+from smdeclust.points import dask_cluster  # noqa: E402
+from smdeclust.points.dask_cluster import Cluster, WorkersLostError  # noqa: E402
 
 SETTING = {"population_size": 4, "max_generations": 1, "max_local_iter": 8, "random_state": 0}
 

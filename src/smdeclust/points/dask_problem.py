@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.exceptions import InvalidInputError
-from smdeclust.problem import Core
-from smdeclust.problem.graph import cannot_link_graph
-from smdeclust.problem.groups import Grouping, contract
-from smdeclust.problem.pairs import as_pairs
-from smdeclust.problem.points import LARGEST, SMALLEST, as_weights, read_only
-from smdeclust.problem.problem import as_n_clusters
-from smdeclust.problem.rejections import (
+from smdeclust.constraints.graph import cannot_link_graph
+from smdeclust.constraints.groups import Grouping, contract
+from smdeclust.constraints.pairs import as_pairs
+from smdeclust.constraints.rejections import (
     reject_contradictions,
     reject_self_cannot_links,
     reject_too_few_groups,
     reject_uncolorable,
 )
-from smdeclust.scale import dask_blocks
-from smdeclust.scale.dask_cluster import Cluster
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.points import dask_blocks
+from smdeclust.points.dask_cluster import Cluster
+from smdeclust.points.validation import LARGEST, SMALLEST, as_weights, read_only
+from smdeclust.problem import Core
+from smdeclust.problem.problem import as_n_clusters
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.local_search.array_points import Fillers
+from smdeclust.points.array_points import Fillers
+from smdeclust.points.torch_device import DeviceMemoryError, import_torch, usable_device
 from smdeclust.problem import Core, Problem
-from smdeclust.scale.torch_device import DeviceMemoryError, import_torch, usable_device
 
 # Numbers of the products held at once (1 GiB).
 MOST_PRODUCTS = 2**28

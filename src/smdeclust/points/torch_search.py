@@ -16,11 +16,11 @@ from smdeclust.assignment.exact import assign
 from smdeclust.assignment.general import Budget
 from smdeclust.assignment.status import SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.array_points import ClusterSums, Fillers, available_threads
 from smdeclust.local_search.streaming import as_small, assign_linked, is_past
+from smdeclust.points.array_points import ClusterSums, Fillers, available_threads
+from smdeclust.points.linked_costs import assign_all_by_costs
+from smdeclust.points.torch_points import TorchPoints
 from smdeclust.problem import Problem, Solution
-from smdeclust.scale.linked_costs import assign_all_by_costs
-from smdeclust.scale.torch_points import TorchPoints
 
 # Threads that assign linked groups while the device works.
 MOST_JOBS = 5

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from smdeclust.scale.sparse_rows import SparseRows
+from smdeclust.points.sparse_rows import SparseRows
 
 # Rows whose distances to all centers are held at once.
 BLOCK = 4096

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.problem.points import read_only
+from smdeclust.points.validation import read_only
 
 # Groups side by side in memory, and features that a kernel takes at a time: measured.
 LANES = 64

@@ -11,12 +11,12 @@ import numpy as np
 from scipy.sparse import issparse
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.problem.points import as_weights
-from smdeclust.scale import dask_blocks
-from smdeclust.scale.dask_blocks import Centers
-from smdeclust.scale.dask_cluster import active_cluster
-from smdeclust.scale.dask_points import DaskLabels, DaskPoints
-from smdeclust.scale.dask_problem import DaskProblem, in_memory
+from smdeclust.points import dask_blocks
+from smdeclust.points.dask_blocks import Centers
+from smdeclust.points.dask_cluster import active_cluster
+from smdeclust.points.dask_points import DaskLabels, DaskPoints
+from smdeclust.points.dask_problem import DaskProblem, in_memory
+from smdeclust.points.validation import as_weights
 
 
 def as_dask_array(X: Any) -> Any:

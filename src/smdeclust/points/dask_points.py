@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.local_search.array_points import RENEW_EVERY, ArrayPoints, ClusterSums, Fillers
-from smdeclust.scale import dask_blocks
-from smdeclust.scale.dask_blocks import Centers
-from smdeclust.scale.dask_problem import DaskProblem
+from smdeclust.points import dask_blocks
+from smdeclust.points.array_points import RENEW_EVERY, ArrayPoints, ClusterSums, Fillers
+from smdeclust.points.dask_blocks import Centers
+from smdeclust.points.dask_problem import DaskProblem
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.local_search.array_points import (
+from smdeclust.points import sparse_kernels as kernels
+from smdeclust.points.array_points import (
     RENEW_EVERY,
     ClusterSums,
     Fillers,
     available_threads,
     half_gaps,
 )
-from smdeclust.scale import sparse_kernels as kernels
-from smdeclust.scale.sparse_problem import SparseProblem
-from smdeclust.scale.sparse_rows import Against, SparseRows, Tally
+from smdeclust.points.sparse_problem import SparseProblem
+from smdeclust.points.sparse_rows import Against, SparseRows, Tally
 
 # Blocks for threads, cut by the data alone.
 MOST_BLOCKS = 64

@@ -8,7 +8,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
-from smdeclust.problem.points import reject_extreme
+from smdeclust.points.validation import reject_extreme
 
 FINE, TWICE, OUTSIDE = 0, 1, 2
 

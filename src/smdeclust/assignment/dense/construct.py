@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from smdeclust.assignment.core.improve import kempe_descent
-from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
+from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 
 
 @njit(cache=True)

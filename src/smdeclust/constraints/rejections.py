@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.constraints.feasibility import Verdict, find_coloring
+from smdeclust.constraints.groups import Grouping, must_link_path
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.problem.feasibility import Verdict, find_coloring
-from smdeclust.problem.groups import Grouping, must_link_path
 
 
 def reject_self_cannot_links(apart: np.ndarray) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from smdeclust.assignment.core.types import AnyArray, FloatArray, IntArray
+from smdeclust.assignment.dense.types import AnyArray, FloatArray, IntArray
 
 
 @njit(cache=True)

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points.sparse_kernels import add_columns, scatter_of_groups
+from smdeclust.points.sparse_rows import SparseRows
+from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.problem import Problem
-from smdeclust.problem.sparse import as_sparse_points
-from smdeclust.scale.sparse_kernels import add_columns, scatter_of_groups
-from smdeclust.scale.sparse_rows import SparseRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from smdeclust.problem.points import read_only
-from smdeclust.scale import sparse_kernels as kernels
+from smdeclust.points import sparse_kernels as kernels
+from smdeclust.points.validation import read_only
 
 # Rows whose distances to all centers are held at once.
 BLOCK = 4096

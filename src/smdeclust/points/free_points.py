@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smdeclust.local_search.array_points import ArrayPoints
+from smdeclust.points.array_points import ArrayPoints
 from smdeclust.problem import Problem
 
 
@@ -12,10 +12,10 @@ def free_points(problem: Problem) -> Any:
     """The free points of a problem, or ``None`` where it is small."""
     if not problem.is_large:
         return None
-    from smdeclust.scale.sparse_problem import SparseProblem
+    from smdeclust.points.sparse_problem import SparseProblem
 
     if isinstance(problem, SparseProblem):
-        from smdeclust.scale.sparse_points import SparsePoints
+        from smdeclust.points.sparse_points import SparsePoints
 
         return SparsePoints(problem)
     return ArrayPoints(problem)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
-from smdeclust.assignment.core.cliques import violated_cliques
-from smdeclust.assignment.core.odd_cycles import violated_odd_cycles
-from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
+from smdeclust.assignment.dense.cliques import violated_cliques
+from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
+from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 
 _LOWER = highspy.HighsBasisStatus.kLower
 _BASIC = highspy.HighsBasisStatus.kBasic

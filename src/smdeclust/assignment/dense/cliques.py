@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
+from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 
 #: Values closer than this to 0 or 1 count as integral.
 INTEGRALITY = 1e-6

@@ -14,9 +14,9 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.array_points import ClusterSums, half_gaps
-from smdeclust.local_search.blocks import assign_block, regrets_block
-from smdeclust.problem.sums import add_to_clusters, sum_squares
+from smdeclust.points.array_points import ClusterSums, half_gaps
+from smdeclust.points.blocks import assign_block, regrets_block
+from smdeclust.points.sums import add_to_clusters, sum_squares
 
 NO_WEIGHTS = np.ones(1)
 

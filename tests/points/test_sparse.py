@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from smdeclust import PCCC, SMDEClust
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.local_search.streaming import streaming_search
+from smdeclust.points import sparse_points
+from smdeclust.points.array_points import ArrayPoints
+from smdeclust.points.sparse_points import SparsePoints
+from smdeclust.points.sparse_problem import SparseProblem
+from smdeclust.points.sparse_rows import SparseRows
+from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.problem import Problem
 from smdeclust.problem import problem as problem_module
-from smdeclust.problem.sparse import as_sparse_points
-from smdeclust.scale import sparse_points
-from smdeclust.scale.sparse_points import SparsePoints
-from smdeclust.scale.sparse_problem import SparseProblem
-from smdeclust.scale.sparse_rows import SparseRows
 from tests.fuzz import random_instance
 
 SETTING = {"population_size": 4, "max_generations": 2, "max_local_iter": 12, "random_state": 0}

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from smdeclust.assignment.core.construct import construct, is_feasible
-from smdeclust.assignment.core.improve import kempe_descent
-from smdeclust.assignment.core.search import Budget, branch_and_cut
-from smdeclust.assignment.core.types import (
+from smdeclust.assignment.dense.construct import construct, is_feasible
+from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.search import Budget, branch_and_cut
+from smdeclust.assignment.dense.types import (
     RELATIVE_TOLERANCE,
     BoolArray,
     CoreResult,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from smdeclust.assignment.core.cliques import INTEGRALITY, has_edge
-from smdeclust.assignment.core.types import BoolArray, FloatArray, IntArray
+from smdeclust.assignment.dense.cliques import INTEGRALITY, has_edge
+from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 
 
 @njit(cache=True)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from smdeclust.local_search.blocks import assign_block, regrets_block
+from smdeclust.points.blocks import assign_block, regrets_block
+from smdeclust.points.sums import add_to_clusters, sum_squares
 from smdeclust.problem import Problem
-from smdeclust.problem.sums import add_to_clusters, sum_squares
 
 # Blocks are cut by the data alone, never by the number of threads: sums are added in their order.
 MOST_BLOCKS = 64

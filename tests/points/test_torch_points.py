@@ -9,18 +9,18 @@ import pytest
 
 from smdeclust import SMDEClust
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.array_points import ArrayPoints
 from smdeclust.local_search.streaming import streaming_search
+from smdeclust.points.array_points import ArrayPoints
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
 from tests.local_search.test_streaming import made
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'smdeclust[torch]'")
 
-from smdeclust.scale import torch_points  # noqa: E402
-from smdeclust.scale.torch_device import DeviceMemoryError  # noqa: E402
-from smdeclust.scale.torch_points import TorchPoints  # noqa: E402
-from smdeclust.scale.torch_search import DeviceSearch  # noqa: E402
+from smdeclust.points import torch_points  # noqa: E402
+from smdeclust.points.torch_device import DeviceMemoryError  # noqa: E402
+from smdeclust.points.torch_points import TorchPoints  # noqa: E402
+from smdeclust.points.torch_search import DeviceSearch  # noqa: E402
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,0 +1,1 @@
+"""What people know about pairs: must-link groups, the cannot-link graph, conflicts."""
