@@ -3,16 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO_READY := $(VENV)/.demo-ready
+# One release of PyTorch, so that tests of devices run on the processor wherever it can be had.
+TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint types unit docs gallery fuzz clean
+.PHONY: demo test quick lint types unit docs gallery fuzz clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $(READY)
 
-demo: $(READY)
+# The demo needs less: no PyTorch, no Dask, no browser.
+$(DEMO_READY): pyproject.toml
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
+	touch $(DEMO_READY)
+
+demo: $(DEMO_READY)
 	$(BIN)/smdeclust demo --out demo-output
 
 test: lint types unit docs
@@ -24,8 +34,14 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# A test that is skipped for want of a package is a failure here.
 unit: $(READY)
-	$(BIN)/python -m pytest
+	SMDECLUST_ALL_TESTS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+# For newcomers: lint and the tests that take no time, in under two minutes.
+quick: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not data" tests/constraints tests/problem tests/assignment tests/estimators tests/memetic tests/io
 
 # The documentation, into build/docs; warnings are errors.
 docs: $(READY)

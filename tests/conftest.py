@@ -27,3 +27,21 @@ def paper_data() -> Path:
     if root is None:
         pytest.skip("the paper's data are absent: set SMDECLUST_DATA to their folder")
     return root
+
+
+# Reasons for which a test may be skipped where everything is installed (SMDECLUST_ALL_TESTS=1).
+MAY_SKIP = ("the paper's data are absent", "needs a GPU", "system", "POSIX", "array API")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With everything installed, a test that was skipped for want of a package is a failure."""
+    if os.environ.get("SMDECLUST_ALL_TESTS") != "1" or hasattr(session.config, "workerinput"):
+        return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    reasons = {str(report.longrepr[2]) for report in reporter.stats.get("skipped", [])}
+    wrong = sorted(r for r in reasons if not any(fine in r for fine in MAY_SKIP))
+    if wrong:
+        reporter.write_line("\nSkipped, but must run where everything is installed:", red=True)
+        for reason in wrong:
+            reporter.write_line(f"  {reason}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from smdeclust.extras import MissingExtraError, optional
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code.
@@ -15,7 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         What follows the program's name; None takes it from the command line.
     """
     try:
-        from smdeclust.cli.app import run
+        with optional("The command line"):
+            from smdeclust.cli.app import run
+    except MissingExtraError as error:
+        raise SystemExit(f"Error: {error}") from None
     except KeyboardInterrupt:  # Ctrl-C while the first modules load
         sys.stderr.write("Error: Interrupted. No output file was changed.\n")
         raise SystemExit(130) from None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smdeclust.exceptions import DataNotFoundError
+from smdeclust.extras import optional
 from smdeclust.io.files import read_bytes
 
 logger = logging.getLogger(__name__)
@@ -74,7 +75,8 @@ def cache_folder() -> Path:
     given = os.environ.get(CACHE_VARIABLE)
     if given:
         return Path(given)
-    import pooch
+    with optional("Downloading a data set"):
+        import pooch
 
     return Path(pooch.os_cache("smdeclust"))
 
@@ -87,7 +89,8 @@ def fetch(remote: Remote) -> Path:
     DataNotFoundError
         If it can be neither found nor downloaded, or is not what it should be.
     """
-    import pooch
+    with optional("Downloading a data set"):
+        import pooch
 
     pooch.get_logger().setLevel("WARNING")  # this module says it, and only to who listens
     name = f"{remote.origin}/{remote.path}"

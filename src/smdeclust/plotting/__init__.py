@@ -3,15 +3,18 @@
 Not imported by ``import smdeclust``, so that matplotlib is loaded only where pictures are wanted.
 """
 
-from smdeclust.plotting.clusters import plot_clusters
-from smdeclust.plotting.comparison import plot_comparison
-from smdeclust.plotting.constraint_graph import plot_constraint_graph
-from smdeclust.plotting.convergence import plot_convergence
-from smdeclust.plotting.diversity import plot_diversity
-from smdeclust.plotting.margins import point_margins
-from smdeclust.plotting.margins_plot import plot_margins
-from smdeclust.plotting.profile import PerformanceProfile, performance_profile
-from smdeclust.plotting.profile_plot import plot_performance_profile
+from smdeclust.extras import optional
+
+with optional("A picture"):
+    from smdeclust.plotting.clusters import plot_clusters
+    from smdeclust.plotting.comparison import plot_comparison
+    from smdeclust.plotting.constraint_graph import plot_constraint_graph
+    from smdeclust.plotting.convergence import plot_convergence
+    from smdeclust.plotting.diversity import plot_diversity
+    from smdeclust.plotting.margins import point_margins
+    from smdeclust.plotting.margins_plot import plot_margins
+    from smdeclust.plotting.profile import PerformanceProfile, performance_profile
+    from smdeclust.plotting.profile_plot import plot_performance_profile
 
 __all__ = [
     "PerformanceProfile",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from smdeclust.exceptions import InvalidInputError, SMDEClustError
+from smdeclust.extras import optional
 
 
 class DeviceMemoryError(SMDEClustError, MemoryError):
@@ -13,12 +14,8 @@ class DeviceMemoryError(SMDEClustError, MemoryError):
 
 def import_torch() -> Any:
     """PyTorch, or an error that says how to get it."""
-    try:
+    with optional("device"):
         import torch
-    except ImportError:
-        raise InvalidInputError(
-            "device needs PyTorch, which is not installed: pip install 'smdeclust[torch]'."
-        ) from None
     return torch
 
 

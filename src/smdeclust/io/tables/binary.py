@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.extras import optional
 from smdeclust.io.arrays import parse_npy, parse_npz
 from smdeclust.io.files import PathLike, bad_line, shown
 from smdeclust.io.tables.table import (
@@ -96,14 +97,9 @@ def read_parquet(
     features: Sequence[str] | None,
 ) -> Table:
     """Read a Parquet table (needs pyarrow)."""
-    try:
+    with optional(f"{path}: reading Parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise InvalidInputError(
-            f"{path}: reading Parquet needs pyarrow. Install it (pip install pyarrow), or save the "
-            "data as CSV."
-        ) from error
     try:
         table = pq.read_table(io.BytesIO(content), memory_map=False)
         names = [str(name) for name in table.column_names]

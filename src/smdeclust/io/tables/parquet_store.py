@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.extras import optional
 from smdeclust.io.files import PathLike, bad_line, check_path, shown
 from smdeclust.io.tables.table import assign_columns
 
@@ -92,12 +93,8 @@ def _write(
 
 
 def _import_parquet() -> Any:
-    try:
+    with optional("Reading Parquet"):
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise InvalidInputError(
-            "Reading Parquet needs pyarrow, which is not installed: pip install pyarrow."
-        ) from error
     return pq
 
 

@@ -1,0 +1,44 @@
+"""Optional parts: a library that is not installed is a sentence that names the extra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from smdeclust.exceptions import SMDEClustError
+
+# library -> the extra of this package that brings it
+EXTRA_OF = {
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "plot",
+    "jinja2": "report",
+    "starlette": "studio",
+    "uvicorn": "studio",
+    "plotly": "studio",
+    "dask": "dask",
+    "distributed": "dask",
+    "torch": "torch",
+    "pyarrow": "parquet",
+    "pandas": "dataframes",
+    "pooch": "data",
+}
+
+
+class MissingExtraError(SMDEClustError, ImportError):
+    """An optional library is not installed."""
+
+
+@contextmanager
+def optional(purpose: str) -> Iterator[None]:
+    """Around imports: one that fails says which library `purpose` needs, and how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").split(".")[0]
+        if library not in EXTRA_OF:
+            raise
+        raise MissingExtraError(
+            f"{purpose} needs {library}, which is not installed: "
+            f'pip install "smdeclust[{EXTRA_OF[library]}]".'
+        ) from None
