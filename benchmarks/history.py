@@ -1,0 +1,114 @@
+"""Benchmarks over time: each run kept as dated JSON with its commit and machine, and a picture.
+
+python -m benchmarks.history record engine cold   # run a benchmark, keep what it printed
+python -m benchmarks.history list
+python -m benchmarks.history plot engine.cold      # every number of that benchmark over time
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "history"
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
+
+
+def record(arguments: list[str]) -> Path:
+    """Run ``python -m benchmarks.NAME ...`` and keep its table."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]],
+        stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    print(done.stdout, end="")
+    moment = datetime.now(UTC)
+    entry = {
+        "benchmark": ".".join(arguments),
+        "date": moment.isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "machine": {
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
+        "lines": done.stdout.splitlines(),
+    }
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{moment:%Y%m%dT%H%M%S}-{'.'.join(arguments)}.json".replace("/", "_")
+    path.write_text(json.dumps(entry, indent=1))
+    return path
+
+
+def entries(benchmark: str | None = None) -> list[dict[str, Any]]:
+    """What was kept, oldest first."""
+    found = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))]
+    return [entry for entry in found if benchmark in (None, entry["benchmark"])]
+
+
+def numbers_of(entry: dict[str, Any]) -> dict[str, float]:
+    """The numbers of a table by the words of their line and their place in it."""
+    out: dict[str, float] = {}
+    for line in entry["lines"]:
+        words = " ".join(NUMBER.sub("", line).split()) or "(no words)"
+        for place, match in enumerate(NUMBER.findall(line)):
+            out[f"{words[:60]} [{place}]"] = float(match)
+    return out
+
+
+def plot(benchmark: str, out: Path) -> None:
+    """Draw every number of a benchmark over time, each as a share of its first value."""
+    from matplotlib import pyplot as plt
+
+    kept = entries(benchmark)
+    if not kept:
+        raise SystemExit(f"Nothing is kept of {benchmark}: record it first.")
+    series: dict[str, list[tuple[datetime, float]]] = {}
+    for entry in kept:
+        for name, value in numbers_of(entry).items():
+            series.setdefault(name, []).append((datetime.fromisoformat(entry["date"]), value))
+    figure, axes = plt.subplots(figsize=(8, 5))
+    for name, points in series.items():
+        first = points[0][1]
+        if first and len(points) > 1:
+            axes.plot([p[0] for p in points], [p[1] / first for p in points], "o-", label=name)
+    axes.set_ylabel("share of the first value")
+    axes.set_title(benchmark)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(fontsize=6)
+    figure.autofmt_xdate()
+    figure.savefig(out, dpi=120)
+    print(out)
+
+
+def _commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("action", choices=["record", "list", "plot"])
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
+    if given.action == "record":
+        print(record(given.rest))
+    elif given.action == "list":
+        for entry in entries():
+            print(entry["date"], entry["commit"][:10], entry["benchmark"])
+    else:
+        name = ".".join(given.rest) or "engine.cold"
+        plot(name, Path(f"history-{name}.png"))
+
+
+if __name__ == "__main__":
+    main()
