@@ -21,6 +21,7 @@ _HOME = {
     "InfeasibleConstraintsError": "smdeclust.exceptions",
     "InvalidInputError": "smdeclust.exceptions",
     "NoFeasibleSolutionError": "smdeclust.exceptions",
+    "Constraints": "smdeclust.constraints",
     "Problem": "smdeclust.problem",
     "exact_assignment": "smdeclust.assignment",
     "greedy_assignment": "smdeclust.assignment",

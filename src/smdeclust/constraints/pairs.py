@@ -9,7 +9,7 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 
 
-def as_pairs(pairs: Any, n_points: int, name: str) -> np.ndarray:
+def as_pairs(pairs: Any, n_points: int | None, name: str) -> np.ndarray:
     """Return `pairs` as an (m, 2) int64 array of row positions in ``[0, n_points)``.
 
     Parameters
@@ -17,7 +17,7 @@ def as_pairs(pairs: Any, n_points: int, name: str) -> np.ndarray:
     pairs
         ``None``, an (m, 2) array, a two-column data frame, or any iterable of pairs.
     n_points
-        Number of rows of the data.
+        Number of rows of the data; None where it is not known.
     name
         What to call the pairs in an error message (``"must_link"``, ``"cannot_link"``).
     """
@@ -46,12 +46,13 @@ def as_pairs(pairs: Any, n_points: int, name: str) -> np.ndarray:
             f"array of shape {array.shape}."
         )
     integers = _as_integers(array, name)
-    outside = (integers < 0) | (integers >= n_points)
+    outside = (integers < 0) | (integers >= (np.inf if n_points is None else n_points))
     if outside.any():
         where = int(np.flatnonzero(outside.any(axis=1))[0])
         i, j = (int(v) for v in integers[where])
+        span = "from 0" if n_points is None else f"0 to {n_points - 1}"
         raise InvalidInputError(
-            f"{name}: pair {where} is ({i}, {j}), but rows are numbered 0 to {n_points - 1}."
+            f"{name}: pair {where} is ({i}, {j}), but rows are numbered {span}."
         )
     return np.ascontiguousarray(integers)
 

@@ -63,12 +63,13 @@ def write_text(path: PathLike, text: str) -> None:
 
 
 def write_constraints(constraints: Constraints, path: PathLike, format: str = "json") -> None:
-    """Write pairs as ``json``, ``links`` or ``csv``.
+    """Write pairs as ``json``, ``links`` or ``csv``, by id where the constraints have ids.
 
     Raises
     ------
     InvalidInputError
-        If the format is another one, or ``links`` is asked for soft pairs, which it cannot hold.
+        If the format is another one, or cannot hold what is to be written: ``links`` no soft pairs
+        and no ids of several words, none of them prices instead of confidences.
     """
     if format not in WRITERS:
         raise InvalidInputError(
@@ -80,6 +81,18 @@ def write_constraints(constraints: Constraints, path: PathLike, format: str = "j
         raise InvalidInputError(
             f"There are {n_soft} soft pairs, which the format links cannot hold. Write json or csv."
         )
+    if any(
+        np.isfinite(getattr(constraints, f"{kind}_price")).any()
+        for kind in ("soft_must_link", "soft_cannot_link")
+    ):
+        raise InvalidInputError("Files hold confidences of soft pairs, and some have a price.")
+    if format == "links" and constraints.ids is not None:
+        rows = np.concatenate([constraints.must_link, constraints.cannot_link])
+        for name in constraints.ids[np.unique(rows)].tolist():
+            if len(str(name).split()) != 1 or set(str(name)) & set(",;#"):
+                raise InvalidInputError(
+                    f"The format links cannot hold the id {shown(name)}. Write json or csv."
+                )
     write_text(path, WRITERS[format](constraints))
 
 

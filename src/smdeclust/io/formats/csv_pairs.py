@@ -88,15 +88,17 @@ def _add(
 def write(constraints: Constraints) -> str:
     """Return the pairs as CSV text, with a confidence column only where there are soft pairs."""
     soft = any(len(getattr(constraints, kind)) for kind in KINDS[2:])
-    lines = ["i,j,type,confidence" if soft else "i,j,type"]
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*_NEEDED, *_OPTIONAL] if soft else _NEEDED)
     for kind, name in _TYPES.items():
-        end = "," if soft else ""
-        lines += [f"{i},{j},{name}{end}" for i, j in getattr(constraints, kind).tolist()]
+        end = [""] if soft else []
+        rows.writerows([i, j, name, *end] for i, j in constraints.named(kind))
     for kind, name in _TYPES.items():
-        pairs = getattr(constraints, f"soft_{kind}").tolist()
+        pairs = constraints.named(f"soft_{kind}")
         confidences = getattr(constraints, f"soft_{kind}_confidence").tolist()
-        lines += [
-            f"{i},{j},{name},{confidence!r}"
+        rows.writerows(
+            [i, j, name, repr(confidence)]
             for (i, j), confidence in zip(pairs, confidences, strict=True)
-        ]
-    return "\n".join(lines) + "\n"
+        )
+    return text.getvalue()

@@ -159,9 +159,7 @@ def _pair_lines(text: str) -> dict[str, list[int]]:
 
 def write(constraints: Constraints) -> str:
     """Return the pairs as one JSON object, all six lists present as the authors have them."""
-    document: dict[str, Any] = {
-        key: getattr(constraints, kind).tolist() for key, kind in _LISTS.items()
-    }
+    document: dict[str, Any] = {key: constraints.named(kind) for key, kind in _LISTS.items()}
     for key, names in _CONFIDENCES.items():
         document[names[0]] = getattr(constraints, f"{_LISTS[key]}_confidence").tolist()
-    return json.dumps(document)
+    return json.dumps(document, default=str)  # ids may be anything, and are compared as text

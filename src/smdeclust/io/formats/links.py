@@ -40,5 +40,5 @@ def write(constraints: Constraints) -> str:
     return "".join(
         f"{keyword} {i} {j}\n"
         for keyword, kind in _KINDS.items()
-        for i, j in getattr(constraints, kind).tolist()
+        for i, j in constraints.named(kind)
     )

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smdeclust.constraints.per_point import Column
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.arrays import NPY_MAGIC, parse_npy
 from smdeclust.io.collector import Reading
@@ -47,7 +48,8 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
             rows_of_group.setdefault(str(number), []).append(row)
     groups = list(rows_of_group.values())
     if reading.kind == "must_link":
-        return _build(_chains(groups), _none(), entries, reading)
+        column = _column(groups, reading, apart=False)
+        return _build(_chains(groups), _none(), entries, reading, column)
     n_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
     if n_pairs > _MAX_PAIRS:
         raise InvalidInputError(
@@ -82,7 +84,8 @@ def read_labels(content: bytes, reading: Reading) -> Constraints:
             "cannot-link pairs. Check that these are class labels and not ids."
         )
     across = [(a[0], b[0]) for a, b in combinations(classes, 2)]
-    return _build(_chains(classes), np.array(across, dtype=np.int64), entries, reading)
+    column = _column(classes, reading, apart=True)
+    return _build(_chains(classes), np.array(across, dtype=np.int64), entries, reading, column)
 
 
 def header_of(line: str) -> str | None:
@@ -155,11 +158,22 @@ def _all_pairs(group: list[int]) -> NDArray[np.int64]:
     return np.stack([rows[first], rows[second]], axis=1)
 
 
+def _column(classes: list[list[int]], reading: Reading, *, apart: bool) -> tuple[Column, ...]:
+    """The entries as they are, so that chains can be made again where rows are left out."""
+    if reading.rows.n_points is None:
+        return ()
+    codes = np.full(reading.rows.n_points, -1, dtype=np.int64)
+    for number, rows in enumerate(classes):
+        codes[rows] = number
+    return (Column(codes, apart),)
+
+
 def _build(
     must: NDArray[np.int64],
     cannot: NDArray[np.int64],
     entries: dict[int, tuple[str, int]],
     reading: Reading,
+    columns: tuple[Column, ...] = (),
 ) -> Constraints:
     origins = {kind: np.empty((0, 3), dtype=np.int64) for kind in KINDS}
     pairs: dict[str, Any] = {"must_link": must.reshape(-1, 2), "cannot_link": cannot.reshape(-1, 2)}
@@ -168,4 +182,5 @@ def _build(
     for kind, linked in pairs.items():
         where = lines[np.searchsorted(rows, linked)].reshape(-1, 2)
         origins[kind] = np.insert(where, 0, 0, axis=1)
-    return Constraints(**pairs, files=(os.fspath(reading.path),), origins=origins)
+    files = (os.fspath(reading.path),)
+    return Constraints(**pairs, files=files, origins=origins, columns=columns)

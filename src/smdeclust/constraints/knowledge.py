@@ -1,0 +1,577 @@
+"""Constraints: what people know about their points, as one immutable object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from smdeclust.constraints import show
+from smdeclust.constraints.ids import as_ids, as_list, row_of, rows_of_pairs
+from smdeclust.constraints.pairs import as_pairs
+from smdeclust.constraints.per_point import (
+    Column,
+    all_pairs_within,
+    class_codes,
+    codes_of_groups,
+)
+from smdeclust.constraints.rows import as_rows, restrict
+from smdeclust.constraints.soft import check_strengths, split_soft
+from smdeclust.exceptions import InvalidInputError
+
+KINDS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
+SOFT = KINDS[2:]
+# How files of each ending are written.
+_FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
+
+
+class Constraints:
+    """Pairs of points that must, or must not, share a cluster; hard and soft.
+
+    An object of this class never changes: ``add``, ``drop``, ``|``, ``-`` and ``[rows]`` return new
+    ones. Pairs stand in the order given, repetitions and contradictions included; ``check`` judges
+    them. ``len`` is the number of points, so that scikit-learn slices it as it slices the data.
+
+    Parameters
+    ----------
+    must_link, cannot_link
+        Pairs that must, or must not, share a cluster: an (m, 2) array, a table of two columns, or
+        any iterable of pairs. Pairs of ids where `ids` are given, else of row positions.
+    soft_must_link, soft_cannot_link
+        Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``. A confidence is the
+        probability that the pair is right, from 0.5 (worth nothing) to 1 (as good as a hard
+        pair); 0.95 where none is given.
+    soft_must_link_confidence, soft_cannot_link_confidence
+        The confidences beside the pairs instead: one number, or one a pair.
+    soft_must_link_price, soft_cannot_link_price
+        Instead of confidences: what each broken pair costs, in units of the objective.
+    ids
+        Id of each point, all different: a column or the index of a data frame, any sequence.
+    n_points
+        Number of points, where there are no ids. Without either, pairs can be kept and fitted, but
+        not sliced.
+    by_row
+        Pairs are row positions although there are `ids`.
+    files, origins
+        Where the pairs were read: the files, and for each kind an (m, 3) array of the file and the
+        lines of the two rows.
+
+    Attributes
+    ----------
+    must_link, cannot_link, soft_must_link, soft_cannot_link
+        (m, 2) pairs of row positions.
+    soft_must_link_confidence, soft_cannot_link_confidence
+        (m,) confidences, NaN where there is a price instead.
+    soft_must_link_price, soft_cannot_link_price
+        (m,) prices, NaN where there is a confidence.
+    ids
+        (N,) ids, or ``None``.
+    n_points
+        N, or ``None`` where it is not known.
+
+    Examples
+    --------
+    >>> from smdeclust import Constraints
+    >>> known = Constraints(must_link=[("ann", "bob")], ids=["ann", "bob", "cid", "dan"])
+    >>> known = known.add(cannot_link=[("ann", "cid")])
+    >>> known
+    Constraints of 4 points with ids: 1 must-link, 1 cannot-link
+    >>> known[[0, 2]].cannot_link
+    array([[0, 1]])
+    """
+
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    soft_must_link: np.ndarray
+    soft_cannot_link: np.ndarray
+    soft_must_link_confidence: np.ndarray
+    soft_cannot_link_confidence: np.ndarray
+    soft_must_link_price: np.ndarray
+    soft_cannot_link_price: np.ndarray
+    ids: np.ndarray | None
+    n_points: int | None
+    files: tuple[str, ...]
+    origins: dict[str, np.ndarray]
+    columns: tuple[Column, ...]
+
+    def __init__(
+        self,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        soft_must_link: Any = None,
+        soft_cannot_link: Any = None,
+        soft_must_link_confidence: Any = None,
+        soft_cannot_link_confidence: Any = None,
+        *,
+        soft_must_link_price: Any = None,
+        soft_cannot_link_price: Any = None,
+        ids: Any = None,
+        n_points: int | None = None,
+        by_row: bool = False,
+        files: tuple[str, ...] = (),
+        origins: Mapping[str, np.ndarray] | None = None,
+        columns: tuple[Column, ...] = (),
+    ) -> None:
+        ids = None if ids is None else as_ids(ids)
+        n_points = _as_n_points(n_points, ids)
+        names = None if ids is None or by_row else _row_of_id(ids)
+        given = {
+            "soft_must_link": (
+                soft_must_link,
+                soft_must_link_confidence,
+                soft_must_link_price,
+            ),
+            "soft_cannot_link": (
+                soft_cannot_link,
+                soft_cannot_link_confidence,
+                soft_cannot_link_price,
+            ),
+        }
+        fields: dict[str, Any] = {
+            "must_link": _resolve(must_link, names, n_points, "must_link"),
+            "cannot_link": _resolve(cannot_link, names, n_points, "cannot_link"),
+        }
+        for kind, (pairs, confidence, price) in given.items():
+            pairs, confidence, price = split_soft(pairs, confidence, price, kind)
+            fields[kind] = _resolve(pairs, names, n_points, kind)
+            check_strengths(confidence, price, kind)
+            fields[f"{kind}_confidence"], fields[f"{kind}_price"] = confidence, price
+        origins = dict(origins or {})
+        for kind, origin in origins.items():
+            if origin.shape != (len(fields[kind]), 3):
+                raise InvalidInputError(f"The origins of {kind} do not fit its pairs.")
+        self._set(
+            **fields, ids=ids, n_points=n_points, files=files, origins=origins, columns=columns
+        )
+
+    @classmethod
+    def from_labels(cls, labels: Any, *, ids: Any = None) -> Constraints:
+        """Know the classes of some points: together within a class, apart across classes.
+
+        Parameters
+        ----------
+        labels
+            One entry a point. Unknown are -1, ``None``, NaN, pandas' NA and empty text.
+        ids
+            Id of each point, where later pairs shall be given by id.
+        """
+        codes = class_codes(labels, "labels")
+        return cls._of_column(Column(codes, apart=True), ids)
+
+    @classmethod
+    def from_groups(
+        cls,
+        groups: Any,
+        *,
+        kind: str = "must_link",
+        ids: Any = None,
+        n_points: int | None = None,
+    ) -> Constraints:
+        """Know groups of points that are together, or whose members are all apart.
+
+        Parameters
+        ----------
+        groups
+            One entry a point (the same entry is the same group; -1, ``None``, NaN: none), or a
+            list of groups, each a list of ids or of row positions. Groups that share a point are
+            one group.
+        kind
+            ``"must_link"``: the points of a group are together. ``"cannot_link"``: no two of them
+            are ("faces in one photo are different people"; here groups may share points).
+        ids, n_points
+            As in the constructor; needed for a list of groups.
+        """
+        if kind not in KINDS[:2]:
+            raise InvalidInputError(f"kind is {kind!r}, expected 'must_link' or 'cannot_link'.")
+        entries = as_list(groups)
+        if not entries or isinstance(entries[0], str) or not isinstance(entries[0], Iterable):
+            codes = class_codes(groups, "groups")
+            if kind == "must_link":
+                return cls._of_column(Column(codes, apart=False), ids)
+            return cls(
+                cannot_link=all_pairs_within(codes), ids=ids, n_points=len(codes), by_row=True
+            )
+        empty = cls(ids=ids, n_points=n_points)
+        size = len(empty)  # says what to do where it is not known
+        lists = [empty._rows(group, f"groups: group {g}") for g, group in enumerate(entries)]
+        if kind == "must_link":
+            return cls._of_column(Column(codes_of_groups(lists, size), apart=False), ids)
+        apart = [np.empty((0, 2), dtype=np.int64)]
+        for rows in lists:
+            codes = np.full(size, -1, dtype=np.int64)
+            codes[rows] = 0
+            apart.append(all_pairs_within(codes))
+        return cls(cannot_link=np.concatenate(apart), ids=ids, n_points=size, by_row=True)
+
+    @classmethod
+    def read(
+        cls,
+        path: Any,
+        *,
+        ids: Any = None,
+        n_points: int | None = None,
+        by_row: bool = False,
+        **options: Any,
+    ) -> Constraints:
+        """Read pairs from one file or several, in any format that people have.
+
+        Parameters
+        ----------
+        path
+            One file, or several whose pairs are joined.
+        ids
+            Id of each point; files then write ids (unless `by_row`).
+        n_points
+            Number of points, where there are no ids.
+        by_row
+            Files write row positions although there are `ids`.
+        options
+            ``format``, ``kind``, ``index_base``, ``must_link_sign`` of
+            :func:`smdeclust.io.read_constraints`.
+        """
+        ids = None if ids is None else as_ids(ids)
+        n_points = _as_n_points(n_points, ids)
+        found = _files().read_constraints(
+            path, n_points=n_points, ids=None if by_row else ids, **options
+        )
+        return found._with(ids=ids, n_points=n_points)
+
+    def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
+        """Write the pairs as ``json``, ``csv`` or ``links`` (by the ending of the file).
+
+        Ids are written where there are any, unless `by_row`.
+        """
+        if format is None:
+            ending = os.path.splitext(os.fspath(path))[1].lower()
+            if ending not in _FORMAT_OF_ENDING:
+                raise InvalidInputError(
+                    f"{path}: say the format (format='json', 'csv' or 'links'), or end the name in "
+                    f"{', '.join(_FORMAT_OF_ENDING)}."
+                )
+            format = _FORMAT_OF_ENDING[ending]
+        written = self._with(ids=None) if by_row else self
+        _files().write_constraints(written, path, format)
+
+    def add(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
+        """Return these and more pairs.
+
+        Parameters
+        ----------
+        must_link, cannot_link
+            As in the constructor: by id where there are ids (or ``by_row=True``), else by row.
+        more
+            ``soft_must_link``, ``soft_cannot_link``, their confidences or prices, ``by_row``.
+        """
+        return self | Constraints(
+            must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more
+        )
+
+    def drop(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
+        """Return these without some pairs, which must be among them (either way round).
+
+        Parameters
+        ----------
+        must_link, cannot_link
+            As in the constructor: by id where there are ids (or ``by_row=True``), else by row.
+        more
+            ``soft_must_link``, ``soft_cannot_link``, ``by_row``.
+        """
+        gone = Constraints(must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more)
+        for kind in KINDS:
+            pairs = getattr(gone, kind)
+            missing = np.flatnonzero(~_among(pairs, getattr(self, kind)))
+            if len(missing):
+                pair = gone.named(kind)[int(missing[0])]
+                raise InvalidInputError(f"{kind}: {pair} is not among these pairs.")
+        return self - gone
+
+    def __or__(self, other: Constraints) -> Constraints:
+        """Join: the pairs of both, each once."""
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        ids, n_points = _same_points(self, other)
+        fields: dict[str, Any] = {}
+        origins: dict[str, np.ndarray] = {}
+        shift = len(self.files)
+        for kind in KINDS:
+            mine, theirs = self._entries(kind), other._entries(kind)
+            new = ~_rows_among(theirs, mine)
+            for name in _arrays_of(kind):
+                ours, added = getattr(self, name), getattr(other, name)[new]
+                fields[name] = np.concatenate([ours, added])
+            if self.origins or other.origins:
+                later = other._origin(kind)[new]
+                later[later[:, 0] >= 0, 0] += shift
+                origins[kind] = np.concatenate([self._origin(kind), later])
+        files, columns = self.files + other.files, self.columns + other.columns
+        return self._with(
+            **fields, ids=ids, n_points=n_points, files=files, origins=origins, columns=columns
+        )
+
+    __add__ = __or__
+
+    def __sub__(self, other: Constraints) -> Constraints:
+        """Subtract: these without the pairs of the other, whatever their confidences."""
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        _same_points(self, other)
+        masks = {k: ~_among(getattr(self, k), getattr(other, k)) for k in KINDS}
+        if all(mask.all() for mask in masks.values()):
+            return self
+        # What remains of a class is no longer a class.
+        return self._keep(masks)._with(columns=())
+
+    def __eq__(self, other: object) -> bool:
+        """Compare: the same points and the same pairs, in whatever order and way round."""
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        if self.n_points != other.n_points or (self.ids is None) != (other.ids is None):
+            return False
+        if self.ids is not None and list(self.ids) != list(other.ids):  # type: ignore[arg-type]
+            return False
+        for kind in KINDS:
+            mine, theirs = self._entries(kind), other._entries(kind)
+            if not (_rows_among(mine, theirs).all() and _rows_among(theirs, mine).all()):
+                return False
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+    __iter__ = None  # a sequence to scikit-learn's indexing, but no list of anything
+
+    def __getitem__(self, rows: Any) -> Constraints:
+        """Restrict to some rows: the pairs with both ends among them, renumbered.
+
+        Parameters
+        ----------
+        rows
+            Integers (no row twice), a slice or a boolean mask.
+        """
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]  # how scikit-learn asks
+        chosen = as_rows(rows, self.n_points)
+        fields: dict[str, Any] = {}
+        for kind in KINDS:
+            pairs, kept = restrict(getattr(self, kind), chosen)
+            for name in _arrays_of(kind):
+                fields[name] = pairs if name == kind else getattr(self, name)[kept]
+        ids = None if self.ids is None else self.ids[chosen]
+        some = self._with(**fields, ids=ids, n_points=len(chosen), files=(), origins={}, columns=())
+        for column in self.columns:  # chains through rows that are gone
+            some = some | Constraints._of_column(column.take(chosen), None)
+        return some
+
+    def __len__(self) -> int:
+        """The number of points."""
+        if self.n_points is None:
+            raise InvalidInputError(
+                "These constraints do not know how many points there are, so they cannot be "
+                "sliced (by cross-validation, for example). Make them with n_points= or ids=."
+            )
+        return self.n_points
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(n_points,)``: what scikit-learn asks before it slices."""
+        return (len(self),)
+
+    def __bool__(self) -> bool:
+        """Whether there is any pair."""
+        return self.n_pairs > 0
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of all four kinds."""
+        return sum(len(getattr(self, kind)) for kind in KINDS)
+
+    @property
+    def n_soft(self) -> int:
+        """Number of soft pairs."""
+        return sum(len(getattr(self, kind)) for kind in SOFT)
+
+    def hardened(self) -> Constraints:
+        """Return the same with soft pairs of confidence 1 (or an infinite price) as hard ones."""
+        masks = {kind: np.full(len(getattr(self, kind)), True) for kind in KINDS}
+        hard: dict[str, Any] = {}
+        for kind in SOFT:
+            confidence, price = (getattr(self, f"{kind}_{n}") for n in ("confidence", "price"))
+            sure = (confidence == 1) | np.isposinf(price)
+            masks[kind] = ~sure
+            hard[kind.removeprefix("soft_")] = getattr(self, kind)[sure]
+        if all(mask.all() for mask in masks.values()):
+            return self
+        more = Constraints(**hard, ids=self.ids, n_points=self.n_points, by_row=True)
+        return self._keep(masks) | more
+
+    def named(self, kind: str, limit: int | None = None) -> list[tuple[Any, Any]]:
+        """Return the (first) pairs of a kind by id, or by row where there are no ids."""
+        pairs = getattr(self, kind)[:limit]
+        if self.ids is None:
+            return [(i, j) for i, j in pairs.tolist()]
+        return [(self.ids[i], self.ids[j]) for i, j in pairs.tolist()]
+
+    def where(self, kind: str, index: int) -> str:
+        """Say where a pair was written, as in ``pairs.txt, line 12``.
+
+        Parameters
+        ----------
+        kind
+            One of ``must_link``, ``cannot_link``, ``soft_must_link``, ``soft_cannot_link``.
+        index
+            Position of the pair in the array of that kind.
+        """
+        if kind not in KINDS:
+            raise InvalidInputError(f"{kind!r} is no kind of pair, expected one of {list(KINDS)}.")
+        file, first, second = self._origin(kind)[index].tolist()
+        if file < 0:
+            return f"{kind} pair {index}"
+        lines = f"line {first}" if first == second else f"lines {first} and {second}"
+        return f"{self.files[file]}, {lines}"
+
+    def __repr__(self) -> str:
+        return show.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return show.as_html(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"Constraints do not change: use add, drop or |, not .{name} = ...")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("Constraints do not change.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, ({name: getattr(self, name) for name in _FIELDS},)
+
+    @cached_property
+    def _row_of_id(self) -> dict[Any, int]:
+        return {} if self.ids is None else _row_of_id(self.ids)
+
+    def _rows(self, names: Any, where: str) -> np.ndarray:
+        """Rows of ids, or checked rows."""
+        if self.ids is not None:
+            found = [row_of(name, self._row_of_id, where) for name in as_list(names)]
+            return np.array(found, dtype=np.int64)
+        return as_rows(names, self.n_points)
+
+    def _origin(self, kind: str) -> np.ndarray:
+        if kind in self.origins:
+            return self.origins[kind]
+        return np.full((len(getattr(self, kind)), 3), -1, dtype=np.int64)
+
+    def _entries(self, kind: str) -> np.ndarray:
+        """Pairs the smaller row first, with confidence and price: what makes two of them equal."""
+        pairs = np.sort(getattr(self, kind), axis=1)
+        if kind not in SOFT:
+            return pairs
+        strength = [getattr(self, f"{kind}_{name}") for name in ("confidence", "price")]
+        return np.column_stack([pairs, *np.nan_to_num(strength, nan=-1.0, posinf=np.inf)])
+
+    def _keep(self, masks: dict[str, np.ndarray]) -> Constraints:
+        """Some of the pairs of each kind."""
+        fields = {
+            name: getattr(self, name)[masks[kind]] for kind in KINDS for name in _arrays_of(kind)
+        }
+        origins = {kind: origin[masks[kind]] for kind, origin in self.origins.items()}
+        return self._with(**fields, origins=origins)
+
+    def _with(self, **changes: Any) -> Constraints:
+        """The same with some fields changed; nothing is checked."""
+        new = object.__new__(Constraints)
+        new._set(**({name: getattr(self, name) for name in _FIELDS} | changes))
+        return new
+
+    def _set(self, **fields: Any) -> None:
+        for name in _FIELDS:
+            value = fields[name]
+            if isinstance(value, np.ndarray):
+                value = value.view()
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _of_column(cls, column: Column, ids: Any) -> Constraints:
+        together, apart = column.pairs()
+        n_points = len(column.codes)
+        return cls(together, apart, ids=ids, n_points=n_points, by_row=True, columns=(column,))
+
+
+_FIELDS = tuple(Constraints.__annotations__)
+
+
+def _restored(fields: dict[str, Any]) -> Constraints:
+    new = object.__new__(Constraints)
+    new._set(**fields)
+    return new
+
+
+def _files() -> Any:
+    """The room of files: a later one, so it is looked up when it is needed and not imported."""
+    return import_module("smdeclust.io")
+
+
+def _arrays_of(kind: str) -> tuple[str, ...]:
+    return (kind, f"{kind}_confidence", f"{kind}_price") if kind in SOFT else (kind,)
+
+
+def _resolve(
+    pairs: Any, row_of_id: dict[Any, int] | None, n_points: int | None, name: str
+) -> np.ndarray:
+    if row_of_id is None:
+        return as_pairs(pairs, n_points, name)
+    return rows_of_pairs(pairs, row_of_id, name)
+
+
+def _row_of_id(ids: np.ndarray) -> dict[Any, int]:
+    return {value: row for row, value in enumerate(ids.tolist())}
+
+
+def _as_n_points(n_points: Any, ids: np.ndarray | None) -> int | None:
+    if n_points is not None:
+        whole = isinstance(n_points, int | np.integer) and not isinstance(n_points, bool)
+        if not whole or n_points < 0:
+            raise InvalidInputError(
+                f"n_points is {n_points!r}, expected a whole number from 0 or None."
+            )
+        if ids is not None and len(ids) != n_points:
+            raise InvalidInputError(f"There are {len(ids)} ids for {n_points} points.")
+        return int(n_points)
+    return None if ids is None else len(ids)
+
+
+def _same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, int | None]:
+    """The ids and the number of points of both, or an error where they differ."""
+    sizes = {c.n_points for c in (one, two) if c.n_points is not None}
+    if len(sizes) > 1:
+        raise InvalidInputError(
+            f"These constraints are of {one.n_points} points and those of {two.n_points}: only "
+            f"constraints of the same points can be joined or compared."
+        )
+    if one.ids is not None and two.ids is not None and one.ids is not two.ids:
+        differ = np.flatnonzero([a != b for a, b in zip(one.ids, two.ids, strict=True)])
+        if len(differ):
+            row = int(differ[0])
+            raise InvalidInputError(
+                f"Row {row} is {one.ids[row]!r} here and {two.ids[row]!r} there: only constraints "
+                f"of the same points in the same order can be joined."
+            )
+    size = sizes.pop() if sizes else None
+    return (one.ids if one.ids is not None else two.ids), size
+
+
+def _among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which of these pairs are among the others, either way round."""
+    return _rows_among(np.sort(pairs, axis=1), np.sort(others, axis=1))
+
+
+def _rows_among(entries: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which rows of one table are rows of the other."""
+    if len(entries) == 0 or len(others) == 0:
+        return np.zeros(len(entries), dtype=bool)
+    both = np.concatenate([others, entries])
+    _, number = np.unique(both, axis=0, return_inverse=True)
+    number = number.reshape(-1)
+    return np.isin(number[len(others) :], number[: len(others)])

@@ -1,0 +1,105 @@
+"""Partial labels and groups, one entry a point: the pairs that they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from smdeclust.constraints.groups import contract
+from smdeclust.constraints.ids import as_list, is_missing
+from smdeclust.exceptions import InvalidInputError
+
+MAX_PAIRS = 50_000_000
+_NONE = np.empty((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One entry a point, from which pairs follow for any choice of rows.
+
+    Together is transitive, so a chain through the rows of a class says it all, and one cannot-link
+    between two classes does. A chain breaks where a row is left out: the column is kept so that
+    the chain can be made again from the rows that stay.
+
+    Attributes
+    ----------
+    codes
+        (N,) class of each point, from 0; -1 where it is unknown.
+    apart
+        Whether different classes are apart (labels), or say nothing of each other (groups).
+    """
+
+    codes: np.ndarray
+    apart: bool
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return must-links along each class, and a cannot-link between every two classes."""
+        rows = np.flatnonzero(self.codes >= 0)
+        rows = rows[np.argsort(self.codes[rows], kind="stable")]
+        same = self.codes[rows[1:]] == self.codes[rows[:-1]]
+        together = np.stack([rows[:-1][same], rows[1:][same]], axis=1)
+        first = rows[np.concatenate([[True], ~same])] if len(rows) else rows
+        if not self.apart or len(first) < 2:
+            return together, _NONE
+        if len(first) * (len(first) - 1) // 2 > MAX_PAIRS:
+            raise InvalidInputError(
+                f"{len(first)} different classes make more than {MAX_PAIRS} cannot-links. Check "
+                f"that these are classes and not ids."
+            )
+        return together, np.array(list(combinations(np.sort(first).tolist(), 2)), dtype=np.int64)
+
+    def take(self, rows: np.ndarray) -> Column:
+        """Return the column of some rows."""
+        return Column(self.codes[rows], self.apart)
+
+
+def class_codes(values: Any, name: str) -> np.ndarray:
+    """Return the (N,) number of each entry's class, -1 for entries that say nothing.
+
+    Unknown are -1, None, NaN, pandas' NA and empty text; the classes are numbered as they first
+    occur.
+    """
+    if getattr(values, "ndim", 1) != 1:
+        raise InvalidInputError(f"{name} must hold one entry a point, got shape {values.shape}.")
+    number: dict[Any, int] = {}
+    codes = [
+        -1 if _says_nothing(value) else number.setdefault(value, len(number))
+        for value in as_list(values)
+    ]
+    return np.array(codes, dtype=np.int64)
+
+
+def codes_of_groups(groups: list[np.ndarray], n_points: int) -> np.ndarray:
+    """Return the (N,) group of each row, -1 for rows in none; groups that overlap become one."""
+    chains = [np.stack([rows[:-1], rows[1:]], axis=1) for rows in groups if len(rows) > 1]
+    grouping = contract(n_points, np.concatenate([_NONE, *chains]), _NONE)
+    return np.where(grouping.size[grouping.of_point] > 1, grouping.of_point, -1)
+
+
+def all_pairs_within(codes: np.ndarray) -> np.ndarray:
+    """Return every pair of rows of the same group."""
+    rows = np.flatnonzero(codes >= 0)
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    groups = np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1)
+    n_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
+    if n_pairs > MAX_PAIRS:
+        raise InvalidInputError(
+            f"The groups make {n_pairs} cannot-links, more than {MAX_PAIRS}. Check that the groups "
+            f"are to be kept apart."
+        )
+    found = [_NONE]
+    for group in groups:
+        first, second = np.triu_indices(len(group), k=1)
+        found.append(np.stack([group[first], group[second]], axis=1))
+    return np.concatenate(found)
+
+
+def _says_nothing(value: Any) -> bool:
+    if is_missing(value):
+        return True
+    if isinstance(value, str):
+        return value.strip() in ("", "-1")
+    return bool(value == -1)

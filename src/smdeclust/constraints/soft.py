@@ -1,0 +1,94 @@
+"""Soft pairs as people give them: pairs with a confidence, or with a price."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smdeclust.constraints.ids import as_list
+from smdeclust.exceptions import InvalidInputError
+
+# A soft pair without a number is right 19 times of 20.
+DEFAULT_CONFIDENCE = 0.95
+
+
+def split_soft(
+    pairs: Any, confidence: Any, price: Any, name: str
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return pairs, their confidences and their prices (NaN where it is the other that counts).
+
+    Parameters
+    ----------
+    pairs
+        ``(i, j)`` or ``(i, j, confidence)``, also mixed; or an array of two or three columns.
+    confidence
+        One number in (0, 1] a pair, or one for all; None where the pairs say it.
+    price
+        What a broken pair costs, instead of a confidence: one number a pair, or one for all.
+    name
+        What to call the pairs in a message.
+    """
+    entries = [] if pairs is None else as_list(pairs)
+    plain, said = [], np.full(len(entries), np.nan)
+    for where, entry in enumerate(entries):
+        values = as_list(entry) if not isinstance(entry, str) else [entry]
+        if len(values) not in (2, 3):
+            raise InvalidInputError(
+                f"{name}: entry {where} is {entry!r}, expected (i, j) or (i, j, confidence)."
+            )
+        plain.append(values[:2])
+        if len(values) == 3:
+            said[where] = _confidence_of(values[2], f"{name}: entry {where}")
+    if confidence is not None and price is not None:
+        raise InvalidInputError(f"{name}: give confidences or prices, not both.")
+    if (confidence is not None or price is not None) and not np.isnan(said).all():
+        raise InvalidInputError(
+            f"{name}: the pairs say their confidences already; leave {name}_confidence and "
+            f"{name}_price out."
+        )
+    nobody = np.full(len(entries), np.nan)
+    if price is not None:
+        return plain, nobody, _numbers(price, len(entries), f"{name}_price")
+    if confidence is not None:
+        return plain, _numbers(confidence, len(entries), f"{name}_confidence"), nobody
+    return plain, np.where(np.isnan(said), DEFAULT_CONFIDENCE, said), nobody
+
+
+def check_strengths(confidence: np.ndarray, price: np.ndarray, name: str) -> None:
+    """Raise an error unless every pair has a confidence in (0, 1] or a price from 0."""
+    priced = ~np.isnan(price)
+    if not ((confidence[~priced] > 0) & (confidence[~priced] <= 1)).all():
+        raise InvalidInputError(f"{name}_confidence holds a number outside (0, 1].")
+    if not (price[priced] >= 0).all():
+        raise InvalidInputError(f"{name}_price holds a number below 0.")
+
+
+def _confidence_of(value: Any, where: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if 0.5 <= number <= 1:
+        return number
+    if 0 <= number < 0.5:
+        raise InvalidInputError(
+            f"{where} has the confidence {number:g}. Below 0.5 the opposite is likelier: list the "
+            f"pair with the other kind, and the confidence {1 - number:g}."
+        )
+    raise InvalidInputError(f"{where} has the confidence {value!r}, expected 0.5 to 1.")
+
+
+def _numbers(values: Any, n_pairs: int, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} is not a list of numbers: {error}.") from error
+    if array.ndim == 0:
+        array = np.full(n_pairs, float(array))
+    if array.shape != (n_pairs,):
+        raise InvalidInputError(
+            f"{name} has shape {array.shape}, expected one number for each of the {n_pairs} soft "
+            f"pairs."
+        )
+    return array.copy()
