@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from smdeclust.estimators.base import all_or_nothing, check_choice
+from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.rivals.cop_kmeans import cop_kmeans
@@ -81,6 +82,7 @@ class COPKMeans(MultiStartClusterer):
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
         """Cluster the rows of `X`.
@@ -90,9 +92,11 @@ class COPKMeans(MultiStartClusterer):
         X
             (N, d) points.
         y
-            Ignored.
+            Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        constraints
+            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
             (N,) non-negative weights.
 
@@ -102,6 +106,7 @@ class COPKMeans(MultiStartClusterer):
             Every start failed. This is no proof that the constraints cannot be satisfied.
         """
         self._check_starts()
+        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         check_choice("init", self.init, tuple(INITIALIZATIONS))
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         initialize = INITIALIZATIONS[self.init](problem)

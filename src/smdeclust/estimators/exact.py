@@ -7,7 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.constraints import Constraints
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number
+from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.exact import certify
 
@@ -69,6 +71,7 @@ class ExactMSSC(ConstrainedClusterer):
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
         """Cluster the rows of `X` and prove how good the result is.
@@ -78,20 +81,24 @@ class ExactMSSC(ConstrainedClusterer):
         X
             (N, d) points.
         y
-            Ignored.
+            Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        constraints
+            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
             (N,) non-negative weights.
         """
         start = time.perf_counter()
+        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         check_number("tol", self.tol, low=0)
         check_number("max_time", self.max_time, low=0, optional=True)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         pairs: dict[str, Any] = {"must_link": problem.must_link, "cannot_link": problem.cannot_link}
         half = None if self.max_time is None else 0.5 * self.max_time
         heuristic = SMDEClust(self.n_clusters, max_time=half, random_state=self.random_state)
-        heuristic.fit(problem.X, sample_weight=problem.sample_weight, **pairs)
+        known = Constraints(**pairs, n_points=problem.n_points)
+        heuristic.fit(problem.X, sample_weight=problem.sample_weight, constraints=known)
         left = None
         if self.max_time is not None:
             left = max(self.max_time - (time.perf_counter() - start), 0.0)

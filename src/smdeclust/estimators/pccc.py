@@ -6,9 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.constraints import Constraints
 from smdeclust.constraints.pairs import as_pairs, count_broken
 from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.estimators.base import all_or_nothing, check_choice, check_number
+from smdeclust.estimators.given import known_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
@@ -110,6 +112,7 @@ class PCCC(MultiStartClusterer):
         soft_cannot_link: Any = None,
         must_link_confidence: Any = None,
         cannot_link_confidence: Any = None,
+        constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
         """Cluster the rows of `X`.
@@ -119,7 +122,7 @@ class PCCC(MultiStartClusterer):
         X
             (N, d) points.
         y
-            Ignored.
+            Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
         soft_must_link, soft_cannot_link
@@ -128,6 +131,8 @@ class PCCC(MultiStartClusterer):
         must_link_confidence, cannot_link_confidence
             Confidence in the soft pairs, above 0 and up to 1: one number, or one per pair. ``None``
             stands for 1.
+        constraints
+            All of this as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
             (N,) non-negative weights.
         """
@@ -135,6 +140,19 @@ class PCCC(MultiStartClusterer):
         check_choice("init", self.init, tuple(INITIALIZATIONS))
         check_number("q", self.q, low=1, whole=True, optional=True)
         check_number("penalty", self.penalty, low=0, high=1e100, optional=True)
+        bare = {
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+        }
+        known = known_pairs(self, X, y, constraints, bare, soft=True)
+        if known is not None:
+            must_link, cannot_link = known.must_link, known.cannot_link
+            soft_must_link, soft_cannot_link = known.soft_must_link, known.soft_cannot_link
+            must_link_confidence = known.soft_must_link_confidence
+            cannot_link_confidence = known.soft_cannot_link_confidence
+            _refuse_prices(known)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         together = as_pairs(soft_must_link, problem.n_points, "soft_must_link")
         apart = as_pairs(soft_cannot_link, problem.n_points, "soft_cannot_link")
@@ -176,6 +194,14 @@ def _scale(problem: Problem) -> float:
     gaps = problem.means
     between = float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights)
     return (between + problem.scatter) / float(problem.weights.sum())
+
+
+def _refuse_prices(known: Constraints) -> None:
+    for prices in (known.soft_must_link_price, known.soft_cannot_link_price):
+        if np.isfinite(prices).any():
+            raise InvalidInputError(
+                "PCCC takes confidences of soft pairs, and some of the constraints have a price."
+            )
 
 
 def _as_confidence(name: str, confidence: Any, pairs: np.ndarray) -> np.ndarray:

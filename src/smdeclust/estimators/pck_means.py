@@ -9,6 +9,7 @@ import numpy as np
 
 from smdeclust.constraints.groups import contract
 from smdeclust.estimators.base import all_or_nothing
+from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.rivals.multi_start import Attempt
@@ -88,6 +89,7 @@ class PCKMeans(MultiStartClusterer):
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
         """Cluster the rows of `X`.
@@ -97,14 +99,17 @@ class PCKMeans(MultiStartClusterer):
         X
             (N, d) points.
         y
-            Ignored.
+            Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that should, or should not, share a cluster: (m, 2) integers.
             They may contradict each other.
+        constraints
+            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
             (N,) non-negative weights.
         """
         self._check_starts()
+        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         problem, together, apart = self._build_soft(X, must_link, cannot_link, sample_weight)
         cost = _as_costs(self.w, len(together) + len(apart))
         pairs = SoftPairs.build(

@@ -18,6 +18,7 @@ from smdeclust.estimators.base import (
     deadline_after,
     show_log,
 )
+from smdeclust.estimators.given import hard_pairs
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, local_search, prove
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
@@ -218,6 +219,7 @@ class SMDEClust(ConstrainedClusterer):
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
         """Cluster the rows of `X`.
@@ -228,14 +230,17 @@ class SMDEClust(ConstrainedClusterer):
             (N, d) points: an array, a scipy.sparse matrix (kept as it is where it is CSR and
             large), or a Dask array or data frame (``labels_`` is a Dask array then).
         y
-            Ignored.
+            Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        constraints
+            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
             (N,) non-negative weights.
         """
         deadline = deadline_after(self.max_time)
         self._check_parameters()
+        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         self._check_device(X)
         if is_dask(X):
             return self._fit_on_cluster(X, must_link, cannot_link, sample_weight)

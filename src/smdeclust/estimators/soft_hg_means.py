@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from smdeclust.constraints.pairs import count_broken
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number, show_log
+from smdeclust.estimators.given import hard_pairs
 from smdeclust.memetic import State, stopping
 from smdeclust.rivals.soft_hg import Model, soft_hg_means
 
@@ -91,7 +92,15 @@ class SoftHGMeans(ConstrainedClusterer):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraints: Any = None,
+    ) -> Self:
         """Cluster the rows of `X`.
 
         Parameters
@@ -99,12 +108,15 @@ class SoftHGMeans(ConstrainedClusterer):
         X
             (N, d) points.
         y
-            Ignored.
+            Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that should, or should not, share a cluster: (m, 2) integers.
             They may contradict each other.
+        constraints
+            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         """
         self._check_parameters()
+        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         problem, together, apart = self._build_soft(X, must_link, cannot_link)
         model = Model.build(problem, together, apart, self.accuracy, self.variance_floor)
         state = soft_hg_means(

@@ -1,0 +1,145 @@
+"""What ``fit`` was given to know: one rule for constraints, bare pairs and partial labels.
+
+Row positions mean nothing once a splitter has taken some of the rows. A `Constraints` is sliced
+with the data; bare pairs are not, so they are refused wherever that can be seen.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.per_point import class_codes
+from smdeclust.exceptions import InvalidInputError
+
+_SLICED = (
+    "Make smdeclust.Constraints(must_link, cannot_link, n_points=len(X)) and pass it as "
+    "constraints=: scikit-learn slices it together with X."
+)
+
+
+def known_pairs(
+    estimator: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, soft: bool = False
+) -> Constraints | None:
+    """Return what `constraints` say of the rows of `X`; None where bare pairs are to be used.
+
+    Parameters
+    ----------
+    estimator
+        Whose ``fit`` asks.
+    X, y, constraints
+        As given to it.
+    bare
+        Its arguments that are pairs of row positions, by name.
+    soft
+        Whether it can use soft pairs.
+    """
+    _mention_partial_labels(y)
+    given = [name for name, value in bare.items() if value is not None]
+    if constraints is None:
+        if given:
+            _refuse_in_a_splitter(given[0])
+        return None
+    if given:
+        raise InvalidInputError(
+            f"constraints= and {given[0]}= were both given. Give one: "
+            f"constraints=constraints.add({given[0]}=...) holds both."
+        )
+    if not isinstance(constraints, Constraints):
+        raise InvalidInputError(
+            f"constraints must be a smdeclust.Constraints, got {type(constraints).__name__}. Make "
+            f"one with Constraints(must_link, cannot_link, n_points=len(X))."
+        )
+    _check_points(X, constraints)
+    known = constraints.hardened()
+    if known.n_soft and not soft:
+        raise InvalidInputError(
+            f"{type(estimator).__name__} does not know soft pairs, and {known.n_soft} of the "
+            f"constraints are soft. Use an estimator that does (PCCC), make them hard, or drop "
+            f"them."
+        )
+    return known
+
+
+def hard_pairs(
+    estimator: Any, X: Any, y: Any, constraints: Any, must_link: Any, cannot_link: Any
+) -> tuple[Any, Any]:
+    """Return the must-links and the cannot-links for an estimator that knows no soft pairs."""
+    bare = {"must_link": must_link, "cannot_link": cannot_link}
+    known = known_pairs(estimator, X, y, constraints, bare)
+    return (must_link, cannot_link) if known is None else (known.must_link, known.cannot_link)
+
+
+def _check_points(X: Any, constraints: Constraints) -> None:
+    """Raise an error where the constraints are of other points than the rows of `X`."""
+    n_rows = _n_rows(X)
+    if constraints.n_points is None:
+        _refuse_in_a_splitter("constraints", " These constraints do not know how many points.")
+        return
+    if n_rows is not None and n_rows != constraints.n_points:
+        raise InvalidInputError(
+            f"The constraints are of {constraints.n_points} points, and X has {n_rows} rows. Take "
+            f"the same rows of both: constraints[rows] goes with X[rows]."
+        )
+    index = getattr(X, "index", None)
+    if constraints.ids is None or index is None or callable(index):
+        return
+    # Ids that are the index of the table in another order name other rows than they seem to.
+    labels = index.tolist() if hasattr(index, "tolist") else list(index)
+    ids = constraints.ids.tolist()
+    if labels != ids and set(labels) == set(ids):
+        row = next(r for r, (a, b) in enumerate(zip(labels, ids, strict=True)) if a != b)
+        raise InvalidInputError(
+            f"Row {row} of X is {labels[row]!r}, but the constraints have {ids[row]!r} there: they "
+            f"were made for the same points in another order. Make them with ids=X.index."
+        )
+
+
+def _n_rows(X: Any) -> int | None:
+    """Number of rows of `X` where it is known (Dask may not know it)."""
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) and isinstance(shape[0], int | np.integer):
+        return int(shape[0])
+    return len(X) if shape is None and hasattr(X, "__len__") else None
+
+
+def _refuse_in_a_splitter(name: str, why: str = "") -> None:
+    """Raise an error where scikit-learn's cross-validation gives this fit a part of the rows."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] not in ("smdeclust", "sklearn", "contextlib"):
+            return  # somebody's own code, which may well have made pairs of these rows
+        if module.startswith("sklearn.model_selection") and "train" in frame.f_locals:
+            train, whole = frame.f_locals["train"], frame.f_locals.get("X")
+            n_rows = _n_rows(whole)
+            if n_rows is None or not np.array_equal(train, np.arange(n_rows)):
+                raise InvalidInputError(
+                    f"{name} names rows of the whole data, but cross-validation fits on some of "
+                    f"them, where the same positions are other points.{why} {_SLICED}"
+                )
+            return
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def _mention_partial_labels(y: Any) -> None:
+    """Warn where `y` looks like partial labels, which ``fit`` does not use."""
+    if y is None or getattr(y, "ndim", 1) != 1 or not hasattr(y, "__len__"):
+        return
+    if isinstance(y, np.ndarray) and y.dtype.kind in "biu" and not (y == -1).any():
+        return
+    try:
+        codes = class_codes(y, "y")
+    except (TypeError, InvalidInputError):  # not labels at all
+        return
+    if (codes < 0).any() and (codes >= 0).any():
+        warnings.warn(
+            "y holds classes and unknown entries (-1, None or NaN), and fit does not look at y. To "
+            "use the known classes, pass constraints=Constraints.from_labels(y).",
+            UserWarning,
+            stacklevel=5,
+        )
