@@ -133,3 +133,15 @@ def test_refusals(call) -> None:
     """What cannot be made is refused with a sentence, and does not loop for ever."""
     with pytest.raises(InvalidInputError):
         call()
+
+
+@pytest.mark.parametrize("unknown", [-1, None, np.nan])
+def test_unknown_classes_are_in_no_pair(unknown) -> None:
+    """-1, None and NaN are no class: such points are linked to nothing."""
+    y = [0, unknown, 0, 1, unknown, 1]
+    pairs = make_constraints_from_labels(y, 1.0)
+    assert pairs.must_link.tolist() == [[0, 2], [3, 5]]
+    assert pairs.cannot_link.tolist() == [[0, 3], [0, 5], [2, 3], [2, 5]]
+    drawn = make_constraints(y, 6)
+    assert drawn == pairs
+    assert len(drawn) == 6

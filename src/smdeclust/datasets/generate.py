@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from smdeclust.constraints.per_point import class_codes
 from smdeclust.datasets.catalog import Dataset, set3_name
 from smdeclust.datasets.digest import first_seen_codes
 from smdeclust.exceptions import InvalidInputError
@@ -86,20 +87,21 @@ def make_constraints(
     Parameters
     ----------
     y
-        Class of each point.
+        Class of each point; -1, None or NaN where it is unknown: such points are in no pair.
     n_constraints
         Number of different pairs.
     random_state
         Seed of the legacy generator, or the generator.
     """
-    classes = _as_classes(y)
-    n_points = len(classes)
+    classes, known = _as_classes(y)
+    n_points = len(known)
     if isinstance(n_constraints, bool) or not isinstance(n_constraints, int | np.integer):
         raise InvalidInputError(f"n_constraints is {n_constraints!r}, expected a whole number.")
     n_all = n_points * (n_points - 1) // 2
     if not 0 <= n_constraints <= n_all:
         raise InvalidInputError(
-            f"n_constraints is {n_constraints}, but {n_points} points make 0 to {n_all} pairs."
+            f"n_constraints is {n_constraints}, but {n_points} points of known class make 0 to "
+            f"{n_all} pairs."
         )
     if n_constraints > _MAX_PAIRS:
         raise InvalidInputError(f"n_constraints is {n_constraints}, at most {_MAX_PAIRS} are made.")
@@ -113,7 +115,7 @@ def make_constraints(
         drawn = np.stack([np.minimum(first, second), np.maximum(first, second)], axis=1)
         drawn = drawn[drawn[:, 0] != drawn[:, 1]]
         pairs = np.unique(np.concatenate([pairs, drawn]), axis=0)
-    return _by_class(pairs[:n_constraints], classes)
+    return _by_class(known[pairs[:n_constraints]], classes)
 
 
 def make_constraints_from_labels(
@@ -124,19 +126,19 @@ def make_constraints_from_labels(
     Parameters
     ----------
     y
-        Class of each point.
+        Class of each point; -1, None or NaN where it is unknown: such points are in no pair.
     fraction
-        Part of the points that is labelled, in [0, 1]; the number of points is rounded up.
+        Part of the points of known class that is labelled, in [0, 1]; rounded up.
     random_state
         Seed or generator.
     """
-    classes = _as_classes(y)
+    classes, known = _as_classes(y)
     if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.floating):
         raise InvalidInputError(f"fraction is {fraction!r}, expected a number from 0 to 1.")
     if not 0 <= fraction <= 1:
         raise InvalidInputError(f"fraction is {fraction!r}, expected a number from 0 to 1.")
     # 0.1 * 30 is a little above 3 in floating point, and is 3 all the same
-    n_labelled = math.ceil(round(fraction * len(classes), 9))
+    n_labelled = math.ceil(round(fraction * len(known), 9))
     if n_labelled * (n_labelled - 1) // 2 > _MAX_PAIRS:
         raise InvalidInputError(
             f"{n_labelled} labelled points make more than {_MAX_PAIRS} pairs. Label fewer."
@@ -144,25 +146,24 @@ def make_constraints_from_labels(
     rng = random_state
     if not isinstance(rng, np.random.Generator):
         rng = np.random.default_rng(_as_seed(random_state))
-    labelled = np.sort(rng.permutation(len(classes))[:n_labelled])
+    labelled = known[np.sort(rng.permutation(len(known))[:n_labelled])]
     first, second = np.triu_indices(n_labelled, k=1)
     return _by_class(np.stack([labelled[first], labelled[second]], axis=1), classes)
 
 
-def _by_class(pairs: NDArray[np.int64], classes: NDArray[Any]) -> Constraints:
+def _by_class(pairs: NDArray[np.int64], classes: NDArray[np.int64]) -> Constraints:
     together = classes[pairs[:, 0]] == classes[pairs[:, 1]]
-    return Constraints(must_link=pairs[together], cannot_link=pairs[~together])
+    return Constraints(
+        must_link=pairs[together], cannot_link=pairs[~together], n_points=len(classes)
+    )
 
 
-def _as_classes(y: ArrayLike) -> NDArray[Any]:
-    classes = np.asarray(y)
-    if classes.ndim != 1 or classes.dtype.kind not in "biufUS":
-        raise InvalidInputError(
-            f"y has shape {classes.shape} and type {classes.dtype}, expected one class a point."
-        )
-    if classes.dtype.kind == "f" and np.isnan(classes).any():
-        raise InvalidInputError("y holds NaN, expected a class for every point.")
-    return classes
+def _as_classes(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of each point's class, and the rows whose class is known."""
+    if np.ndim(y) != 1:
+        raise InvalidInputError(f"y has shape {np.shape(y)}, expected one class a point.")
+    classes = class_codes(y, "y")
+    return classes, np.flatnonzero(classes >= 0)
 
 
 def _as_seed(random_state: object) -> int:
