@@ -50,6 +50,16 @@ def test_generate_fit_certify_verify(cli, tmp_path):
     result = cli("verify", data, proof, "-c", pairs, "--json")
     assert json.loads(result.out)["optimal"] is True
     assert cli("verify", data, proof).code == 1  # without the pairs it proves another bound
+    result = cli("verify", data, proof, "-c", pairs, "-k", 3, "-l", labels, "--tol", 1e-3, "--json")
+    assert {"n_clusters": 3, "tol": 1e-3, "optimal": True}.items() <= json.loads(result.out).items()
+    assert cli("verify", data, proof, "-c", pairs, "-k", 4).code == 1  # it is about three clusters
+    weights = tmp_path / "weights.csv"
+    weights.write_text("row,weight\n" + "".join(f"{row},{1 + row % 3}\n" for row in range(40)))
+    heavy = tmp_path / "heavy.npz"
+    with_weights = ("-c", pairs, "--weights", weights)
+    assert cli("certify", data, "-l", labels, *with_weights, "--out", heavy).code == 0
+    assert cli("verify", data, heavy, *with_weights).code == 0
+    assert cli("verify", data, heavy, "-c", pairs).code == 1  # another problem
     broken = bytearray(proof.read_bytes())
     broken[len(broken) // 2] ^= 255
     proof.write_bytes(bytes(broken))

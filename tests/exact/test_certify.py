@@ -93,7 +93,7 @@ def test_out_of_memory_is_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules["smdeclust.exact.certify"], "branch_and_cut", fail)
+    monkeypatch.setattr(sys.modules["smdeclust.exact.block"], "branch_and_cut", fail)
     X = np.random.default_rng(0).normal(size=(30, 4))
     labels = (X[:, 0] > 0).astype(int)
     result = certify(X, labels, must_link=[(0, 1)] if labels[0] == labels[1] else None)

@@ -10,11 +10,19 @@ import typer
 
 from smdeclust.cli import options, screen
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.labels import read_labels
+from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
+
+WeightFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--weights", metavar="FILE", help="CSV of two columns: row or id, and the point's weight."
+    ),
+]
 
 _STATUS = {
     "optimal": "proven optimal",
+    "interrupted": "not proven: interrupted",
     "time_limit": "not proven: the time was over",
     "memory_limit": "not proven: out of memory",
     "too_large": "not proven: too large",
@@ -33,8 +41,9 @@ def certify(
         typer.Option("--out", "-o", metavar="FILE", help="Certificate to write (.npz)."),
     ] = None,
     tol: Annotated[
-        float, typer.Option(metavar="GAP", min=0, help="Relative gap that counts as proven.")
+        float, typer.Option(metavar="GAP", min=0, max=0.999, help="Relative gap that counts as proven.")
     ] = 1e-4,
+    weights: WeightFile = None,
     max_time: options.MaxTime = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
@@ -53,7 +62,8 @@ def certify(
     """Prove a lower bound on every feasible clustering, and so how good yours is.
 
     For small data (hundreds of groups). Read data and pairs in the same way as for the fit,
-    --standardize included. 'smdeclust verify' checks the certificate independently.
+    --standardize included. Ctrl-C ends the search and keeps the bound found so far.
+    'smdeclust verify' checks the certificate independently.
 
     Example:
       smdeclust certify people.csv --labels result/labels.csv -c pairs.csv --out proof.npz
@@ -77,6 +87,7 @@ def certify(
             found,
             must_link=inputs.constraints.must_link,
             cannot_link=inputs.constraints.cannot_link,
+            sample_weight=None if weights is None else read_weights(weights, inputs.table),
             tol=tol,
             max_time=max_time,
         )

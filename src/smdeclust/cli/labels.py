@@ -1,9 +1,10 @@
-"""Labels as ``fit`` writes them, read back."""
+"""Labels as ``fit`` writes them, and weights in the same form, read back."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,41 +22,67 @@ def read_labels(path: Path, table: Any) -> Any:
     """
     import numpy as np
 
+    def parse(text: str) -> int:
+        label = int(text)
+        if not 0 <= label < 2**31:
+            raise ValueError
+        return label
+
+    return np.array(_read_column(path, table, parse, "label", "a whole number from 0"), np.int64)
+
+
+def read_weights(path: Path, table: Any) -> Any:
+    """Return one weight a point, from a CSV of two columns: row or id, and weight."""
+    import numpy as np
+
+    def parse(text: str) -> float:
+        weight = float(text)
+        if not 0 <= weight < np.inf:
+            raise ValueError
+        return weight
+
+    return np.array(_read_column(path, table, parse, "weight", "a number from 0"), np.float64)
+
+
+def _read_column(
+    path: Path, table: Any, parse: Callable[[str], Any], what: str, expected: str
+) -> list[Any]:
+    """The second column, one value a point, in the order of the data."""
     text = decode(read_bytes(path), path)
     try:
         lines = list(csv.reader(io.StringIO(text), strict=True))
     except csv.Error as error:
         raise CommandError(f"{path}: this is no CSV ({error}).") from error
     if not lines or len(lines[0]) < 2:
-        raise bad_line(path, 1, "no two columns", "a header such as id,label, and a line a point")
+        raise bad_line(
+            path, 1, "no two columns", f"a header such as id,{what}, and a line a point"
+        )
     row_of = (
         {str(row): row for row in range(len(table.X))}
         if lines[0][0].strip().lower() == "row" or table.ids is None
         else {name: row for row, name in enumerate(table.ids)}
     )
-    labels = np.full(len(table.X), -1, dtype=np.int64)
+    values: list[Any] = [None] * len(table.X)
     for number, cells in enumerate(lines[1:], start=2):
         if not any(cells):
             continue
         if len(cells) < 2:
-            raise bad_line(path, number, f"{len(cells)} cell", "a point and its label")
+            raise bad_line(path, number, f"{len(cells)} cell", f"a point and its {what}")
         row = row_of.get(cells[0].strip())
         if row is None:
             raise bad_line(path, number, f"the point {shown(cells[0])}", "a point of the data")
         try:
-            label = int(cells[1])
+            value = parse(cells[1])
         except ValueError:
-            label = -1
-        if not 0 <= label < 2**31:
-            raise bad_line(path, number, f"the label {shown(cells[1])}", "a whole number from 0")
-        if labels[row] >= 0:
+            raise bad_line(path, number, f"the {what} {shown(cells[1])}", expected) from None
+        if values[row] is not None:
             raise bad_line(path, number, f"the point {shown(cells[0])} again", "every point once")
-        labels[row] = label
-    missing = np.flatnonzero(labels < 0)
-    if len(missing):
+        values[row] = value
+    missing = [row for row, value in enumerate(values) if value is None]
+    if missing:
         name = table.ids[missing[0]] if table.ids is not None else missing[0]
         raise CommandError(
-            f"{path}: there is no label for the point {shown(name)}"
+            f"{path}: there is no {what} for the point {shown(name)}"
             f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''}."
         )
-    return labels
+    return values

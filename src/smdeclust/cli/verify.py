@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from smdeclust.cli import options, screen
+from smdeclust.cli.certify import WeightFile
 from smdeclust.cli.errors import CommandError
+from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
 
 
@@ -17,7 +19,27 @@ def verify(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="What 'certify --out' wrote.")
     ],
+    clusters: Annotated[
+        int | None,
+        typer.Option("--clusters", "-k", metavar="K", min=1, help="K that it must be about."),
+    ] = None,
     constraints: options.ConstraintFiles = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels",
+            "-l",
+            metavar="FILE",
+            help="labels.csv of the clustering in question (default: the certificate's own).",
+        ),
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GAP", min=0, max=0.999, help="Gap that counts as optimal (default: 1e-4)."
+        ),
+    ] = None,
+    weights: WeightFile = None,
     as_json: options.AsJson = False,
     id_column: options.IdColumn = None,
     label: options.LabelColumn = None,
@@ -33,10 +55,11 @@ def verify(
 ) -> None:
     """Check a certificate: derive its bound again from the data, trusting nothing in the file.
 
-    Ends with code 1 where the certificate does not stand.
+    Ends with code 1 where the certificate does not stand. Say -k: without, the certificate may be
+    about any number of clusters (it is printed).
 
     Example:
-      smdeclust verify people.csv proof.npz -c pairs.csv
+      smdeclust verify people.csv proof.npz -k 4 -c pairs.csv
     """
     from smdeclust.exact import Certificate
     from smdeclust.exact import verify as check
@@ -50,12 +73,17 @@ def verify(
     with screen.progress("Verifying"):
         inputs = options.read_inputs(data, constraints, reading)
         check_path(certificate)
+        about = None if labels is None else read_labels(labels, inputs.table)
         try:
             bound = check(
                 inputs.X,
                 Certificate.load(certificate),
                 must_link=inputs.constraints.must_link,
                 cannot_link=inputs.constraints.cannot_link,
+                sample_weight=None if weights is None else read_weights(weights, inputs.table),
+                n_clusters=clusters if clusters is not None else inputs.table.n_clusters,
+                tol=tol,
+                labels=about,
             )
         except (SMDEClustError, OSError, MemoryError):
             raise
@@ -71,6 +99,9 @@ def verify(
         "upper_bound": bound.upper_bound,
         "gap": bound.gap,
         "optimal": bound.optimal,
+        "n_clusters": bound.n_clusters,
+        "tol": bound.tol,
+        "n_parts": bound.n_parts,
         "n_leaves": len(bound.leaf_bounds),
     }
     if as_json:
@@ -79,7 +110,8 @@ def verify(
     screen.print_table(
         [
             ("certificate", "valid"),
-            ("proves", "optimal" if bound.optimal else "a bound, not optimality"),
+            ("clusters", f"{bound.n_clusters}"),
+            ("proves", f"optimal to {bound.tol:g}" if bound.optimal else "a bound, not optimality"),
             ("objective", screen.number(bound.upper_bound, 12)),
             ("lower bound", screen.number(bound.lower_bound, 12)),
             ("gap", f"{100 * bound.gap:.4f} %"),

@@ -78,6 +78,8 @@ class Ending(Enum):
     TARGET = "target"
     STALLED = "stalled"
     TIME = "time"
+    INTERRUPTED = "interrupted"
+    PRECISION = "precision"
 
 
 @dataclass(frozen=True)
@@ -132,72 +134,109 @@ def solve(
     settings
         See `Settings`.
     """
-    root = node.sqrt_weights
-    project = FantopeProjector(node.unit, node.n_clusters, degree=settings.filter_degree)
-    V, U, rho, cuts, mu = state.V, state.U, state.rho, state.cuts, state.mu
-    norms = cutting.squared_norms(cuts, root, node.apart)
-    work = np.empty_like(V)
-    best = Dual(safe_bound(node, U, rho), U.copy(), rho, cuts, mu.copy())
-    iteration = rounds = 0
-    next_round = settings.first_round if len(cuts) == 0 else settings.round_length
-    history = [best.bound]
-    min_violation = settings.min_violation
-    ending = Ending.TARGET
-    Y = V.copy()
-    while best.bound < target:
-        Y = project(V - U - node.cost * (1.0 / rho))
-        primal, change = cutting.signs_and_cuts_step(
-            Y, settings.over_relaxation, node.apart, cuts, norms, root, settings.sweeps,
-            mu, V, U, work,
-        )  # fmt: skip
-        iteration += 1
-        if iteration % settings.check_every == 0:
-            bound = safe_bound(node, U, rho)
-            if bound > best.bound:
-                best = Dual(bound, U.copy(), rho, cuts, mu.copy())
+    run = _Run(node, state, target, settings)
+    try:
+        while run.best.bound < run.target:
             if time.perf_counter() > deadline:
-                ending = Ending.TIME
+                run.ending = Ending.TIME
                 break
-        if iteration % 10 == 0:
+            run.iterate()
+            if run.iteration == run.next_round and not run.new_round(on_round):
+                break
+    except KeyboardInterrupt:
+        run.ending = Ending.INTERRUPTED
+    return run.outcome()
+
+
+class _Run:
+    """One call of `solve`: the iterates, the cuts and the best bound so far."""
+
+    def __init__(self, node: Relaxation, state: State, target: float, settings: Settings) -> None:
+        self.node = node
+        self.settings = settings
+        self.target = target
+        self.V, self.U, self.rho = state.V, state.U, state.rho
+        self.cuts, self.mu = state.cuts, state.mu
+        self.norms = cutting.squared_norms(self.cuts, node.sqrt_weights, node.apart)
+        self.work = np.empty_like(self.V)
+        self.Y = self.V.copy()
+        self.project = FantopeProjector(
+            node.unit, node.n_clusters, degree=settings.filter_degree
+        )
+        self.best = self._dual(safe_bound(node, self.U, self.rho))
+        self.history = [self.best.bound]
+        self.iteration = self.rounds = 0
+        self.next_round = settings.first_round if len(self.cuts) == 0 else settings.round_length
+        self.min_violation = settings.min_violation
+        self.ending = Ending.TARGET
+        self.residuals = (np.inf, np.inf)
+
+    def _dual(self, bound: float) -> Dual:
+        return Dual(bound, self.U.copy(), self.rho, self.cuts, self.mu.copy())
+
+    def outcome(self) -> Outcome:
+        """What the run has come to."""
+        state = State(self.V, self.U, self.rho, self.cuts, self.mu)
+        return Outcome(self.best, self.Y, state, self.ending, self.iteration)
+
+    def iterate(self) -> None:
+        """One step of the splitting method; now and then the bound, and the step size."""
+        node, settings = self.node, self.settings
+        self.Y = self.project(self.V - self.U - node.cost * (1.0 / self.rho))
+        primal, change = cutting.signs_and_cuts_step(
+            self.Y, settings.over_relaxation, node.apart, self.cuts, self.norms,
+            node.sqrt_weights, settings.sweeps, self.mu, self.V, self.U, self.work,
+        )  # fmt: skip
+        self.residuals = (primal, change)
+        self.iteration += 1
+        if self.iteration % settings.check_every == 0:
+            bound = safe_bound(node, self.U, self.rho)
+            if bound > self.best.bound:
+                self.best = self._dual(bound)
+        if self.iteration % 10 == 0:
             # Both residuals per unit of their own scale: |Y| is about sqrt(K), |C| is 1.
-            ratio = primal / (np.sqrt(node.n_clusters) * rho * change + 1e-300)
+            ratio = primal / (np.sqrt(node.n_clusters) * self.rho * change + 1e-300)
             factor = 1.25 if ratio > 2.0 else 0.8 if ratio < 0.5 else 1.0
-            rho *= factor
-            U /= factor
-            mu /= factor
-        if iteration == next_round and best.bound < target:
-            rounds += 1
-            if on_round is not None:
-                target = on_round(Y)
-                if best.bound >= target:
-                    break
-            keep = (mu > 0.0) | (cutting.slacks(V, cuts, root) < settings.keep_slack)
-            Z = Y / np.outer(root, root)
-            new = cutting.new_cuts(
-                Z,
-                node.apart,
-                cuts[keep],
-                limit=int(settings.cuts_per_group * node.n_groups),
-                min_violation=min_violation,
-            )
-            # Deep cuts first; shallow ones only when there are hardly any others.
-            few = 0.5 * settings.cuts_per_group if min_violation > 1e-3 else 1.0
-            if len(new) < few * node.n_groups:
-                min_violation = max(0.3 * min_violation, settings.least_violation)
-            logger.debug(
-                "it %d bound %.9g missing %.3g rho %.2g primal %.1e change %.1e cuts %d - %d + %d",
-                iteration, best.bound, target - best.bound, rho, primal, change,
-                len(cuts), np.sum(~keep), len(new),
-            )  # fmt: skip
-            # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
-            history.append(best.bound)
-            if rounds >= 5:
-                pace = (history[-1] - history[-5]) / 4.0
-                if pace * settings.patience < target - best.bound or rounds >= settings.max_rounds:
-                    ending = Ending.STALLED
-                    break
-            cuts = np.ascontiguousarray(np.vstack([cuts[keep], new]))
-            mu = np.concatenate([mu[keep], np.zeros(len(new))])
-            norms = cutting.squared_norms(cuts, root, node.apart)
-            next_round = iteration + settings.round_length
-    return Outcome(best, Y, State(V, U, rho, cuts, mu), ending, iteration)
+            self.rho *= factor
+            self.U /= factor
+            self.mu /= factor
+
+    def new_round(self, on_round: Callable[[FloatArray], float] | None) -> bool:
+        """Round to labels, judge the pace, exchange cuts; False if this is to end here."""
+        node, settings = self.node, self.settings
+        self.rounds += 1
+        if on_round is not None:
+            self.target = on_round(self.Y)
+        if self.best.bound >= self.target:
+            return False
+        # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
+        self.history.append(self.best.bound)
+        if self.rounds >= 5:
+            pace = (self.history[-1] - self.history[-5]) / 4.0
+            slow = pace * settings.patience < self.target - self.best.bound
+            if slow or self.rounds >= settings.max_rounds:
+                self.ending = Ending.STALLED
+                return False
+        root = node.sqrt_weights
+        keep = (self.mu > 0.0) | (cutting.slacks(self.V, self.cuts, root) < settings.keep_slack)
+        new = cutting.new_cuts(
+            self.Y / np.outer(root, root),
+            node.apart,
+            self.cuts[keep],
+            limit=int(settings.cuts_per_group * node.n_groups),
+            min_violation=self.min_violation,
+        )
+        # Deep cuts first; shallow ones only when there are hardly any others.
+        few = 0.5 * settings.cuts_per_group if self.min_violation > 1e-3 else 1.0
+        if len(new) < few * node.n_groups:
+            self.min_violation = max(0.3 * self.min_violation, settings.least_violation)
+        logger.debug(
+            "it %d bound %.9g missing %.3g rho %.2g primal %.1e change %.1e cuts %d - %d + %d",
+            self.iteration, self.best.bound, self.target - self.best.bound, self.rho,
+            *self.residuals, len(self.cuts), np.sum(~keep), len(new),
+        )  # fmt: skip
+        self.cuts = np.ascontiguousarray(np.vstack([self.cuts[keep], new]))
+        self.mu = np.concatenate([self.mu[keep], np.zeros(len(new))])
+        self.norms = cutting.squared_norms(self.cuts, root, node.apart)
+        self.next_round = self.iteration + settings.round_length
+        return True

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smdeclust.exact.npz import read_arrays
 from smdeclust.exceptions import InvalidInputError, SMDEClustError
 
-FORMAT = 1
+FORMAT = 2
 
 
 class InvalidCertificateError(SMDEClustError, ValueError):
@@ -26,7 +27,12 @@ class Proof:
     ``first`` and ``second`` together, ``kind`` -1 apart. Nodes without children are leaves. Leaf
     ``leaf_node[l]`` owns the multipliers ``lambda_ptr[l]:lambda_ptr[l + 1]`` (coefficients
     of ``Z[row, column]``) and the cuts ``cut_ptr[l]:cut_ptr[l + 1]``:
-    a center row, up to five member rows (-1: none) and a multiplier.
+    a center row, up to five member rows (-1: none) and a multiplier. ``size_row`` and
+    ``size_value`` hold multipliers of the sizes: positive where ``Z[row, row]`` is at least
+    1 / size_max, negative where it is at most 1 / size_min.
+
+    Where the rows are split into parts, ``part`` numbers the part of each row, and every part has a
+    root of its own (a node without parent), in this order. The bounds of the parts add up.
     """
 
     parent: NDArray[np.int64] = field(default_factory=lambda: np.array([-1]))
@@ -41,6 +47,10 @@ class Proof:
     cut_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
     cut_rows: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 6), np.int32))
     cut_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    size_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    size_row: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    size_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    part: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def renamed(self, rows: NDArray[np.int64]) -> Proof:
         """Return the same proof with row i called ``rows[i]``."""
@@ -55,6 +65,7 @@ class Proof:
             lambda_row=name(self.lambda_row),
             lambda_column=name(self.lambda_column),
             cut_rows=name(self.cut_rows),
+            size_row=name(self.size_row),
         )
 
 
@@ -71,9 +82,10 @@ class Certificate:
     lower_bound, upper_bound
         No feasible clustering costs less than the first; ``labels`` cost the second.
     gap
-        ``(upper - lower) / upper`` (see `relative_gap` for an optimum of zero).
+        ``(upper - lower) / upper``; 0 for an optimum of zero.
     status
-        ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"memory_limit"``, ``"too_large"`` or
+        ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"interrupted"``, ``"memory_limit"``,
+        ``"too_large"``, ``"parts"`` (what a split into parts can prove is proven) or
         ``"precision_limit"`` (``tol`` is finer than double precision allows for these data).
     tol
         The gap asked for.
@@ -119,8 +131,15 @@ class Certificate:
             np.savez_compressed(stream, **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Certificate:
         """Read what `save` wrote. Nothing in the file is executed, and nothing is trusted yet.
+
+        Parameters
+        ----------
+        path
+            The file.
+        max_bytes
+            Refuse, before memory is taken, what would unpack to more than this.
 
         Raises
         ------
@@ -128,34 +147,31 @@ class Certificate:
             The file is not a certificate.
         """
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                if int(stored["format"]) != FORMAT:
-                    raise InvalidInputError(
-                        f"{path}: certificate format {int(stored['format'])} is not known here "
-                        f"(expected {FORMAT}); update smdeclust"
-                    )
-                proof = Proof(**{f.name: stored[f"proof_{f.name}"] for f in fields(Proof)})
-                values: dict[str, Any] = {"proof": proof}
-                for item in fields(cls):
-                    if item.name == "proof":
-                        continue
+            with open(path, "rb") as stream:
+                stored = read_arrays(stream, max_bytes=max_bytes)
+            if int(stored["format"].item()) not in (1, FORMAT):
+                raise ValueError(
+                    f"format {stored['format'].item()} is not known here; update smdeclust"
+                )
+            if int(stored["format"].item()) == 1:  # neither sizes nor parts
+                stored["proof_size_ptr"] = np.zeros(len(stored["proof_cut_ptr"]), np.int64)
+            old = {"size_row", "size_value", "part"} if stored["format"].item() == 1 else set()
+            names = [item.name for item in fields(Proof) if item.name not in old]
+            values: dict[str, Any] = {"proof": Proof(**{n: stored[f"proof_{n}"] for n in names})}
+            for item in fields(cls):
+                if item.name != "proof":
                     value = stored[item.name]
                     values[item.name] = value if item.name == "labels" else value.item()
         except FileNotFoundError:
             raise
         except (KeyError, ValueError, OSError, EOFError) as error:
-            if isinstance(error, InvalidInputError):
-                raise
+            reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
             raise InvalidInputError(
-                f"{path} is not a certificate written by Certificate.save: {error}"
+                f"{path} is not a certificate written by Certificate.save: {reason}"
             ) from error
         return cls(**values)
 
 
-def relative_gap(upper: float, lower: float, total: float) -> float:
-    """``(upper - lower) / upper``, with the denominator at least 1e-9 of the total scatter.
-
-    Costs below that are rounding errors of the data's own scale: a gap relative to them would say
-    nothing.
-    """
-    return max(upper - lower, 0.0) / max(upper, 1e-9 * total, np.finfo(float).tiny)
+def relative_gap(upper: float, lower: float) -> float:
+    """``(upper - lower) / upper``, and 0 where the upper bound is 0."""
+    return 0.0 if upper == 0.0 else max(upper - lower, 0.0) / upper

@@ -69,7 +69,3 @@ def _means(problem: Problem, labels: IntArray) -> FloatArray:
         centers[k] = weights[mine] @ problem.X[mine] / total if total > 0 else problem.X[far[k]]
     return centers
 
-
-def cost(problem: Problem, labels: IntArray) -> float:
-    """Cost f of feasible point labels."""
-    return problem.objective(problem.group_labels(labels))

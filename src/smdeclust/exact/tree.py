@@ -6,14 +6,16 @@ import heapq
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from smdeclust.exact.admm import Ending, Settings, State, cold_start, solve
+from smdeclust.exact.admm import Dual, Ending, Settings, State, cold_start, solve
 from smdeclust.exact.branching import LeafMultipliers, as_rows, branching_pair, child_state
 from smdeclust.exact.certificate import Proof
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, relax
+from smdeclust.exact.verify_bound import Leaf, Multipliers, leaf_bound
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +73,11 @@ class _Tree:
         self.second.append(pair[1])
         return len(self.parent) - 1
 
+    def cut(self, size: int) -> None:
+        """Forget the nodes from this number on."""
+        for column in (self.parent, self.kind, self.first, self.second):
+            del column[size:]
+
     def proof(self) -> Proof:
         order = sorted(self.leaves)
         parts = [self.leaves[number] for number in order]
@@ -87,6 +94,7 @@ class _Tree:
             cut_ptr=np.cumsum([0, *(len(p.cut_value) for p in parts)]),
             cut_rows=np.concatenate([p.cut_rows for p in parts]),
             cut_value=np.concatenate([p.cut_value for p in parts]),
+            size_ptr=np.zeros(len(parts) + 1, np.int64),
         )
 
 
@@ -116,70 +124,149 @@ def branch_and_cut(
     settings
         Of the relaxation's solver.
     """
-    none = np.empty((0, 2), np.int64)
-    tree = _Tree()
-    root = Node(0, none, none, 0.0, relaxation=relax(data, none, none))
-    if root.relaxation is not None:
+    return _Search(data, round_node, upper_bound, target, deadline, settings).run()
+
+
+class _Search:
+    """The open nodes, the tree and the best upper bound, while the search runs."""
+
+    def __init__(
+        self,
+        data: PointData,
+        round_node: Round,
+        upper_bound: float,
+        target: Callable[[float], float],
+        deadline: float,
+        settings: Settings,
+    ) -> None:
+        self.data = data
+        self.round_node = round_node
+        self.upper_bound = upper_bound
+        self.target = target
+        self.deadline = deadline
+        self.settings = settings
+        self.tree = _Tree()
+        self.closed = np.inf
+        self.root_bound = 0.0
+        self.n_nodes = self.n_iterations = 0
+        self.lost = 0.0
+        self.ending = Ending.TARGET
+        none = np.empty((0, 2), np.int64)
+        root = Node(0, none, none, 0.0, relaxation=relax(data, none, none))
+        self.heap: list[tuple[float, int, Node]] = [(0.0, 0, root)]
+
+    def aim(self) -> float:
+        """Bound to reach: the target with room for rounding, unless that is out of reach."""
+        within_reach = self.upper_bound - max(3.0 * self.lost, 1e-9 * self.upper_bound)
+        return min(self.target(self.upper_bound) + 2.0 * self.lost, within_reach)
+
+    def run(self) -> SearchResult:
+        """Take the open node of the lowest bound, until the target or an end is reached."""
+        self._bound_root()
+        while self.heap and self.heap[0][0] < self.target(self.upper_bound):
+            node = self.heap[0][2]
+            size = len(self.tree.parent)
+            if time.perf_counter() > self.deadline:
+                self.ending = Ending.TIME
+                break
+            try:
+                children = self._solve(node)
+            except KeyboardInterrupt:
+                self.tree.cut(size)
+                self.ending = Ending.INTERRUPTED
+                break
+            heapq.heappop(self.heap)
+            for child in children:
+                heapq.heappush(self.heap, child)
+            if not children:
+                self._close(node)
+            if self.ending in (Ending.TIME, Ending.INTERRUPTED):
+                break
+        for _, _, node in self.heap:
+            self._close(node)
+        return SearchResult(
+            max(self.closed, 0.0), self.root_bound, self.ending, self.tree.proof(), self.n_nodes,
+            self.n_iterations,
+        )  # fmt: skip
+
+    def _bound_root(self) -> None:
+        """The bound without multipliers: free, and there even if no time is given."""
+        root = self.heap[0][2]
+        assert root.relaxation is not None
         root.state = cold_start(root.relaxation)
-    heap: list[tuple[float, int, Node]] = [(root.bound, 0, root)]
-    closed = np.inf
-    root_bound = 0.0
-    n_solved = n_iterations = 0
-    ending = Ending.TARGET
-    while heap and heap[0][0] < target(upper_bound):
-        if time.perf_counter() > deadline:
-            ending = Ending.TIME
-            break
-        _, _, node = heapq.heappop(heap)
+        bound, self.lost = proven_bound(self.data, root.relaxation, root.multipliers)
+        root.bound = self.root_bound = max(bound - self.lost, 0.0)
+        self.heap[0] = (root.bound, 0, root)
+
+    def _close(self, node: Node) -> None:
+        self.tree.leaves[node.number] = node.multipliers
+        if node.relaxation is not None:
+            self.closed = min(self.closed, node.bound)
+
+    def _solve(self, node: Node) -> list[tuple[float, int, Node]]:
+        """Bound one node; return its children, or none if it is settled or time is over."""
         if node.relaxation is None or node.state is None:  # the pairs contradict each other
-            tree.leaves[node.number] = _NO_MULTIPLIERS
-            continue
+            return []
         relaxation = node.relaxation
 
-        def on_round(Y: FloatArray, relaxation: Relaxation = relaxation) -> float:
-            nonlocal upper_bound
-            upper_bound = round_node(relaxation, Y)
-            return target(upper_bound)
+        def on_round(Y: FloatArray) -> float:
+            self.upper_bound = self.round_node(relaxation, Y)
+            return self.aim()
 
         outcome = solve(
             relaxation,
             node.state,
-            target=target(upper_bound),
-            deadline=deadline,
+            target=self.aim(),
+            deadline=self.deadline,
             on_round=on_round,
-            settings=settings,
+            settings=self.settings,
         )
-        n_solved += 1
-        n_iterations += outcome.iterations
-        if outcome.dual.bound > node.bound:
-            node.bound = outcome.dual.bound
-            node.multipliers = as_rows(node.relaxation, outcome.dual)
+        self.n_nodes += 1
+        self.n_iterations += outcome.iterations
+        multipliers = as_rows(relaxation, outcome.dual)
+        bound, lost = proven_bound(self.data, relaxation, multipliers)
+        self.lost = max(self.lost, lost)
+        if bound - lost > node.bound:
+            node.bound, node.multipliers = bound - lost, multipliers
         if node.number == 0:
-            root_bound = node.bound
+            self.root_bound = node.bound
         logger.debug(
             "node %d: %d groups, bound %.9g of %.9g, %d iterations (%s), %d open",
-            node.number, node.relaxation.n_groups, node.bound, upper_bound, outcome.iterations,
-            outcome.ending.value, len(heap),
+            node.number, relaxation.n_groups, node.bound, self.upper_bound, outcome.iterations,
+            outcome.ending.value, len(self.heap),
         )  # fmt: skip
-        if node.bound < target(upper_bound):
-            upper_bound = round_node(node.relaxation, outcome.Y)
-        if node.bound >= target(upper_bound):
-            tree.leaves[node.number] = node.multipliers
-            closed = min(closed, node.bound)
-            continue
-        pair = branching_pair(node.relaxation, outcome.Y)
-        if outcome.ending is Ending.TIME or pair is None:
-            ending = Ending.TIME if outcome.ending is Ending.TIME else ending
-            tree.leaves[node.number] = node.multipliers
-            closed = min(closed, node.bound)
-            continue
-        for kind in (1, -1):
-            heapq.heappush(heap, _child(data, tree, node, outcome.state, kind, pair))
-        node.state = None
-    for bound, _, node in heap:
-        tree.leaves[node.number] = node.multipliers
-        closed = min(closed, bound)
-    return SearchResult(closed, root_bound, ending, tree.proof(), n_solved, n_iterations)
+        if outcome.ending in (Ending.TIME, Ending.INTERRUPTED):
+            self.ending = outcome.ending
+            return []
+        if node.bound < self.target(self.upper_bound):
+            self.upper_bound = self.round_node(relaxation, outcome.Y)
+        if node.bound >= self.target(self.upper_bound):
+            return []
+        pair = branching_pair(relaxation, outcome.Y)
+        # Reached as far as rounding allows, or nothing left to decide: no branching can help.
+        if outcome.dual.bound >= self.aim() or pair is None:
+            self.ending = Ending.PRECISION
+            return []
+        start = replace(outcome.state, **_of_best(outcome.dual))
+        return [_child(self.data, self.tree, node, start, kind, pair) for kind in (1, -1)]
+
+
+def _of_best(dual: Dual) -> dict[str, Any]:
+    """The multipliers of the best bound, not those the iteration happened to end with."""
+    return {"U": dual.U, "rho": dual.rho, "cuts": dual.cuts, "mu": dual.mu}
+
+
+def proven_bound(
+    data: PointData, node: Relaxation, multipliers: LeafMultipliers
+) -> tuple[float, float]:
+    """The bound that `verify` will find for a node, and what rounding takes off it there."""
+    leaf = Leaf(
+        data.points, data.weights, node.group_of_point, np.argwhere(np.triu(node.apart)),
+        data.n_clusters,
+    )  # fmt: skip
+    entries = {name: getattr(multipliers, name) for name in ("row", "column", "value")}
+    cuts = {name: getattr(multipliers, name) for name in ("cut_rows", "cut_value")}
+    return leaf_bound(leaf, replace(Multipliers.empty(), **entries, **cuts))
 
 
 def _child(

@@ -1,42 +1,30 @@
-"""Check a certificate from the data alone: short, slow, and no code shared with the solver.
+"""Check a certificate from the data alone: short, and no code shared with the solver.
 
-The argument. Let ``w`` be the weights of the N points (ones, unless given), ``W`` their sum, and
-for a clustering let ``Z[i, j] = 1 / (weight of the cluster of i)`` if rows i and j are together,
-else 0. With ``p`` the points minus any fixed offset, the cost is
-
-    f = sum_i w_i |p_i|^2 - sum_ij w_i w_j (p_i . p_j) Z[i, j].
-
-``Y = D Z D`` with ``D = diag(sqrt(w))`` is a projector of rank K, and ``Y = u u' + R`` with
-``u = sqrt(w / W)``, where R is a projector of rank K - 1 with ``R u = 0``. At a leaf of the tree:
-
-* ``Z >= 0`` everywhere, and ``Z[i, j] = 0`` for rows that are apart;
-* for any rows ``i`` and ``j1, j2, ...`` : ``Z[i,i] - sum_a Z[i,ja] + sum_{a<b} Z[ja,jb] >= 0``
-  (if t of the members are with i, it says ``1 - t + t (t - 1) / 2 >= 0``, true for integers);
-* Y is constant (up to D) on rows that must be together: ``Y = E X E'`` with E orthonormal, one
-  column ``sqrt(w_i / w_group)`` per group.
-
-So with ``M = -D (P P') D - (multipliers times those non-negative terms)``,
-``f >= sum w |p|^2 + u'Mu + (sum of the K - 1 smallest eigenvalues of E'ME orthogonal to E'u)``.
-Adding ``a b' + b a'`` with ``a = E'u`` and any vector b changes nothing for R, so b is chosen to
-lift the direction ``a`` out of the way.
-
-Every eigenvalue is bounded from the computed eigenvectors: if ``A = Q diag(d) Q' + residual`` with
-``|residual| <= delta`` and ``|Q'Q - I| <= epsilon`` in the Frobenius norm, the theorems of Weyl and
-Ostrowski give ``eigenvalue_k >= d_k - delta - epsilon |d_k|``. All other operations carry a-priori
-rounding bounds (``gamma(k) = k eps / (1 - k eps)``), so the result holds in exact arithmetic.
+The labels must keep every pair; their cost is bounded above. The rows are split into parts (mostly
+one) that keep must-link groups whole. A clustering of all rows, restricted to a part, is a
+clustering of the part, and costs there at least what the part's tree proves (`verify_tree`: its
+leaves cover every clustering; `verify_bound`: the bound of one leaf). Costs add up over parts.
+Everything is bounded with its rounding errors, so the result holds in exact arithmetic.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from smdeclust.exact.certificate import Certificate, InvalidCertificateError
+from smdeclust.exact.certificate import Certificate, Proof
+from smdeclust.exact.verify_bound import EPS, Leaf, gamma, leaf_bound, require, smallest_eigenvalues
+from smdeclust.exact.verify_tree import Tree, check_forest, close, iterate, multipliers_of
 
-EPS = float(np.finfo(np.float64).eps)
+__all__ = ["DEFAULT_TOL", "VerifiedBound", "smallest_eigenvalues", "verify"]
+
+DEFAULT_TOL = 1e-4
+# Squares of larger numbers overflow; squares of smaller differences vanish.
+_LARGEST, _SMALLEST = 1e140, 1e-140
+_LIGHTEST = 1e-60
 
 
 @dataclass(frozen=True)
@@ -48,11 +36,15 @@ class VerifiedBound:
     lower_bound, upper_bound
         No feasible clustering costs less than the first; the labels cost at most the second.
     gap
-        ``(upper - lower) / upper``, the denominator at least 1e-9 of the total scatter.
+        ``(upper - lower) / upper``; 0 where the labels cost nothing.
     optimal
-        Whether the gap is within the certificate's tolerance.
+        Whether the gap is within `tol`.
     leaf_bounds
         Bound of every leaf (infinite where the pairs contradict each other).
+    n_clusters, tol
+        What it is about: the number of clusters, and the gap that counted as optimal.
+    n_parts
+        Number of parts the rows were split into.
     """
 
     lower_bound: float
@@ -60,6 +52,30 @@ class VerifiedBound:
     gap: float
     optimal: bool
     leaf_bounds: tuple[float, ...]
+    n_clusters: int = 0
+    tol: float = DEFAULT_TOL
+    n_parts: int = 1
+
+
+@dataclass(frozen=True)
+class Data:
+    """The problem as given: points scaled to size about 1, weights, pairs, K and sizes."""
+
+    X: np.ndarray
+    w: np.ndarray
+    together: np.ndarray
+    apart: np.ndarray
+    n_clusters: int
+    size_min: float
+    size_max: float
+    shift: int
+    weight_shift: int
+    """The points and the weights as given are 2 to these powers larger."""
+
+    @property
+    def exponent(self) -> int:
+        """Costs of the data as given are 2 to this power larger."""
+        return 2 * self.shift + self.weight_shift
 
 
 def verify(
@@ -69,8 +85,14 @@ def verify(
     must_link: Any = None,
     cannot_link: Any = None,
     sample_weight: Any = None,
+    n_clusters: int | None = None,
+    tol: float | None = None,
+    labels: Any = None,
+    size_min: int | None = None,
+    size_max: int | None = None,
+    n_jobs: int | None = None,
 ) -> VerifiedBound:
-    """Re-derive the bound of a certificate from the data, and reject it if the claim is not met.
+    """Derive the bound of a certificate again from the data, and reject it if the claim is not met.
 
     Parameters
     ----------
@@ -82,295 +104,199 @@ def verify(
         The pairs of the problem.
     sample_weight
         (N,) non-negative weights, if the problem has them.
+    n_clusters
+        K. Say it: without, the certificate may be about any K, and the result says which.
+    tol
+        Relative gap that counts as optimal. Without: 1e-4, or the certificate's own if that is
+        finer.
+    labels
+        (N,) integers: the clustering the question is about; without, that of the certificate.
+    size_min, size_max
+        Bounds on the number of points in every cluster, if the problem has them.
+    n_jobs
+        Threads that check the parts of a large certificate; None means one.
 
     Raises
     ------
     InvalidCertificateError
         The labels, the tree, a multiplier or the claimed bound does not stand.
     """
-    X = np.asarray(X, dtype=np.float64)
-    n = len(X)
-    together = np.asarray([] if must_link is None else must_link, dtype=np.int64).reshape(-1, 2)
-    apart = np.asarray([] if cannot_link is None else cannot_link, dtype=np.int64).reshape(-1, 2)
-    w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    require(X.ndim == 2 and bool(np.all(np.isfinite(X))), "X must be a finite matrix")
+    k = certificate.n_clusters
+    require(isinstance(k, int | np.integer) and k >= 1, f"{k!r} clusters")
+    if n_clusters is not None:
+        require(k == n_clusters, f"it is about {k} clusters, not {n_clusters}")
+    claimed = certificate.tol
+    require(_number(claimed) and 0 <= claimed < 1, f"a tolerance of {claimed!r} says nothing")
+    require(tol is None or (_number(tol) and 0 <= tol < 1), f"tol must be in [0, 1), got {tol!r}")
+    data = _admit(X, sample_weight, must_link, cannot_link, int(k), size_min, size_max)
+
+    upper = _cost_above(data, check_labels(data, certificate.labels))
+    claim = certificate.upper_bound
     require(
-        w.shape == (n,) and bool(np.all(w >= 0)) and w.sum() > 0 and bool(np.all(np.isfinite(w))),
-        "weights",
+        _number(claim) and abs(claim - upper) <= 1e-9 * upper,
+        f"its labels cost {upper!r}, not {claim!r} as claimed",
     )
-    k = int(certificate.n_clusters)
-
-    upper = check_labels(X, w, certificate, k, together, apart)
-    leaves = check_tree(certificate, n)
-    offset = (w @ X) / w.sum()
-    P = X - offset
-    total = float(np.sum(w[:, None] * P**2))
-    bounds = []
-    for number, branch_together, branch_apart in leaves:
-        all_together = np.vstack([together, branch_together])
-        all_apart = np.vstack([apart, branch_apart])
-        group = close(n, all_together, all_apart, k)
-        if group is None or group.max() + 1 < k:
-            bounds.append(np.inf)  # no clustering here at all
-        else:
-            bounds.append(leaf_bound(P, w, k, group, all_apart, certificate, number))
-    # Rounding of X - offset moves each coordinate by at most eps / 2 of what is subtracted, and
-    # sqrt(f) is 1-Lipschitz in the (weighted) points.
-    moved = EPS * np.sqrt(float(np.sum(w[:, None] * P**2))) * (1 + n * EPS)
-    lowest = max(min(bounds), 0.0)
-    lower = max(np.sqrt(lowest) * (1 - 2 * EPS) - moved, 0.0) ** 2 * (1 - 4 * EPS)
-    lower = min(lower, upper)
-
+    proven_upper = upper
+    if labels is not None:
+        proven_upper = _cost_above(data, check_labels(data, labels))
+    trees = check_forest(certificate.proof, len(data.X))
+    lower, bounds = _sum_of_parts(data, certificate.proof, trees, n_jobs)
+    require(_number(certificate.lower_bound), "the claimed lower bound is no number")
     require(
         lower >= certificate.lower_bound,
         f"the claimed lower bound {certificate.lower_bound!r} does not follow: "
         f"the proof gives {lower!r}",
     )
-    gap = max(upper - lower, 0.0) / max(upper, 1e-9 * total, np.finfo(float).tiny)
-    optimal = gap <= certificate.tol
-    claimed = certificate.status == "optimal"
-    require(
-        optimal or not claimed, f"claimed optimal to {certificate.tol:g}, but the gap is {gap:g}"
+    require(lower <= min(upper, proven_upper), f"a bound of {lower!r} is above the labels' cost")
+    if certificate.status == "optimal":
+        gap = _gap(upper, lower)
+        require(gap <= claimed, f"claimed optimal to {claimed:g}, but the gap is {gap:g}")
+    limit = min(claimed, DEFAULT_TOL) if tol is None else float(tol)
+    gap = _gap(proven_upper, lower)
+    return VerifiedBound(
+        lower, proven_upper, gap, gap <= limit, bounds, int(k), float(limit), len(trees)
     )
-    return VerifiedBound(float(lower), float(upper), float(gap), bool(optimal), tuple(bounds))
 
 
-def require(condition: bool, message: str) -> None:
-    """Reject the certificate unless the condition holds."""
-    if not condition:
-        raise InvalidCertificateError(f"certificate rejected: {message}")
+def _number(value: Any) -> bool:
+    return isinstance(value, float | int | np.number) and math.isfinite(value)
 
 
-def gamma(k: Any) -> Any:
-    """Relative error bound of k successive roundings (Higham, 2002), doubled to be generous."""
-    return 2.0 * k * EPS / (1.0 - 2.0 * k * EPS)
+def _gap(upper: float, lower: float) -> float:
+    return 0.0 if upper == 0.0 else (upper - lower) / upper
 
 
-def check_labels(
-    X: np.ndarray, w: np.ndarray, certificate: Certificate, k: int, together: Any, apart: Any
-) -> float:
-    """Check that the labels are a feasible clustering; return an upper bound on their cost.
-
-    Any centers give an upper bound on the cost of the labels, so rounded means will do.
-    """
-    labels = np.asarray(certificate.labels)
-    require(labels.shape == (len(X),), f"{labels.shape} labels for {len(X)} points")
-    require(len(np.unique(labels)) == k, f"the labels do not form {k} clusters")
-    for i, j in together:
-        require(labels[i] == labels[j], f"rows {i} and {j} must be together, their labels differ")
-    for i, j in apart:
-        require(labels[i] != labels[j], f"rows {i} and {j} must be apart, their labels agree")
-    cost = 0.0
-    for label in np.unique(labels):
-        rows = labels == label
-        center = (w[rows] @ X[rows]) / (w[rows].sum() or 1.0)
-        cost += float(np.sum(np.sum(w[rows, None] * (X[rows] - center) ** 2, axis=1)))
-    # Non-negative terms, summed over columns, then over rows, then over clusters.
-    upper = cost * (1.0 + gamma(X.shape[0] + X.shape[1] + k + 8))
-    claim = certificate.upper_bound
+def _admit(
+    X: Any, sample_weight: Any, must_link: Any, cannot_link: Any, k: int, low: Any, high: Any
+) -> Data:
+    """The data, checked, and scaled by powers of two (which rounds nothing) to size about 1."""
+    X = np.asarray(X, dtype=np.float64)
+    require(X.ndim == 2 and X.size > 0 and bool(np.all(np.isfinite(X))), "X: no finite matrix")
+    n = len(X)
+    largest, spread = float(np.abs(X).max()), float(np.ptp(X, axis=0).max())
     require(
-        abs(claim - cost) <= 1e-9 * max(cost, 1e-9 * float(np.sum(w[:, None] * X**2)), 1e-300),
-        f"the labels cost {cost!r}, not {claim!r} as claimed",
+        largest <= _LARGEST and (spread == 0 or spread >= _SMALLEST),
+        f"X spans {spread:.3g} with values up to {largest:.3g}: squares overflow or vanish",
     )
-    return max(upper, claim)
+    w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    require(w.shape == (n,) and bool(np.all(np.isfinite(w) & (w >= 0))), "weights")
+    heaviest = float(w.max())
+    usual = heaviest > 0 and 1e-100 < heaviest < 1e100
+    require(usual and bool(np.all((w == 0) | (w >= _LIGHTEST * heaviest))), "weights too unequal")
+    together, apart = (_pairs(pairs, n) for pairs in (must_link, cannot_link))
+    low, high = 0 if low is None else low, np.inf if high is None else high
+    require(0 <= low <= high and high >= 1, f"sizes from {low!r} to {high!r}")
+    shift = math.frexp(spread)[1] if spread > 0 else 0
+    weight_shift = math.frexp(heaviest)[1] - 1  # weights of 1 stay
+    return Data(
+        np.ldexp(X, -shift), np.ldexp(w, -weight_shift), together, apart, k,
+        float(low), float(high), shift, weight_shift,
+    )  # fmt: skip
 
 
-def check_tree(certificate: Certificate, n: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Check that the leaves cover every clustering; return (number, together, apart) of each leaf.
+def _pairs(pairs: Any, n: int) -> np.ndarray:
+    found = np.asarray([] if pairs is None else pairs)
+    require(found.size == 0 or (found.ndim == 2 and found.shape[1] == 2), "pairs of rows")
+    found = found.reshape(-1, 2)
+    whole = found.size == 0 or (found.dtype.kind in "iu" and bool(np.all((found >= 0) & (found < n))))
+    require(whole, "a pair names no row")
+    return found.astype(np.int64)
 
-    A node is a leaf or has exactly two children, which decide the same pair in the two ways.
-    """
-    proof = certificate.proof
-    size = len(proof.parent)
-    for name in ("kind", "first", "second"):
-        require(len(getattr(proof, name)) == size, f"the tree's {name} has the wrong length")
-    require(size >= 1 and proof.parent[0] == -1, "the tree has no root")
-    children: list[list[int]] = [[] for _ in range(size)]
-    for node in range(1, size):
-        parent = int(proof.parent[node])
-        require(0 <= parent < node, f"node {node} has no parent before it")
-        require(0 <= proof.first[node] < n and 0 <= proof.second[node] < n, f"pair of node {node}")
-        children[parent].append(node)
-    for node, below in enumerate(children):
-        if not below:
-            continue
-        require(len(below) == 2, f"node {node} has {len(below)} children")
-        a, b = below
-        require(sorted([int(proof.kind[a]), int(proof.kind[b])]) == [-1, 1], f"children of {node}")
-        require(
-            proof.first[a] == proof.first[b] and proof.second[a] == proof.second[b],
-            f"the children of node {node} decide different pairs",
+
+def check_labels(data: Data, labels: Any) -> np.ndarray:
+    """Labels that form K clusters, keep every pair and the sizes; or reject."""
+    labels = np.asarray(labels)
+    n = len(data.X)
+    require(labels.shape == (n,), f"labels of shape {labels.shape} for {n} points")
+    require(labels.dtype.kind in "iu", f"labels must be whole numbers, not {labels.dtype}")
+    _, numbers, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    require(len(sizes) == data.n_clusters, f"labels of {len(sizes)} clusters, not {data.n_clusters}")
+    for pairs, same in ((data.together, True), (data.apart, False)):
+        wrong = pairs[(numbers[pairs[:, 0]] == numbers[pairs[:, 1]]) != same]
+        word = "together" if same else "apart"
+        require(len(wrong) == 0, f"the labels do not keep rows {wrong[:1].tolist()} {word}")
+    require(
+        bool(np.all((sizes >= data.size_min) & (sizes <= data.size_max))),
+        f"clusters of {sizes.min()} to {sizes.max()} points break the sizes",
+    )
+    return numbers.reshape(-1)
+
+
+def _cost_above(data: Data, labels: np.ndarray) -> float:
+    """Upper bound on the cost of labels. Any centers give one, so rounded means will do."""
+    costs = []
+    for label in range(data.n_clusters):
+        rows = (labels == label) & (data.w > 0)
+        X, w = data.X[rows], data.w[rows]
+        if len(X) == 0 or not np.any(X != X[0]):
+            continue  # equal points cost nothing, exactly
+        center = X[0] + (w @ (X - X[0])) / w.sum()
+        squares = np.sum((X - center) ** 2, axis=1)
+        # What underflows is at most the smallest number there is, each.
+        costs.append(math.fsum(w * squares) * (1 + gamma(X.shape[1] + 8)) + X.size * 5e-324)
+    return math.ldexp(math.fsum(costs) * (1 + 4 * EPS), data.exponent)
+
+
+def _sum_of_parts(
+    data: Data, proof: Proof, trees: list[Tree], n_jobs: int | None
+) -> tuple[float, tuple[float, ...]]:
+    """Lower bound of all parts together, and the bounds of all leaves."""
+    group = close(len(data.X), data.together, data.apart, data.n_clusters)
+    require(group is not None, "the pairs contradict each other")
+    assert group is not None
+    if len(trees) > 1:
+        part = np.empty(len(data.X), np.int64)
+        for number, tree in enumerate(trees):
+            part[tree.rows] = number
+        first = np.empty(int(group.max()) + 1, np.int64)
+        first[group] = part
+        require(bool(np.all(first[group] == part)), "a must-link group lies in two parts")
+        data = replace(data, size_min=0.0, size_max=np.inf)  # a part may hold a bit of a cluster
+    if n_jobs is None or n_jobs == 1 or len(trees) == 1:
+        found = [part_bound(data, group, proof, tree) for tree in trees]
+    else:
+        from joblib import Parallel, delayed
+
+        found = Parallel(n_jobs, prefer="threads")(
+            delayed(part_bound)(data, group, proof, tree) for tree in trees
         )
-    leaf_nodes = [node for node in range(size) if not children[node]]
-    require(
-        len(proof.leaf_node) == len(leaf_nodes)
-        and set(proof.leaf_node.tolist()) == set(leaf_nodes),
-        "the leaves with multipliers are not the leaves of the tree",
-    )
-    for pointer in (proof.lambda_ptr, proof.cut_ptr):
-        require(len(pointer) == len(leaf_nodes) + 1, "pointers of the leaves")
-    out = []
-    for number, leaf in enumerate(proof.leaf_node.tolist()):
-        pairs: dict[int, list[tuple[int, int]]] = {1: [], -1: []}
-        node = leaf
-        while node != 0:
-            pairs[int(proof.kind[node])].append((int(proof.first[node]), int(proof.second[node])))
-            node = int(proof.parent[node])
-        as_array = [np.array(pairs[kind], dtype=np.int64).reshape(-1, 2) for kind in (1, -1)]
-        out.append((number, as_array[0], as_array[1]))
-    return out
+    bounds = tuple(math.ldexp(b, data.exponent) for _, leaves in found for b in leaves)
+    total = math.fsum(lower for lower, _ in found) * (1 - 2 * EPS)
+    return math.ldexp(total, data.exponent), bounds
 
 
-def close(n: int, together: np.ndarray, apart: np.ndarray, k: int) -> np.ndarray | None:
-    """Group of every row under the pairs, or None if they contradict each other.
-
-    With two clusters, two rows that are both apart from a third are together.
-    """
-    pairs = [(int(i), int(j)) for i, j in together]
-    while True:
-        neighbours: list[list[int]] = [[] for _ in range(n)]
-        for i, j in pairs:
-            neighbours[i].append(j)
-            neighbours[j].append(i)
-        group = np.full(n, -1)
-        count = 0
-        for start in range(n):
-            if group[start] >= 0:
-                continue
-            group[start] = count
-            queue = deque([start])
-            while queue:
-                for other in neighbours[queue.popleft()]:
-                    if group[other] < 0:
-                        group[other] = count
-                        queue.append(other)
-            count += 1
-        enemies: dict[int, list[int]] = {}
-        for i, j in apart.tolist():
-            if group[i] == group[j]:
-                return None
-            enemies.setdefault(int(group[i]), []).append(j)
-            enemies.setdefault(int(group[j]), []).append(i)
-        more = []
-        if k == 2:
-            for rows in enemies.values():
-                more += [(rows[0], row) for row in rows[1:] if group[row] != group[rows[0]]]
-        if not more:
-            return group
-        pairs += more
-
-
-def leaf_bound(
-    P: np.ndarray,
-    w: np.ndarray,
-    k: int,
-    group: np.ndarray,
-    apart: np.ndarray,
-    certificate: Certificate,
-    number: int,
-) -> float:
-    """Rigorous lower bound on the cost of every clustering of one leaf."""
-    n, d = P.shape
-    proof = certificate.proof
-    separated = np.eye(int(group.max()) + 1, dtype=bool) & False
-    for i, j in apart:
-        separated[group[i], group[j]] = separated[group[j], group[i]] = True
-
-    # The matrix of multipliers, as coefficients of Z; beside it absolute values and term counts,
-    # which bound the rounding of each entry.
-    L, size, terms = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
-
-    def add(i: np.ndarray, j: np.ndarray, value: np.ndarray) -> None:
-        for matrix, what in ((L, value), (size, np.abs(value)), (terms, np.ones(len(value)))):
-            np.add.at(matrix, (i, j), what / 2)
-            np.add.at(matrix, (j, i), what / 2)
-
-    start, stop = int(proof.lambda_ptr[number]), int(proof.lambda_ptr[number + 1])
-    require(0 <= start <= stop <= len(proof.lambda_value), "multiplier pointers")
-    rows, columns = proof.lambda_row[start:stop], proof.lambda_column[start:stop]
-    values = proof.lambda_value[start:stop]
-    require(len(rows) == len(columns) == len(values), "multipliers of different lengths")
-    require(bool(np.all(np.isfinite(values))), "a multiplier is not finite")
-    require(in_range(rows, 0, n) and in_range(columns, 0, n), "a multiplier names no row")
-    free = separated[group[rows], group[columns]]
-    require(bool(np.all(values[~free] >= 0)), "a multiplier of a pair not kept apart is negative")
-    add(rows, columns, values)
-
-    start, stop = int(proof.cut_ptr[number]), int(proof.cut_ptr[number + 1])
-    require(0 <= start <= stop <= len(proof.cut_value), "cut pointers")
-    cuts, mu = proof.cut_rows[start:stop], proof.cut_value[start:stop]
-    require(len(cuts) == len(mu), "cuts and multipliers of different lengths")
-    require(
-        bool(np.all(np.isfinite(mu)) and np.all(mu >= 0)), "the multiplier of a cut is negative"
-    )
-    require(cuts.ndim == 2 and in_range(cuts, -1, n) and in_range(cuts[:, 0], 0, n), "a cut's rows")
-    add(cuts[:, 0], cuts[:, 0], mu)
-    for a in range(1, cuts.shape[1]):
-        one = cuts[:, a] >= 0
-        add(cuts[one, 0], cuts[one, a], -mu[one])
-        for b in range(a + 1, cuts.shape[1]):
-            two = one & (cuts[:, b] >= 0)
-            add(cuts[two, a], cuts[two, b], mu[two])
-
-    # Rows without weight drop out: they must carry no multiplier, and some optimal clustering has
-    # weight in every cluster as long as K groups have weight.
-    s = np.sqrt(w)
-    require(not np.any(terms[s == 0]), "a row without weight carries a multiplier")
-    B = s[:, None] * P
-    divisor = np.outer(np.where(s > 0, s, 1.0), np.where(s > 0, s, 1.0))
-    M = -(B @ B.T) - L / divisor
-    M = 0.5 * (M + M.T)
-    energy = float(np.sum(np.sum(B * B, axis=1)))
-    slip = gamma(d + 8) * energy
-    slip += float(np.linalg.norm(gamma(2 * terms + 8) * size / divisor))
-
-    # Compress to vectors constant on groups: E has orthonormal, non-negative columns.
-    group_weight = np.bincount(group, w)
-    E = np.zeros((n, len(group_weight)))
-    E[np.arange(n), group] = np.sqrt(w / np.where(group_weight[group] > 0, group_weight[group], 1))
-    E, group_weight = E[:, group_weight > 0], group_weight[group_weight > 0]
-    n_groups = len(group_weight)
-    require(n_groups >= k, f"fewer than {k} groups have weight")
-    A = E.T @ M @ E
-    A = 0.5 * (A + A.T)
-    norm = float(np.linalg.norm(M)) * (1 + gamma(n * n))
-    # 2 n roundings in the products, and those of the sums of weights in the entries of E.
-    slip += gamma(4 * n + 32) * norm
-    u = np.sqrt(group_weight / w.sum())
-
-    along = float(u @ A @ u)
-    slip_along = gamma(4 * n + 32) * norm
-    below = 0.0
-    margin = 0.0
-    if k > 1:
-        image = A @ u
-        b = -image + 0.5 * (along + norm) * u
-        A = A + np.outer(u, b) + np.outer(b, u)
-        slip += gamma(n + 16) * (norm + 2.0 * float(np.linalg.norm(b)))
-        below, margin = smallest_eigenvalues(A, k - 1)
-    rank = k - 1
-    constant = energy * (1.0 - gamma(n + d + 4))
-    # Projectors of rank r have trace norm r: a matrix error of Frobenius norm e moves <., R> by
-    # at most r e, and <., u u'> by at most e.
-    return constant + along + below - margin - (rank + 1) * slip - slip_along
-
-
-def smallest_eigenvalues(A: np.ndarray, count: int) -> tuple[float, float]:
-    """Sum of the ``count`` smallest eigenvalues as computed, and how much too large it can be."""
-    n = len(A)
-    d, Q = np.linalg.eigh(A)
-    # Products of n terms carry gamma(n) of the product of absolute values, and the norm of
-    # |Q| |d| |Q'| is at most the sum of |d_k| |q_k|^2.
-    rounding = gamma(2 * n + 8)
-    lengths = np.sum(Q * Q, axis=0)
-    residual = float(np.linalg.norm(A - (Q * d) @ Q.T)) * (1 + gamma(n * n))
-    residual += rounding * (float(np.sum(np.abs(d) * lengths)) + float(np.linalg.norm(A)))
-    defect = float(np.linalg.norm(Q.T @ Q - np.eye(n))) + rounding * float(lengths.sum())
-    require(defect < 0.5, "the eigenvectors could not be verified")
-    lowest = d[:count]
-    return float(lowest.sum()), count * residual + defect * float(np.abs(lowest).sum())
-
-
-def in_range(values: np.ndarray, low: int, high: int) -> bool:
-    """Whether all values are integers with low <= value < high."""
-    return values.dtype.kind in "iu" and bool(np.all((values >= low) & (values < high)))
+def part_bound(
+    data: Data, group: np.ndarray, proof: Proof, tree: Tree
+) -> tuple[float, list[float]]:
+    """Lower bound on the cost of the rows of one part, and the bounds of its leaves."""
+    n, rows, k = len(data.X), tree.rows, data.n_clusters
+    place = np.full(n, -1)
+    place[rows] = np.arange(len(rows))
+    X, w = data.X[rows], data.w[rows]
+    if not w.any():
+        return 0.0, [0.0] * len(tree.leaves)
+    P = X - (w @ X) / w.sum()
+    # One row stands for its group, so that groups joined through other parts stay joined.
+    names, of_row = np.unique(group[rows], return_inverse=True)
+    number = np.full(int(group.max()) + 1, -1)
+    number[names] = np.arange(len(names))
+    given = number[group[data.apart]]
+    given = given[np.all(given >= 0, axis=1)]
+    bounds = []
+    for leaf, together, apart in iterate(proof, tree):
+        pairs = np.vstack([given, number[group[apart]]])
+        joined = close(len(names), number[group[together]], pairs, k)
+        if joined is None or (len(rows) == n and joined.max() + 1 < k):
+            bounds.append(np.inf)  # no clustering here at all
+            continue
+        problem = Leaf(P, w, joined[of_row], joined[pairs], k, data.size_min, data.size_max)
+        multipliers = multipliers_of(proof, leaf, place)
+        bound, _ = leaf_bound(problem, multipliers.scaled(-2 * (data.shift + data.weight_shift)))
+        require(math.isfinite(bound), f"leaf {leaf} has no finite bound")
+        bounds.append(bound)
+    require(math.isfinite(min(bounds)), "no leaf has a clustering, though the labels are one")
+    # Rounding of X - offset moves each coordinate by at most eps / 2 of the difference, and
+    # sqrt(f) is 1-Lipschitz in the (weighted) points.
+    moved = EPS * math.sqrt(math.fsum(w * np.sum(P * P, axis=1))) * (1 + gamma(P.shape[1] + 8))
+    lowest = math.sqrt(max(min(bounds), 0.0)) * (1 - 2 * EPS) - moved
+    return max(lowest, 0.0) ** 2 * (1 - 4 * EPS), bounds

@@ -1,0 +1,206 @@
+"""Prove a bound for one block of points: the whole problem, or one part of it."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smdeclust.exact.admm import Ending, Settings
+from smdeclust.exact.certificate import Proof
+from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, contract
+from smdeclust.exact.rounding import improve, rounded_labels
+from smdeclust.exact.tree import SearchResult, branch_and_cut
+from smdeclust.exact.verify_bound import EPS, Leaf, Multipliers, gamma, leaf_bound
+from smdeclust.problem import Problem
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What was proven about a block.
+
+    ``proof`` is in terms of the rows of the block; ``ending`` is None where memory ran out.
+    """
+
+    lower_bound: float
+    upper_bound: float
+    labels: IntArray
+    improved: bool
+    root_bound: float
+    ending: Ending | None
+    proof: Proof
+    n_nodes: int = 0
+    n_iterations: int = 0
+
+
+def prove(
+    problem: Problem,
+    labels: IntArray,
+    *,
+    tol: float,
+    deadline: float = np.inf,
+    settings: Settings = Settings(),  # noqa: B008 (frozen)
+) -> Proven:
+    """Raise the lower bound to within ``tol`` of the labels' cost, or as far as time allows.
+
+    Parameters
+    ----------
+    problem
+        Points and pairs of the block, and the number of clusters.
+    labels
+        (N,) feasible labels of at most that many clusters.
+    tol
+        Relative gap at which to stop.
+    deadline
+        On the clock of `time.perf_counter`.
+    settings
+        Of the relaxation's solver.
+    """
+    block = Block.of(problem)
+    incumbent = _Incumbent(problem, labels, block)
+    result: SearchResult | None = None
+    try:
+        result = branch_and_cut(
+            block.data,
+            incumbent.round,
+            upper_bound=incumbent.cost,
+            target=lambda upper: upper * (1.0 - 0.999 * tol),
+            deadline=deadline,
+            settings=settings,
+        )
+    except MemoryError:
+        pass
+    upper = cost_of(problem, incumbent.labels)
+    if result is None:
+        return replace(without_search(problem, incumbent.labels), improved=incumbent.improved)
+    return Proven(
+        block.lower(result.lower_bound, upper),
+        upper,
+        incumbent.labels,
+        incumbent.improved,
+        block.lower(result.root_bound, upper),
+        result.ending,
+        block.rows_of(result.proof),
+        result.n_nodes,
+        result.n_iterations,
+    )
+
+
+def without_search(problem: Problem, labels: IntArray) -> Proven:
+    """What costs nothing: the groups' own scatter, and what K - 1 principal directions leave.
+
+    (Ding & He, 2004; the second only where that matrix is small.)
+    """
+    block = Block.of(problem)
+    data = block.data
+    lower = 0.0
+    if data.points.shape[1] <= 1000:
+        groups = contract(data.n_points, data.must_link, data.cannot_link, data.n_clusters)
+        assert groups is not None
+        leaf = Leaf(data.points, data.weights, groups, np.empty((0, 2), np.int64), data.n_clusters)
+        bound, lost = leaf_bound(leaf, Multipliers.empty())
+        lower = block.lower(bound - lost, np.inf)
+    upper = cost_of(problem, labels)
+    return Proven(min(lower, upper), upper, labels, False, lower, None, Proof())
+
+
+@dataclass(frozen=True)
+class Block:
+    """The rows that have weight, scaled by powers of two (which rounds nothing) to size about 1."""
+
+    data: PointData
+    rows: IntArray
+    shift: int
+    weight_shift: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Block:
+        """The block of a problem; pairs that run over rows without weight are kept.
+
+        Rows without weight cost nothing wherever they go, and a cluster can be split until every
+        cluster has weight.
+        """
+        weights = problem.sample_weight
+        rows = np.arange(problem.n_points) if weights is None else np.flatnonzero(weights > 0)
+        # One row stands for each group: all others of the group are linked to it.
+        first = np.full(problem.n_groups, -1)
+        groups = problem.group_of_point[rows]
+        first[groups[::-1]] = np.arange(len(rows))[::-1]
+        cannot = first[problem.group_of_point[problem.cannot_link]]
+        points = np.asarray(problem.X[rows], dtype=np.float64)
+        spread = float(np.ptp(points, axis=0).max())
+        shift = math.frexp(spread)[1] if spread > 0 else 0
+        weight_shift = 0 if weights is None else math.frexp(float(weights.max()))[1] - 1
+        data = PointData.build(
+            np.ldexp(points, -shift),
+            problem.n_clusters,
+            np.column_stack([np.arange(len(rows)), first[groups]]),
+            cannot[np.all(cannot >= 0, axis=1)],
+            None if weights is None else np.ldexp(weights[rows], -weight_shift),
+        )
+        return cls(data, rows, shift, weight_shift)
+
+    @property
+    def exponent(self) -> int:
+        """Costs of the problem are 2 to this power larger than those of the block."""
+        return 2 * self.shift + self.weight_shift
+
+    def lower(self, bound: float, upper: float) -> float:
+        """A bound on the scale of the problem, less what centering the points can round off."""
+        moved = 4.0 * EPS * math.sqrt(float(np.sum(self.data.weights[:, None] * self.data.points**2)))
+        root = max(math.sqrt(max(bound, 0.0)) * (1.0 - 4.0 * EPS) - moved, 0.0)
+        return min(math.ldexp(root * root * (1.0 - 8.0 * EPS), self.exponent), upper)
+
+    def rows_of(self, proof: Proof) -> Proof:
+        """The proof on the scale and by the rows of the problem."""
+        up = 2 * (self.shift + self.weight_shift)
+        return replace(
+            proof.renamed(self.rows),
+            lambda_value=np.ldexp(proof.lambda_value, up),
+            cut_value=np.ldexp(proof.cut_value, up),
+            size_value=np.ldexp(proof.size_value, up),
+        )
+
+
+class _Incumbent:
+    """The best clustering known."""
+
+    def __init__(self, problem: Problem, labels: IntArray, block: Block) -> None:
+        self.problem = problem
+        self.block = block
+        self.labels = labels
+        self.improved = False
+        self.cost = self._scaled_cost(labels)
+
+    def _scaled_cost(self, labels: IntArray) -> float:
+        return math.ldexp(cost_of(self.problem, labels), -self.block.exponent)
+
+    def round(self, node: Relaxation, Y: FloatArray) -> float:
+        """Round a relaxation; keep the result if it is better. Returns the best cost."""
+        start = np.zeros(self.problem.n_points, np.int64)
+        start[self.block.rows] = rounded_labels(node, Y)
+        found = improve(self.problem, start)
+        if found is not None:
+            value = self._scaled_cost(found)
+            if value < self.cost * (1.0 - 1e-12):
+                logger.debug("better clustering: %.12g instead of %.12g", value, self.cost)
+                self.labels, self.cost, self.improved = found, value, True
+        return self.cost
+
+
+def cost_of(problem: Problem, labels: IntArray) -> float:
+    """Cost of labels, rounded up; about the first row of each cluster, so that it has digits."""
+    weights = np.ones(problem.n_points) if problem.sample_weight is None else problem.sample_weight
+    total = 0.0
+    for label in np.unique(labels):
+        rows = (labels == label) & (weights > 0)
+        X, w = np.asarray(problem.X[rows], dtype=np.float64), weights[rows]
+        if len(X) == 0 or not np.any(X != X[0]):
+            continue
+        center = X[0] + (w @ (X - X[0])) / w.sum()
+        total += math.fsum(w * np.sum((X - center) ** 2, axis=1))
+    return total * (1.0 + gamma(problem.n_features + 8))
