@@ -41,7 +41,8 @@ def certify(
         typer.Option("--out", "-o", metavar="FILE", help="Certificate to write (.npz)."),
     ] = None,
     tol: Annotated[
-        float, typer.Option(metavar="GAP", min=0, max=0.999, help="Relative gap that counts as proven.")
+        float,
+        typer.Option(metavar="GAP", min=0, max=0.999, help="Relative gap that counts as proven."),
     ] = 1e-4,
     weights: WeightFile = None,
     max_time: options.MaxTime = None,

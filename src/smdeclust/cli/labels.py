@@ -54,9 +54,7 @@ def _read_column(
     except csv.Error as error:
         raise CommandError(f"{path}: this is no CSV ({error}).") from error
     if not lines or len(lines[0]) < 2:
-        raise bad_line(
-            path, 1, "no two columns", f"a header such as id,{what}, and a line a point"
-        )
+        raise bad_line(path, 1, "no two columns", f"a header such as id,{what}, and a line a point")
     row_of = (
         {str(row): row for row in range(len(table.X))}
         if lines[0][0].strip().lower() == "row" or table.ids is None

@@ -160,9 +160,7 @@ class _Run:
         self.norms = cutting.squared_norms(self.cuts, node.sqrt_weights, node.apart)
         self.work = np.empty_like(self.V)
         self.Y = self.V.copy()
-        self.project = FantopeProjector(
-            node.unit, node.n_clusters, degree=settings.filter_degree
-        )
+        self.project = FantopeProjector(node.unit, node.n_clusters, degree=settings.filter_degree)
         self.best = self._dual(safe_bound(node, self.U, self.rho))
         self.history = [self.best.bound]
         self.iteration = self.rounds = 0

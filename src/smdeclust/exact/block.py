@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from dataclasses import dataclass, replace
@@ -63,7 +64,7 @@ def prove(
     block = Block.of(problem)
     incumbent = _Incumbent(problem, labels, block)
     result: SearchResult | None = None
-    try:
+    with contextlib.suppress(MemoryError):
         result = branch_and_cut(
             block.data,
             incumbent.round,
@@ -72,8 +73,6 @@ def prove(
             deadline=deadline,
             settings=settings,
         )
-    except MemoryError:
-        pass
     upper = cost_of(problem, incumbent.labels)
     if result is None:
         return replace(without_search(problem, incumbent.labels), improved=incumbent.improved)
@@ -151,7 +150,9 @@ class Block:
 
     def lower(self, bound: float, upper: float) -> float:
         """A bound on the scale of the problem, less what centering the points can round off."""
-        moved = 4.0 * EPS * math.sqrt(float(np.sum(self.data.weights[:, None] * self.data.points**2)))
+        moved = (
+            4.0 * EPS * math.sqrt(float(np.sum(self.data.weights[:, None] * self.data.points**2)))
+        )
         root = max(math.sqrt(max(bound, 0.0)) * (1.0 - 4.0 * EPS) - moved, 0.0)
         return min(math.ldexp(root * root * (1.0 - 8.0 * EPS), self.exponent), upper)
 
@@ -199,7 +200,7 @@ def cost_of(problem: Problem, labels: IntArray) -> float:
     for label in np.unique(labels):
         rows = (labels == label) & (weights > 0)
         X, w = np.asarray(problem.X[rows], dtype=np.float64), weights[rows]
-        if len(X) == 0 or not np.any(X != X[0]):
+        if len(X) == 0 or not np.ptp(X, axis=0).any():
             continue
         center = X[0] + (w @ (X - X[0])) / w.sum()
         total += math.fsum(w * np.sum((X - center) ** 2, axis=1))

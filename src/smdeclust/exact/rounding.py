@@ -68,4 +68,3 @@ def _means(problem: Problem, labels: IntArray) -> FloatArray:
         total = weights[mine].sum()
         centers[k] = weights[mine] @ problem.X[mine] / total if total > 0 else problem.X[far[k]]
     return centers
-

@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exact.certificate import Certificate, Proof
-from smdeclust.exact.verify_bound import EPS, Leaf, gamma, leaf_bound, require, smallest_eigenvalues
+from smdeclust.exact.verify_bound import (
+    EPS,
+    Leaf,
+    gamma,
+    in_range,
+    leaf_bound,
+    require,
+    smallest_eigenvalues,
+)
 from smdeclust.exact.verify_tree import Tree, check_forest, close, iterate, multipliers_of
 
 __all__ = ["DEFAULT_TOL", "VerifiedBound", "smallest_eigenvalues", "verify"]
@@ -140,7 +148,8 @@ def verify(
     if labels is not None:
         proven_upper = _cost_above(data, check_labels(data, labels))
     trees = check_forest(certificate.proof, len(data.X))
-    lower, bounds = _sum_of_parts(data, certificate.proof, trees, n_jobs)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+        lower, bounds = _sum_of_parts(data, certificate.proof, trees, n_jobs)
     require(_number(certificate.lower_bound), "the claimed lower bound is no number")
     require(
         lower >= certificate.lower_bound,
@@ -198,8 +207,7 @@ def _pairs(pairs: Any, n: int) -> np.ndarray:
     found = np.asarray([] if pairs is None else pairs)
     require(found.size == 0 or (found.ndim == 2 and found.shape[1] == 2), "pairs of rows")
     found = found.reshape(-1, 2)
-    whole = found.size == 0 or (found.dtype.kind in "iu" and bool(np.all((found >= 0) & (found < n))))
-    require(whole, "a pair names no row")
+    require(found.size == 0 or in_range(found, 0, n), "a pair names no row")
     return found.astype(np.int64)
 
 
@@ -210,7 +218,8 @@ def check_labels(data: Data, labels: Any) -> np.ndarray:
     require(labels.shape == (n,), f"labels of shape {labels.shape} for {n} points")
     require(labels.dtype.kind in "iu", f"labels must be whole numbers, not {labels.dtype}")
     _, numbers, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    require(len(sizes) == data.n_clusters, f"labels of {len(sizes)} clusters, not {data.n_clusters}")
+    k = data.n_clusters
+    require(len(sizes) == k, f"the labels form {len(sizes)} clusters, not {k}")
     for pairs, same in ((data.together, True), (data.apart, False)):
         wrong = pairs[(numbers[pairs[:, 0]] == numbers[pairs[:, 1]]) != same]
         word = "together" if same else "apart"
@@ -228,7 +237,7 @@ def _cost_above(data: Data, labels: np.ndarray) -> float:
     for label in range(data.n_clusters):
         rows = (labels == label) & (data.w > 0)
         X, w = data.X[rows], data.w[rows]
-        if len(X) == 0 or not np.any(X != X[0]):
+        if len(X) == 0 or not np.ptp(X, axis=0).any():
             continue  # equal points cost nothing, exactly
         center = X[0] + (w @ (X - X[0])) / w.sum()
         squares = np.sum((X - center) ** 2, axis=1)
@@ -255,7 +264,7 @@ def _sum_of_parts(
     if n_jobs is None or n_jobs == 1 or len(trees) == 1:
         found = [part_bound(data, group, proof, tree) for tree in trees]
     else:
-        from joblib import Parallel, delayed
+        from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
         found = Parallel(n_jobs, prefer="threads")(
             delayed(part_bound)(data, group, proof, tree) for tree in trees

@@ -62,13 +62,14 @@ class Multipliers:
     def empty(cls) -> Multipliers:
         """No multipliers."""
         none = np.empty(0, np.int64)
-        return cls(none, none, np.empty(0), np.empty((0, 6), np.int64), np.empty(0), none, np.empty(0))
+        return cls(
+            none, none, np.empty(0), np.empty((0, 6), np.int64), np.empty(0), none, np.empty(0)
+        )
 
     @property
     def none(self) -> bool:
         """Whether there are none at all."""
         return not (len(self.value) or len(self.cut_value) or len(self.size_value))
-
 
     def scaled(self, exponent: int) -> Multipliers:
         """All values times 2 to this power."""
@@ -100,7 +101,7 @@ def leaf_bound(leaf: Leaf, multipliers: Multipliers) -> tuple[float, float]:
     Rows of the multipliers are rows of ``leaf``. Points and weights are of size about 1, so that
     nothing overflows, and what underflows is far below what is deducted.
     """
-    n, d = leaf.points.shape
+    d = leaf.points.shape[1]
     weight = exact_sums(leaf.weights, leaf.group)
     heavy = np.flatnonzero(weight > 0)  # rows without weight cost nothing wherever they are
     number = np.full(len(weight), -1)
@@ -241,8 +242,7 @@ def _trace_bound(M: np.ndarray, u: np.ndarray, k: int) -> tuple[float, float]:
     ``u`` is rounded: the true one is within gamma(4) of it.
     """
     n = len(u)
-    with np.errstate(over="ignore"):
-        norm = float(np.linalg.norm(M)) * (1 + gamma(n * n))
+    norm = float(np.linalg.norm(M)) * (1 + gamma(n * n))
     require(math.isfinite(norm), "multipliers overflow")
     image = M @ u
     along = float(u @ image)

@@ -86,7 +86,9 @@ def _check_shapes(proof: Proof) -> None:
         array = getattr(proof, name)
         kinds = "f" if name in _NUMBERS else "iu"
         plain = isinstance(array, np.ndarray) and array.dtype.kind in kinds
-        require(plain and array.ndim == (2 if name == "cut_rows" else 1), f"{name} has no such form")
+        require(
+            plain and array.ndim == (2 if name == "cut_rows" else 1), f"{name} has no such form"
+        )
     for name in ("kind", "first", "second"):
         require(len(getattr(proof, name)) == len(proof.parent), f"{name} has the wrong length")
     for pointer, value in (("lambda_ptr", "lambda_value"), ("cut_ptr", "cut_value"),
