@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smdeclust.assignment import Budget
 from smdeclust.assignment.dense import construct, kempe_anneal, kempe_descent, solve_core
 from smdeclust.exceptions import InvalidInputError
 
@@ -141,7 +142,7 @@ def test_bounds_hold_under_a_tiny_budget(seed, budget):
     costs, indptr, indices = hard_instance(seed)
     optimum = solve_core(costs, indptr, indices)
     assert optimum.proven
-    early = solve_core(costs, indptr, indices, **budget)
+    early = solve_core(costs, indptr, indices, budget=Budget.of(**budget))
     assert_feasible(costs, indptr, indices, early.labels)
     assert early.bound <= optimum.cost * (1 + 1e-12)
     assert early.cost >= optimum.cost * (1 - 1e-12)
@@ -155,7 +156,7 @@ def test_warm_start_never_worsens(seed):
     """From given labels the result is never dearer, also without any budget, and still optimal."""
     costs, indptr, indices = hard_instance(seed)
     first = construct(costs, indptr, indices, descent=False)
-    early = solve_core(costs, indptr, indices, upper_labels=first, max_time=0.0)
+    early = solve_core(costs, indptr, indices, upper_labels=first, budget=Budget.of(max_time=0.0))
     assert early.cost <= cost_of(costs, first)
     optimum = solve_core(costs, indptr, indices)
     warm = solve_core(costs, indptr, indices, upper_labels=first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from smdeclust.assignment import Budget
 from smdeclust.assignment.dense import construct, solve_core
 from smdeclust.assignment.dense.cliques import violated_cliques
 from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
@@ -38,7 +39,7 @@ def test_rows_hold_for_all_feasible_labels(seed):
     costs, indptr, indices = planar_instance(seed)
     allowed = np.ones(costs.shape, dtype=bool)
     witnesses = feasible_labelings(costs, indptr, indices, np.random.default_rng(seed))
-    best = solve_core(costs, indptr, indices, max_nodes=20)
+    best = solve_core(costs, indptr, indices, budget=Budget.of(max_nodes=20))
     assert best.labels is not None
     witnesses.append(best.labels)
     lp = Relaxation(costs, allowed, indptr, indices)

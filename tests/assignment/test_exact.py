@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 from smdeclust import InvalidInputError, exact_assignment
-from smdeclust.assignment import Status, milp_assignment
+from smdeclust.assignment import Sizes, Status, assign, milp_assignment
 from smdeclust.assignment.easy import assign_easily
-from smdeclust.assignment.general import Budget, assign_general
 from smdeclust.assignment.status import SOLVED
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.exceptions import InfeasibleConstraintsError
@@ -48,8 +48,11 @@ def test_every_road_leads_to_the_same_cost(seed):
         return
     cost = exact_assignment(problem, centers).cost - problem.scatter
     inside = problem.core.enter(centers)
-    _, general, bound = assign_general(problem.core, inside, upper=None, budget=Budget())
-    _, whole, _ = assign_whole(problem.core, inside, None)
+    core = problem.core
+    costs = cdist(core.points, inside, metric="sqeuclidean") * core.weights[:, None]
+    sizes = Sizes.none_empty(core.weights, np.zeros(problem.n_clusters))
+    _, general, bound = assign(costs, core.graph, sizes)
+    _, whole, _ = assign_whole(costs, core.graph, sizes, np.inf)
     scale = 1e-9 * max(cost, float(np.ptp(problem.X)) ** 2)
     assert general == pytest.approx(cost, abs=scale)
     assert bound == pytest.approx(cost, abs=scale)
@@ -220,13 +223,8 @@ def test_long_tail_on_a_cycle():
     status, labels, cost = assign_easily(problem.core, problem.core.enter(centers))
     assert status == SOLVED
     assert problem.violations(problem.expand(labels)) == (0, 0)
-    general, value, bound = assign_general(
-        problem.core,
-        problem.core.enter(centers),
-        upper=None,
-        budget=Budget(),
-        spare=np.ones(5, int),
-    )
+    costs = cdist(problem.core.points, problem.core.enter(centers), metric="sqeuclidean")
+    general, value, bound = assign(costs, problem.core.graph, None)
     assert general is not None
     assert cost == pytest.approx(value, rel=1e-12)
     assert bound == value

@@ -103,7 +103,7 @@ def test_threads_change_nothing(n_threads):
                 )
             else:
                 status, f, n_done = lloyd(
-                    core.points, core.lanes, core.lane_weights, core.indptr, core.indices, centers,
+                    core.points, core.lanes, core.lane_weights, *core.graph.arrays, centers,
                     labels, n_done, limit,
                 )  # fmt: skip
         results.append((status, f, n_done, labels.tolist(), centers.tolist()))

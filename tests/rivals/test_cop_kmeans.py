@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smdeclust import BLPKMeans, COPKMeans, NoFeasibleSolutionError
-from smdeclust.assignment.exact import assign
+from smdeclust.assignment.exact import assign_points
 from smdeclust.problem import Problem
 from smdeclust.rivals.cop_kmeans import place
 
@@ -117,7 +117,7 @@ def test_never_better_than_an_exact_assignment():
             continue
         n_compared += 1
         gaps = problem.core.points - centers[labels]
-        _, cost, _ = assign(problem.core, centers)
+        _, cost, _ = assign_points(problem.core, centers)
         assert (gaps**2).sum() >= cost - 1e-9
         assert problem.violations(problem.expand(labels)) == (0, 0)
     assert n_compared > 0

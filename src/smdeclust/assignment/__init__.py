@@ -1,15 +1,21 @@
-"""Centers -> labels: exact (the design's steps, one file each), greedy, and the plain MILP."""
+"""Costs -> labels: exact (`assign`, one file a step), greedy, and the plain MILP."""
 
+from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.exact import exact_assignment
+from smdeclust.assignment.general import assign
 from smdeclust.assignment.greedy import GreedyAssignment, greedy_assignment
 from smdeclust.assignment.greedy_repair import greedy_repair_assignment
 from smdeclust.assignment.milp import milp_assignment
+from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import Assignment, Status
 
 __all__ = [
     "Assignment",
+    "Budget",
     "GreedyAssignment",
+    "Sizes",
     "Status",
+    "assign",
     "exact_assignment",
     "greedy_assignment",
     "greedy_repair_assignment",

@@ -1,7 +1,7 @@
 """Step 4 of the exact assignment: one connected component of the active set, the easy way.
 
 Trees are solved by a dynamic programme, K = 2 by comparing the two colourings. What has a cycle is
-left to `elimination` or to `core`.
+left to `elimination` or to `dense`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def find_component(root, indptr, indices, active, seen, parent, side, out):
     """Write the active component of `root` to `out`, breadth first, with parents and sides.
 
     `parent` is the node from which each was reached (-1 at the root), `side` alternates along. The
-    nodes are marked in `seen`. Returns their number, how many cannot-links there are among them,
+    nodes are marked in `seen`. Returns their number, how many edges there are among them,
     and whether these all join different sides. O(edges).
     """
     out[0] = root
@@ -87,20 +87,67 @@ def fold_into(folded, v, u):
 
 
 @kernel()
-def label_tree(nodes, costs, parent, folded, labels):
+def find_edge(indptr, indices, v, u):
+    """The entry of neighbour u in the row of v. O(degree of v)."""
+    e = indptr[v]
+    while indices[e] != u:
+        e += 1
+    return e
+
+
+@kernel()
+def fold_softly(folded, v, u, price, together):
+    """The same for a pair that may be broken at a price. O(K)."""
+    first, second = two_smallest(folded, v)
+    least = folded[v, first]
+    if together:
+        for k in range(folded.shape[1]):
+            folded[u, k] += min(folded[v, k], least + price)
+        return
+    for k in range(folded.shape[1]):
+        if k != first:
+            folded[u, k] += least
+    other = folded[v, second] if second >= 0 else np.inf
+    folded[u, first] += min(other, least + price)
+
+
+@kernel()
+def reply(folded, v, label, price, together):
+    """The label of v that is best where its neighbour has taken `label`."""
+    first, second = two_smallest(folded, v)
+    if together:
+        return label if folded[v, label] <= folded[v, first] + price else first
+    if label != first or second < 0:
+        return first
+    return second if folded[v, second] <= folded[v, first] + price else first
+
+
+@kernel()
+def label_tree(nodes, costs, graph, parent, folded, labels):
     """A tree, parents first: fold each node into its parent, then unfold. O(K) a node.
 
     `folded` is work space. Writes `labels`.
     """
+    indptr, indices, price, together = graph
+    soft = len(price) > 0
     for v in nodes:
         for k in range(costs.shape[1]):
             folded[v, k] = costs[v, k]
     for i in range(len(nodes) - 1, 0, -1):
-        fold_into(folded, nodes[i], parent[nodes[i]])
+        v = nodes[i]
+        if soft:
+            e = find_edge(indptr, indices, v, parent[v])
+            fold_softly(folded, v, parent[v], price[e], together[e])
+        else:
+            fold_into(folded, v, parent[v])
     for v in nodes:
-        first, second = two_smallest(folded, v)
         u = parent[v]
-        chosen = second if u >= 0 and labels[u] == first else first
+        if soft and u >= 0:
+            e = find_edge(indptr, indices, v, u)
+            chosen = reply(folded, v, labels[u], price[e], together[e])
+        else:
+            first, second = two_smallest(folded, v)
+            chosen = second if u >= 0 and labels[u] == first else first
         if chosen < 0 or folded[v, chosen] == np.inf:
             return INFEASIBLE
         labels[v] = chosen

@@ -5,24 +5,19 @@ a matching of clusters to groups by regret, found by one shortest path per empty
 each cluster gives a group to the next, and the first one has a group to spare. An active group
 counts with a lower bound of what moving it would cost its component; if the matching moves one,
 the caller must branch on it, else the answer is optimal.
+
+It ends whatever rounding does: there is one path for each empty cluster, found by Dijkstra's
+algorithm on reduced costs that are cut off at zero, so a path visits no cluster twice.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.components import find_component
-from smdeclust.assignment.distances import squared_distances
-from smdeclust.assignment.status import BRANCH, INFEASIBLE, SOLVED
+from smdeclust.assignment.status import BRANCH, INFEASIBLE, PAUSED, SOLVED
 from smdeclust.kernels import kernel
-
-
-def count_groups(labels: np.ndarray, weights: np.ndarray, spare: np.ndarray) -> np.ndarray:
-    """Return how many groups of positive weight each cluster has.
-
-    `spare` counts groups that are not among these but fill clusters all the same.
-    """
-    return np.bincount(labels[weights > 0], minlength=len(spare)) + spare
 
 
 @kernel()
@@ -47,115 +42,129 @@ def regrets(costs, indptr, indices, active, nearest, labels, numbers, regret):
             numbers[4, v] = root
 
 
-@kernel()
-def cover(points, weights, centers, centers_t, costs, active, nearest, regret, labels, counts):
+def cover(
+    costs: np.ndarray,
+    filling: np.ndarray,
+    active: np.ndarray,
+    nearest: np.ndarray,
+    regret: np.ndarray,
+    labels: np.ndarray,
+    counts: np.ndarray,
+    budget: Budget,
+) -> tuple[int, float, int, int]:
     """Fill empty clusters at the least extra cost.
 
-    Changes `labels` and `counts`. Returns (status, extra, group, cluster): BRANCH names an active
-    group that was moved and its new cluster, `extra` is then a lower bound only.
+    Parameters
+    ----------
+    costs, nearest
+        (G, K) costs and (G,) the least of each row.
+    filling
+        (G,) which groups can represent a cluster.
+    active, regret
+        (L,) which of the first groups are active, and what their components cost above nearest.
+    labels, counts
+        Labels, each at its cheapest but for the active ones, and how many groups each cluster has;
+        both are changed.
+
+    Returns
+    -------
+    (status, extra, group, cluster): BRANCH names an active group that was moved and its new
+    cluster, `extra` is then a lower bound only. PAUSED: the time was up.
     """
-    n_clusters = len(centers)
+    above = costs - nearest[:, None]
+    linked = np.flatnonzero(active)
+    above[linked] = np.maximum(above[linked] - regret[linked, None], 0.0)
+    n_clusters = costs.shape[1]
+    before = labels[: len(active)].copy()
     arc = np.empty((n_clusters, n_clusters))
-    giver = np.empty((n_clusters, n_clusters), np.int64)
-    stale = np.empty(n_clusters, np.bool_)
-    for k in range(n_clusters):
-        stale[k] = True
-    away = np.empty(n_clusters)
-    following = np.empty(n_clusters, np.int64)
+    giver = np.empty((n_clusters, n_clusters), dtype=np.int64)
+    stale = np.ones(n_clusters, dtype=np.bool_)
+    potential = np.zeros(n_clusters + 1)  # the last one: where all groups to spare come from
     extra = 0.0
-    branch_group, branch_cluster = -1, -1
-    start = np.empty(len(costs), np.int64)
-    for g in range(len(costs)):
-        start[g] = labels[g]
-    for empty in range(n_clusters):
-        if counts[empty] > 0:
-            continue
-        _refresh_arcs(
-            points, weights, centers, centers_t, costs, active, nearest, regret, labels,
-            stale, arc, giver,
-        )  # fmt: skip
-        donor = _shortest_path(arc, counts, empty, away, following)
-        if donor < 0:
+    for empty in np.flatnonzero(counts == 0):
+        if budget.time_left() == 0.0:
+            return PAUSED, extra, -1, -1
+        _refresh_arcs(above, filling, labels, stale, arc, giver)
+        length = _shift_along(arc, giver, counts, int(empty), potential, labels, stale)
+        if length == np.inf:
             return INFEASIBLE, np.inf, -1, -1
-        extra += away[donor]
-        k = donor
-        while k != empty:
-            g, to = giver[k, following[k]], following[k]
-            labels[g] = to
-            stale[k] = stale[to] = True
-            k = to
-        counts[donor] -= 1
-        counts[empty] += 1
-    for g in range(len(costs)):
-        if labels[g] != start[g] and active[g] and branch_group < 0:
-            branch_group, branch_cluster = g, labels[g]
-    status = SOLVED if branch_group < 0 else BRANCH
-    return status, extra, branch_group, branch_cluster
+        extra += length
+    moved = np.flatnonzero(active & (labels[: len(active)] != before))
+    if len(moved):
+        return BRANCH, extra, int(moved[0]), int(labels[moved[0]])
+    return SOLVED, extra, -1, -1
 
 
 @kernel()
-def _refresh_arcs(
-    points, weights, centers, centers_t, costs, active, nearest, regret, labels, stale, arc, giver
-):
+def _refresh_arcs(above, filling, labels, stale, arc, giver):
     """arc[j, k]: least cost at which some group now in j moves to k, `giver` that group."""
-    n_linked, n_clusters = costs.shape
+    n_clusters = above.shape[1]
     for j in range(n_clusters):
         if stale[j]:
             for k in range(n_clusters):
                 arc[j, k] = np.inf
                 giver[j, k] = -1
-    row = np.empty(n_clusters)
     for g in range(len(labels)):
         j = labels[g]
-        if not stale[j] or weights[g] <= 0:
+        if not stale[j] or not filling[g]:
             continue
-        if g < n_linked:
-            for k in range(n_clusters):
-                row[k] = costs[g, k]
-                if active[g]:
-                    row[k] = max(0.0, row[k] - nearest[g] - regret[g])
-        else:
-            squared_distances(points[g], centers, centers_t, row)
-            for k in range(n_clusters):
-                row[k] *= weights[g]
-        here = row[j]
+        here = above[g, j]
         for k in range(n_clusters):
-            if k != j and row[k] - here < arc[j, k]:
-                arc[j, k] = row[k] - here
+            if k != j and above[g, k] - here < arc[j, k]:
+                arc[j, k] = above[g, k] - here
                 giver[j, k] = g
     for k in range(n_clusters):
         stale[k] = False
 
 
 @kernel()
-def _shortest_path(arc, counts, empty, away, following):
-    """Bellman-Ford from `empty` backwards; returns the cluster with groups to spare that is
-    nearest, or -1. Writes `away` and the next cluster on the way, `following`."""
+def _shift_along(arc, giver, counts, empty, potential, labels, stale):
+    """Fill one cluster along the shortest path from one that has a group to spare.
+
+    Dijkstra from `empty` backwards; `potential` keeps reduced costs from being negative. Changes
+    `labels`, `counts`, `potential`, `stale`. Returns the length of the path, infinite if there is
+    none. O(K^2).
+    """
     n = len(arc)
+    away, following = np.empty(n), np.empty(n, np.int64)
+    done = np.zeros(n, np.bool_)
     for k in range(n):
         away[k] = np.inf
         following[k] = -1
     away[empty] = 0.0
-    largest = 0.0
-    for j in range(n):
-        for k in range(n):
-            if arc[j, k] < np.inf:
-                largest = max(largest, abs(arc[j, k]))
-    slack = 1e-14 * largest  # rounding must not make a cycle look profitable
     for _ in range(n):
-        improved = False
-        for k in range(n):
-            if away[k] == np.inf:
-                continue
-            for j in range(n):
-                if j != empty and arc[j, k] + away[k] < away[j] - slack:
-                    away[j] = arc[j, k] + away[k]
-                    following[j] = k
-                    improved = True
-        if not improved:
+        k = -1
+        for j in range(n):
+            if not done[j] and away[j] < np.inf and (k < 0 or away[j] < away[k]):
+                k = j
+        if k < 0:
             break
+        done[k] = True
+        for j in range(n):
+            if not done[j] and arc[j, k] < np.inf:
+                reduced = max(0.0, arc[j, k] + potential[k] - potential[j])
+                if away[k] + reduced < away[j]:
+                    away[j] = away[k] + reduced
+                    following[j] = k
     donor = -1
     for j in range(n):
-        if counts[j] >= 2 and away[j] < np.inf and (donor < 0 or away[j] < away[donor]):
+        if counts[j] < 2 or away[j] == np.inf:
+            continue
+        if donor < 0 or away[j] + potential[j] < away[donor] + potential[donor]:
             donor = j
-    return donor
+    if donor < 0:
+        return np.inf
+    reach = max(0.0, away[donor] + potential[donor] - potential[n])
+    length, k = 0.0, donor
+    while k != empty:
+        to = following[k]
+        length += arc[k, to]
+        labels[giver[k, to]] = to
+        stale[k] = stale[to] = True
+        k = to
+    counts[donor] -= 1
+    counts[empty] += 1
+    for j in range(n):
+        potential[j] += min(away[j], reach)
+    potential[n] += reach
+    return length

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.active_set import grow_active, solve_active
-from smdeclust.assignment.components import find_component
-from smdeclust.assignment.elimination import solve_cyclic
+from smdeclust.assignment.active_set import broken_price, separate
+from smdeclust.assignment.elimination import solve_cycles
 from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.lanes import AT_ONCE, LANES
@@ -81,57 +80,27 @@ def find_nearest(lanes, part, n_parts, centers, work, labels):
 
 
 @summing_kernel()
-def separate_linked(weights, indptr, indices, work, labels, resume):
+def separate_linked(weights, graph, work, labels, resume):
     """Go on from nearest centers to the optimal labels; clusters may stay empty.
 
     Changes `labels`. Returns (status, cost). HARD: components with cycles are left, and are the
     only fresh ones; when these have been labelled as well, the call can be repeated to `resume`.
     """
     _, table, squares, costs, folded, flags, numbers = work
-    n_linked, n_clusters = costs.shape
-    height = n_clusters + n_clusters % 2
-    active, fresh, seen = flags[0], flags[1], flags[2]
+    n_linked = len(costs)
     if not resume:
         for g in range(n_linked):
-            active[g] = fresh[g] = False
-    while grow_active(labels, indptr, indices, active, fresh) > 0:
-        for g in range(n_linked):
-            if fresh[g]:
-                for k in range(n_clusters):
-                    costs[g, k] = weights[g] * table[g // LANES * height + k, g % LANES]
-        status = solve_active(costs, indptr, indices, active, fresh, seen, numbers, folded, labels)
-        if status != SOLVED:
-            return status, np.inf
-    cost = 0.0
+            flags[0, g] = flags[1, g] = False
+    status = separate(costs, table, weights, graph, flags, numbers, folded, labels)
+    if status != SOLVED:
+        return status, np.inf
+    cost = broken_price(labels, graph)
     for g in range(len(labels)):
-        if g < n_linked and active[g]:
+        if g < n_linked and flags[0, g]:
             cost += costs[g, labels[g]]
         else:
             cost += weights[g] * squares[g]
     return SOLVED, cost
-
-
-@kernel()
-def solve_cycles(indptr, indices, work, labels):
-    """Label the fresh components, whatever cycles they have; HARD if one of them is too dense."""
-    costs, folded, numbers = work[3], work[4], work[6]
-    active, fresh, seen = work[5][0], work[5][1], work[5][2]
-    alive = np.zeros(len(costs), np.bool_)
-    for v in range(len(costs)):
-        seen[v] = False
-    for root in range(len(costs)):
-        if not fresh[root] or seen[root]:
-            continue
-        size, _, _ = find_component(
-            root, indptr, indices, active, seen, numbers[1], numbers[2], numbers[0]
-        )
-        nodes = numbers[0, :size]
-        status = solve_cyclic(nodes, costs, indptr, indices, alive, folded, numbers, labels)
-        if status != SOLVED:
-            return status
-        for v in nodes:
-            fresh[v] = False
-    return SOLVED
 
 
 def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
@@ -140,11 +109,16 @@ def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, flo
     Returns the status, (G,) labels and their cost; with another status than SOLVED these mean
     nothing.
     """
-    weights, graph = core.lane_weights, (core.indptr, core.indices)
+    weights, graph = core.lane_weights, core.graph.arrays
     labels = np.empty(len(weights), dtype=np.int64)
     work = work_space(core.lanes, core.n_linked, len(centers), 1)
     find_nearest(core.lanes, 0, 1, centers, work, labels)
-    status, cost = separate_linked(weights, *graph, work, labels, False)
-    while status == HARD and solve_cycles(*graph, work, labels) == SOLVED:
-        status, cost = separate_linked(weights, *graph, work, labels, True)
+    status, cost = separate_linked(weights, graph, work, labels, False)
+    costs, folded, flags, numbers = work[3:]
+    while status == HARD:
+        status = solve_cycles(costs, graph, flags, numbers, folded, labels)
+        if status == SOLVED:
+            status, cost = separate_linked(weights, graph, work, labels, True)
+        else:
+            break
     return status, labels[: len(core.points)], cost

@@ -1,43 +1,89 @@
 """Step 4, cycles: peel leaves, then eliminate nodes of degree two into small tables (treewidth 2).
 
 A node of degree D needs only its D + 1 cheapest labels: at most D are taken by neighbours. So the
-tables are tiny whatever K is.
+tables are small whatever K is. (Not so for a node with a soft must-link: any label may be the one
+of its neighbour.) Time and memory are linear in the number of pairs.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.components import fold_into, two_smallest
+from smdeclust.assignment.components import (
+    find_component,
+    fold_into,
+    fold_softly,
+    reply,
+    two_smallest,
+)
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
-# Larger cores, leaves peeled, are left to the solver of dense cores: adjacency is dense here.
-LARGEST = 512
-
-NO_EDGE = -1
-PLAIN_EDGE = -2  # a cannot-link; entries >= 0 are offsets of tables
+# Numbers in all tables of a component; larger ones are left to the solver of dense cores.
+MOST_ENTRIES = 2**25
 
 
 @kernel()
-def elimination_order(edge, order, first, second):
-    """Plan the elimination of nodes of degree <= 2; joins the two neighbours of each.
+def _place_of(keys, key):
+    """Where this key is in the hash table, or where it can be put (-1 there)."""
+    mask = len(keys) - 1
+    place = (key * 0x9E3779B1 ^ (key >> 15)) & mask
+    while keys[place] >= 0 and keys[place] != key:
+        place = (place + 1) & mask
+    return place
 
-    Changes `edge`; writes `order` and the neighbours (`first`, `second`, -1
-    where there is none). Returns how many nodes could be eliminated. O(n^2).
+
+@kernel()
+def _attach(node, half, head, after, before):
+    """Put a half-edge at the front of the list of its node."""
+    first = head[node]
+    after[half], before[half] = first, -1
+    if first >= 0:
+        before[first] = half
+    head[node] = half
+
+
+@kernel()
+def _detach(node, half, head, after, before):
+    if before[half] >= 0:
+        after[before[half]] = after[half]
+    else:
+        head[node] = after[half]
+    if after[half] >= 0:
+        before[after[half]] = before[half]
+
+
+@kernel()
+def plan_elimination(n, n_edges, ends, order, via, target):
+    """Plan the elimination of nodes of degree <= 2, joining the two neighbours of each.
+
+    `ends` (m + n, 2) holds the nodes of `n_edges` edges, each smaller end first; the edges that are
+    made on the way are added. Writes, step by step, the node (`order`), the edges to its
+    neighbours (`via`, -1 where there is none) and the edge that joins these (`target`). Returns how
+    many nodes can be eliminated, and how many edges there are at the end. O(n + m).
     """
-    n = len(edge)
-    degree = np.zeros(n, np.int64)
-    for i in range(n):
-        for j in range(n):
-            if edge[i, j] != NO_EDGE:
-                degree[i] += 1
+    size = 8
+    while size < 2 * (len(ends) + 1):
+        size *= 2
+    keys, named = np.empty(size, np.int64), np.empty(size, np.int64)
+    for i in range(size):
+        keys[i] = -1
+    head, degree = np.empty(n, np.int64), np.zeros(n, np.int64)
+    after, before = np.empty(2 * len(ends), np.int64), np.empty(2 * len(ends), np.int64)
+    for v in range(n):
+        head[v] = -1
+    for e in range(n_edges):
+        place = _place_of(keys, ends[e, 0] * n + ends[e, 1])
+        keys[place], named[place] = ends[e, 0] * n + ends[e, 1], e
+        for side in range(2):
+            _attach(ends[e, side], 2 * e + side, head, after, before)
+            degree[ends[e, side]] += 1
     done = np.zeros(n, np.bool_)
-    stack = np.empty(n * 3, np.int64)
+    stack = np.empty(3 * n + 1, np.int64)
     n_stack = 0
-    for i in range(n):
-        if degree[i] <= 2:
-            stack[n_stack] = i
+    for v in range(n):
+        if degree[v] <= 2:
+            stack[n_stack] = v
             n_stack += 1
     n_done = 0
     while n_stack:
@@ -45,24 +91,40 @@ def elimination_order(edge, order, first, second):
         v = stack[n_stack]
         if done[v]:
             continue
-        a, b = -1, -1
-        for j in range(n):
-            if edge[v, j] != NO_EDGE and not done[j]:
-                a, b = j, a
         done[v] = True
-        order[n_done], first[n_done], second[n_done] = v, a, b
+        order[n_done], via[n_done, 0], via[n_done, 1], target[n_done] = v, -1, -1, -1
+        found, half = 0, head[v]
+        while half >= 0:
+            via[n_done, found] = half // 2
+            found += 1
+            half = after[half]
+        for i in range(found):
+            e = via[n_done, i]
+            side = 1 if ends[e, 0] == v else 0
+            u = ends[e, side]
+            _detach(u, 2 * e + side, head, after, before)
+            degree[u] -= 1
+        if found == 2:
+            a = ends[via[n_done, 0], 0] + ends[via[n_done, 0], 1] - v
+            b = ends[via[n_done, 1], 0] + ends[via[n_done, 1], 1] - v
+            lo, hi = min(a, b), max(a, b)
+            place = _place_of(keys, lo * n + hi)
+            if keys[place] < 0:
+                keys[place], named[place] = lo * n + hi, n_edges
+                ends[n_edges, 0], ends[n_edges, 1] = lo, hi
+                for side in range(2):
+                    _attach(ends[n_edges, side], 2 * n_edges + side, head, after, before)
+                    degree[ends[n_edges, side]] += 1
+                n_edges += 1
+            target[n_done] = named[place]
+        for i in range(found):
+            e = via[n_done, i]
+            u = ends[e, 0] + ends[e, 1] - v
+            if degree[u] <= 2 and not done[u]:
+                stack[n_stack] = u
+                n_stack += 1
         n_done += 1
-        if a >= 0 and b >= 0 and edge[a, b] == NO_EDGE:
-            edge[a, b] = edge[b, a] = PLAIN_EDGE
-        else:
-            for i in range(2):
-                u = a if i == 0 else b
-                if u >= 0:
-                    degree[u] -= 1
-                    if degree[u] <= 2:
-                        stack[n_stack] = u
-                        n_stack += 1
-    return n_done
+    return n_done, n_edges
 
 
 @kernel()
@@ -83,114 +145,139 @@ def cheapest_labels(costs, size, out):
 
 
 @kernel()
-def edge_cost(edge, pool, domain, size, a, i, b, j):
-    """Cost that the edge between a and b adds where they take their i-th and j-th label."""
-    table = edge[a, b]
-    if table == PLAIN_EDGE:
-        return np.inf if domain[a, i] == domain[b, j] else 0.0
-    return pool[table + i * size[b] + j] if a < b else pool[table + j * size[a] + i]
+def edge_cost(e, a, i, b, j, edges, domain, start):
+    """Cost that edge e between a and b adds where they take their i-th and j-th label."""
+    price, together, table, pool = edges
+    if table[e] >= 0:
+        if a < b:
+            return pool[table[e] + i * (start[b + 1] - start[b]) + j]
+        return pool[table[e] + j * (start[a + 1] - start[a]) + i]
+    same = domain[start[a] + i] == domain[start[b] + j]
+    return price[e] if same != together[e] else 0.0
 
 
 @kernel()
-def eliminate(nodes, costs, indptr, indices, active, local, labels):
+def eliminate(nodes, costs, graph, active, local, labels):
     """Label a component optimally, or report HARD if some minor has no node of degree <= 2.
 
     `nodes` are a component of the active ones; `local` is work space. Writes `labels` at `nodes`.
     """
-    n = len(nodes)
-    if n > LARGEST:
-        return HARD
+    indptr, indices, price, together = graph
+    n, n_clusters = len(nodes), costs.shape[1]
+    n_edges = 0
     for i in range(n):
         local[nodes[i]] = i
-    edge = np.empty((n, n), np.int64)
-    planned = np.empty((n, n), np.int64)
-    for i in range(n):
-        for j in range(n):
-            edge[i, j] = planned[i, j] = NO_EDGE
-        v = nodes[i]
-        for e in range(indptr[v], indptr[v + 1]):
-            if active[indices[e]]:
-                j = local[indices[e]]
-                edge[i, j] = planned[i, j] = PLAIN_EDGE
-    order = np.empty(n, np.int64)
-    first = np.empty(n, np.int64)
-    second = np.empty(n, np.int64)
-    if elimination_order(planned, order, first, second) < n:
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            n_edges += active[indices[e]]
+    n_edges //= 2
+    if n > 1 and n_edges > 2 * n - 3:
         return HARD
-
+    ends = np.empty((n_edges + n, 2), np.int64)
+    prices = np.zeros(n_edges + n)
+    kinds = np.zeros(n_edges + n, np.bool_)
     size = np.empty(n, np.int64)
-    widest = 0
+    n_edges = 0
     for i in range(n):
-        degree = 0
-        for j in range(n):
-            degree += edge[i, j] != NO_EDGE
-        size[i] = min(degree + 1, costs.shape[1])
-        widest = max(widest, size[i])
-    domain = np.empty((n, widest), np.int64)
-    unary = np.empty((n, widest))
+        degree, any_label = 0, False
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            u = indices[e]
+            if not active[u]:
+                continue
+            degree += 1
+            if len(price) > 0:
+                any_label |= together[e]
+            if local[u] > i:
+                ends[n_edges, 0], ends[n_edges, 1] = i, local[u]
+                prices[n_edges] = price[e] if len(price) > 0 else np.inf
+                kinds[n_edges] = together[e] if len(price) > 0 else False
+                n_edges += 1
+        size[i] = n_clusters if any_label else min(degree + 1, n_clusters)
+    order, target = np.empty(n, np.int64), np.empty(n, np.int64)
+    via = np.empty((n, 2), np.int64)
+    n_done, n_edges = plan_elimination(n, n_edges, ends, order, via, target)
+    if n_done < n:
+        return HARD
+    table = np.full(n_edges, -1, np.int64)
+    n_pool = 0
+    for step in range(n):
+        if target[step] >= 0 and table[target[step]] == -1:
+            table[target[step]] = -2  # to be made
+            n_pool += size[ends[target[step], 0]] * size[ends[target[step], 1]]
+            if n_pool > MOST_ENTRIES:
+                return HARD
+    start = np.zeros(n + 1, np.int64)
     for i in range(n):
-        cheapest_labels(costs[nodes[i]], size[i], domain[i])
+        start[i + 1] = start[i] + size[i]
+    domain, unary = np.empty(start[n], np.int64), np.empty(start[n])
+    for i in range(n):
+        cheapest_labels(costs[nodes[i]], size[i], domain[start[i] :])
         for s in range(size[i]):
-            unary[i, s] = costs[nodes[i], domain[i, s]]
+            unary[start[i] + s] = costs[nodes[i], domain[start[i] + s]]
 
-    n_pool = 0
-    for step in range(n):
-        if second[step] >= 0:
-            n_pool += size[first[step]] * size[second[step]]
     pool = np.empty(n_pool)
+    edges = (prices, kinds, table, pool)
     n_pool = 0
     for step in range(n):
-        v, a, b = order[step], first[step], second[step]
-        if a < 0:
+        v, first, second = order[step], via[step, 0], via[step, 1]
+        if first < 0:
             continue
-        if b < 0:
+        a = ends[first, 0] + ends[first, 1] - v
+        if second < 0:
             for i in range(size[a]):
                 least = np.inf
                 for s in range(size[v]):
-                    c = unary[v, s] + edge_cost(edge, pool, domain, size, v, s, a, i)
+                    c = unary[start[v] + s] + edge_cost(first, v, s, a, i, edges, domain, start)
                     least = min(least, c)
-                unary[a, i] += least
+                unary[start[a] + i] += least
             continue
-        lo, hi = min(a, b), max(a, b)
-        for i in range(size[lo]):
-            for j in range(size[hi]):
+        b = ends[second, 0] + ends[second, 1] - v
+        if a > b:
+            a, b, first, second = b, a, second, first
+        joined = target[step]
+        if table[joined] < 0:
+            for i in range(size[a]):
+                for j in range(size[b]):
+                    here = n_pool + i * size[b] + j
+                    pool[here] = edge_cost(joined, a, i, b, j, edges, domain, start)
+            table[joined] = n_pool
+            n_pool += size[a] * size[b]
+        for i in range(size[a]):
+            for j in range(size[b]):
                 least = np.inf
                 for s in range(size[v]):
-                    c = unary[v, s] + edge_cost(edge, pool, domain, size, v, s, lo, i)
-                    c += edge_cost(edge, pool, domain, size, v, s, hi, j)
+                    c = unary[start[v] + s] + edge_cost(first, v, s, a, i, edges, domain, start)
+                    c += edge_cost(second, v, s, b, j, edges, domain, start)
                     least = min(least, c)
-                if edge[lo, hi] != NO_EDGE:
-                    least += edge_cost(edge, pool, domain, size, lo, i, hi, j)
-                pool[n_pool + i * size[hi] + j] = least
-        edge[lo, hi] = edge[hi, lo] = n_pool
-        n_pool += size[lo] * size[hi]
+                pool[table[joined] + i * size[b] + j] += least
 
     chosen = np.empty(n, np.int64)
     for step in range(n - 1, -1, -1):
-        v, a, b = order[step], first[step], second[step]
+        v = order[step]
         least = np.inf
         for s in range(size[v]):
-            c = unary[v, s]
-            if a >= 0:
-                c += edge_cost(edge, pool, domain, size, v, s, a, chosen[a])
-            if b >= 0:
-                c += edge_cost(edge, pool, domain, size, v, s, b, chosen[b])
+            c = unary[start[v] + s]
+            for side in range(2):
+                e = via[step, side]
+                if e >= 0:
+                    u = ends[e, 0] + ends[e, 1] - v
+                    c += edge_cost(e, v, s, u, chosen[u], edges, domain, start)
             if c < least:
                 least = c
                 chosen[v] = s
         if np.isinf(least):
             return INFEASIBLE
-        labels[nodes[v]] = domain[v, chosen[v]]
+        labels[nodes[v]] = domain[start[v] + chosen[v]]
     return SOLVED
 
 
 @kernel()
-def peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order):
+def peel_leaves(nodes, folded, graph, alive, degree, link, order):
     """Fold leaves into their neighbour, again and again, until no leaf is left.
 
-    Changes `folded`, `alive`, `degree`; writes `parent` and `order`; returns how many nodes were
-    peeled. O(K) a node.
+    Changes `folded`, `alive`, `degree`; writes `order` and the entry of the neighbour that each was
+    folded into, `link`; returns how many nodes were peeled. O(K) a node, and its row.
     """
+    indptr, indices, price, together = graph
     stack = np.empty(len(nodes), np.int64)
     n_stack, n_peeled = 0, 0
     for v in nodes:
@@ -200,14 +287,19 @@ def peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order):
     while n_stack:
         n_stack -= 1
         v = stack[n_stack]
+        if degree[v] != 1:
+            continue  # the last of a tree
         alive[v] = False
         order[n_peeled] = v
         n_peeled += 1
         for e in range(indptr[v], indptr[v + 1]):
             if alive[indices[e]]:
-                parent[v] = indices[e]
-        u = parent[v]
-        fold_into(folded, v, u)
+                link[v] = e
+        u = indices[link[v]]
+        if len(price) > 0:
+            fold_softly(folded, v, u, price[link[v]], together[link[v]])
+        else:
+            fold_into(folded, v, u)
         degree[u] -= 1
         if degree[u] == 1:
             stack[n_stack] = u
@@ -216,13 +308,14 @@ def peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order):
 
 
 @kernel()
-def solve_cyclic(nodes, costs, indptr, indices, alive, folded, numbers, labels):
+def solve_cyclic(nodes, costs, graph, alive, folded, numbers, labels):
     """Label a component of the active set that is no tree, or report it as HARD.
 
     `alive` is False everywhere, before and after; rows 1 to 4 of `numbers` and `folded` are work
     space. Writes `labels` at `nodes`.
     """
-    degree, parent, order, local = numbers[1], numbers[2], numbers[3], numbers[4]
+    indptr, indices, price, together = graph
+    degree, link, order, local = numbers[1], numbers[2], numbers[3], numbers[4]
     for v in nodes:
         alive[v] = True
         for k in range(costs.shape[1]):
@@ -231,22 +324,53 @@ def solve_cyclic(nodes, costs, indptr, indices, alive, folded, numbers, labels):
         degree[v] = 0
         for e in range(indptr[v], indptr[v + 1]):
             degree[v] += alive[indices[e]]
-    n_peeled = peel_leaves(nodes, folded, indptr, indices, alive, degree, parent, order)
+    n_peeled = peel_leaves(nodes, folded, graph, alive, degree, link, order)
     core = np.empty(len(nodes) - n_peeled, np.int64)
     n_core = 0
     for v in nodes:
         if alive[v]:
             core[n_core] = v
             n_core += 1
-    status = eliminate(core, folded, indptr, indices, alive, local, labels)
+    status = eliminate(core, folded, graph, alive, local, labels)
     for v in core:
         alive[v] = False
     if status == SOLVED:
         for i in range(n_peeled - 1, -1, -1):
             v = order[i]
-            first, second = two_smallest(folded, v)
-            chosen = second if labels[parent[v]] == first else first
+            taken = labels[indices[link[v]]]
+            if len(price) > 0:
+                chosen = reply(folded, v, taken, price[link[v]], together[link[v]])
+            else:
+                first, second = two_smallest(folded, v)
+                chosen = second if taken == first else first
             if chosen < 0 or folded[v, chosen] == np.inf:
                 return INFEASIBLE
             labels[v] = chosen
     return status
+
+
+@kernel()
+def solve_cycles(costs, graph, flags, numbers, folded, labels):
+    """Label the fresh components, whatever cycles they have; HARD where some are too dense: these
+    stay fresh. `flags` and `numbers` are those of the active set."""
+    active, fresh, seen = flags[0], flags[1], flags[2]
+    alive = np.zeros(len(costs), np.bool_)
+    for v in range(len(costs)):
+        seen[v] = False
+    outcome = SOLVED
+    for root in range(len(costs)):
+        if not fresh[root] or seen[root]:
+            continue
+        size, _, _ = find_component(
+            root, graph[0], graph[1], active, seen, numbers[1], numbers[2], numbers[0]
+        )
+        nodes = numbers[0, :size]
+        status = solve_cyclic(nodes, costs, graph, alive, folded, numbers, labels)
+        if status == INFEASIBLE:
+            return INFEASIBLE
+        if status == SOLVED:
+            for v in nodes:
+                fresh[v] = False
+        else:
+            outcome = status
+    return outcome

@@ -1,7 +1,8 @@
 """The exact assignment step: centers -> cheapest feasible labels, no cluster empty.
 
-Steps 1 to 5 of the design are one file each: `distances`, `active_set`, `components` (with
-`elimination` and `core`), `cover`; `easy` runs them compiled, `general` where that is not enough.
+The solver is `assign`: it takes costs, never points. Its steps are one file each: `active_set`,
+`components` (with `elimination` and `dense`), `cover`. Here points become costs; `easy` does so
+compiled, as far as it goes, for small dense points.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.cover import count_groups
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.easy import assign_easily
-from smdeclust.assignment.general import Budget, assign_general
+from smdeclust.assignment.general import assign
+from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
+from smdeclust.assignment.whole import cheapest_to_move
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Core, Problem
@@ -52,8 +56,8 @@ def exact_assignment(
     for name, limit in (("max_time", max_time), ("max_nodes", max_nodes)):
         if limit is not None and not limit >= 0:
             raise InvalidInputError(f"{name} must be None or not negative, got {limit!r}.")
-    budget = Budget(max_time, max_nodes)
-    labels, cost, bound = assign(problem.core, problem.core.enter(centers), upper, budget)
+    budget = Budget.of(max_time=max_time, max_nodes=max_nodes)
+    labels, cost, bound = assign_points(problem.core, problem.core.enter(centers), upper, budget)
     if labels is None:
         status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
         return Assignment(None, np.inf, bound + problem.scatter, status, budget.nodes)
@@ -66,26 +70,67 @@ def exact_assignment(
     )
 
 
-def assign(
+def assign_points(
     core: Core,
     centers: np.ndarray,
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
     spare: np.ndarray | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
-    """The same on groups: returns labels (or ``None``), cost and lower bound, without scatter.
+    """Assign contracted points to centers: labels (or ``None``), cost and bound, without scatter.
 
-    `spare` counts, for each cluster, groups elsewhere that fill it already.
+    The linked groups take part in the exact assignment; free ones only where a cluster would be
+    empty, and then those alone that are cheapest to move. `spare` counts, for each cluster, groups
+    elsewhere that fill it already.
     """
     if spare is None:
         spare = np.zeros(len(centers), dtype=np.int64)
+    n_linked = core.n_linked
     if core.points.size < LARGE:  # larger ones are not copied once more
         status, labels, cost = assign_easily(core, centers)
         if status == INFEASIBLE:
             return None, np.inf, np.inf
-        if status == SOLVED and count_groups(labels, core.weights, spare).all():
+        filling = core.weights > 0
+        if status == SOLVED and _counts(labels[filling], spare).all():
             return labels, cost, cost
-    return assign_general(core, centers, upper=upper, budget=budget or Budget(), spare=spare)
+    else:
+        labels = np.empty(len(core.points), dtype=np.int64)
+    centers_t = np.ascontiguousarray(centers.T)
+    base = nearest_centers(core.points, core.weights, n_linked, centers, centers_t, labels)
+    free = np.flatnonzero(core.weights[n_linked:] > 0) + n_linked
+    filled = _counts(labels[free], spare)
+    take = np.arange(n_linked)
+    if not filled.all():
+        fillers = free[cheapest_to_move(_costs(core, free, centers, centers_t))]
+        filled -= np.bincount(labels[fillers], minlength=len(centers))
+        take = np.concatenate([take, fillers])
+    costs = _costs(core, take, centers, centers_t)
+    base -= float(costs[n_linked:].min(axis=1).sum())
+    found, cost, bound = assign(
+        costs,
+        core.graph,
+        Sizes.none_empty(core.weights[take], filled),
+        None if upper is None else upper[take],
+        budget,
+    )
+    if found is None:
+        return None, np.inf, base + bound
+    labels[take] = found
+    return labels, base + cost, base + bound
+
+
+def _counts(labels: np.ndarray, spare: np.ndarray) -> np.ndarray:
+    return np.bincount(labels, minlength=len(spare)) + spare
+
+
+def _costs(
+    core: Core, groups: np.ndarray, centers: np.ndarray, centers_t: np.ndarray
+) -> np.ndarray:
+    """(n, K) costs of some groups."""
+    costs = np.empty((len(groups), len(centers)))
+    points = np.ascontiguousarray(core.points[groups])
+    linked_costs(points, core.weights[groups], len(groups), centers, centers_t, costs)
+    return costs
 
 
 def as_centers(centers: Any, problem: Problem) -> np.ndarray:

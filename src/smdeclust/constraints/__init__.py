@@ -1,5 +1,6 @@
-"""What people know: Constraints; must-link groups, the cannot-link graph, conflicts."""
+"""What people know: Constraints; must-link groups, the pair graph, conflicts."""
 
+from smdeclust.constraints.graph import PairGraph
 from smdeclust.constraints.knowledge import KINDS, Constraints
 
-__all__ = ["KINDS", "Constraints"]
+__all__ = ["KINDS", "Constraints", "PairGraph"]

@@ -1,8 +1,91 @@
-"""The cannot-link graph between groups, as symmetric compressed sparse rows."""
+"""The pair graph between groups, as symmetric compressed sparse rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class PairGraph:
+    """Pairs between the linked groups (they come first): what breaking each of them costs.
+
+    Two groups have at most one edge; it is stored at both of its ends.
+
+    Attributes
+    ----------
+    indptr, indices
+        The neighbours of each linked group, sorted.
+    price
+        (nnz,) what a broken pair costs; infinite where it must not be broken.
+    together
+        (nnz,) whether the pair is broken by different labels (a soft must-link) and not by equal
+        ones (a cannot-link). Hard must-links are contracted, so these have finite prices.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    price: np.ndarray
+    together: np.ndarray
+
+    @classmethod
+    def hard(cls, indptr: np.ndarray, indices: np.ndarray) -> PairGraph:
+        """Make the graph whose edges are cannot-links that must hold."""
+        n = len(indices)
+        return cls(indptr, indices, np.broadcast_to(np.inf, n), np.broadcast_to(False, n))
+
+    @classmethod
+    def from_edges(
+        cls, edges: np.ndarray, price: np.ndarray, together: np.ndarray, n_nodes: int
+    ) -> PairGraph:
+        """Make the graph with these (m, 2) `edges`, no two between the same nodes. O(m log m)."""
+        source, target = np.concatenate([edges, edges[:, ::-1]]).T
+        order = np.lexsort((target, source))
+        indptr = np.zeros(n_nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(source, minlength=n_nodes), out=indptr[1:])
+        return cls(
+            indptr,
+            target[order].astype(np.int64),
+            np.tile(np.asarray(price, dtype=np.float64), 2)[order],
+            np.tile(np.asarray(together, dtype=np.bool_), 2)[order],
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of linked groups."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def is_hard(self) -> bool:
+        """Whether no pair may be broken."""
+        return not self.together.any() and bool(np.isinf(self.price).all())
+
+    @cached_property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What the kernels take; prices and kinds are left out (empty) where all pairs are hard."""
+        if self.is_hard:
+            rest = np.empty(0), np.empty(0, dtype=np.bool_)
+        else:
+            rest = np.array(self.price), np.array(self.together)
+        return tuple(_read_only(a) for a in (self.indptr, self.indices, *rest))  # type: ignore[return-value]
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """(nnz,) the node in whose row each entry is."""
+        return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+
+    def broken(self, labels: np.ndarray) -> np.ndarray:
+        """Return which entries these labels of the linked groups break (a pair has two)."""
+        return (labels[self.ends] == labels[self.indices]) != self.together
+
+    def penalty(self, labels: np.ndarray) -> float:
+        """Return what the pairs that these labels break cost together; infinite for a hard one."""
+        if self.is_hard:
+            same = labels[self.ends] == labels[self.indices]
+            return np.inf if same.any() else 0.0
+        return float(self.price[self.broken(labels) & (self.ends < self.indices)].sum())
 
 
 def cannot_link_graph(edges: np.ndarray, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -16,3 +99,9 @@ def cannot_link_graph(edges: np.ndarray, n_nodes: int) -> tuple[np.ndarray, np.n
     indptr = np.zeros(n_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(source, minlength=n_nodes), out=indptr[1:])
     return indptr, indices.astype(np.int64)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -90,15 +90,13 @@ def _settle(points, weights, labels, found, sums, totals, counts, centers):
 
 
 @kernel()
-def _advance(
-    points, weights, indptr, indices, work, found, labels, objective, sums, totals, counts, centers
-):
+def _advance(points, weights, graph, work, found, labels, objective, sums, totals, counts, centers):
     """The rest of an iteration, from nearest centers on: separate, take over labels, move centers.
 
     Returns (status, objective): PAUSED where it fell, SOLVED where no label differs, STUCK where
     labels differ but it does not fall; any other: nothing has changed but the sums.
     """
-    status, cost = separate_linked(weights, indptr, indices, work, found, False)
+    status, cost = separate_linked(weights, graph, work, found, False)
     if status != SOLVED:
         return status, objective
     n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)
@@ -125,7 +123,9 @@ def _conclude(points, weights, labels, found, sums, totals, counts, centers, sta
 
 
 @kernel()
-def lloyd(points, lanes, weights, indptr, indices, centers, labels, n_done, max_iter):
+def lloyd(
+    points, lanes, weights, indptr, indices, price, together, centers, labels, n_done, max_iter
+):
     """Iterate from `centers` until the objective does not fall.
 
     `lanes` and `weights` are filled up to whole blocks. `labels` are those of the best solution so
@@ -134,18 +134,18 @@ def lloyd(points, lanes, weights, indptr, indices, centers, labels, n_done, max_
     on (and has converged, too, if the next call makes it fall no further); with any other status
     the complete assignment is needed for `centers`, and the search can go on from there.
     """
+    graph = (indptr, indices, price, together)  # a tuple would be slower to hand over
     found = np.empty(len(weights), np.int64)
     sums = np.empty(centers.shape)
     totals = np.empty(len(centers))
     counts = np.empty(len(centers), np.int64)
-    work = work_space(lanes, len(indptr) - 1, len(centers), 1)
+    work = work_space(lanes, len(graph[0]) - 1, len(centers), 1)
     objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
     status = PAUSED
     while status == PAUSED and n_done < max_iter:
         find_nearest(lanes, 0, 1, centers, work, found)
         status, objective = _advance(
-            points, weights, indptr, indices, work, found, labels, objective, sums, totals, counts,
-            centers,
+            points, weights, graph, work, found, labels, objective, sums, totals, counts, centers,
         )  # fmt: skip
         n_done += status in (PAUSED, SOLVED, STUCK)
     status, objective = _conclude(
@@ -159,6 +159,7 @@ def lloyd_on_threads(
 ) -> tuple[int, float, int]:
     """The same, to the last bit, with the nearest centers found by several threads."""
     n_clusters, lanes, weights = len(centers), core.lanes, core.lane_weights
+    graph = core.graph.arrays
     found = np.empty(len(weights), dtype=np.int64)
     tally = (np.empty_like(centers), np.empty(n_clusters), np.empty(n_clusters, dtype=np.int64))
     work = work_space(lanes, core.n_linked, n_clusters, n_threads)
@@ -174,8 +175,7 @@ def lloyd_on_threads(
             for other in others:
                 other.result()
             status, objective = _advance(
-                core.points, weights, core.indptr, core.indices, work, found, labels, objective,
-                *tally, centers,
+                core.points, weights, graph, work, found, labels, objective, *tally, centers
             )  # fmt: skip
             n_done += status in (PAUSED, SOLVED, STUCK)
     status, objective = _conclude(core.points, weights, labels, found, *tally, centers, status)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smdeclust.assignment.exact import assign
-from smdeclust.assignment.general import Budget
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.exact import assign_points
 from smdeclust.assignment.status import PAUSED, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
@@ -104,7 +103,8 @@ def local_search(
             if not last and _assign_and_move(core, state, Budget(max_pivots=0)):
                 continue
             pivots = proof_pivots if state.n_done else None  # the first labels are needed
-            if state.n_done < limit and _assign_and_move(core, state, Budget(max_pivots=pivots)):
+            budget = Budget.of(max_pivots=pivots)
+            if state.n_done < limit and _assign_and_move(core, state, budget):
                 continue
         if not deep or (kept is not None and not _fell(state, kept)):
             break
@@ -148,9 +148,10 @@ def prove(
         n_done=solution.n_iterations,
     )
     while True:
-        left = None if deadline is None else max(0.0, deadline - time.perf_counter())
-        budget = Budget(max_time=left, max_pivots=proof_pivots)
-        if not _assign_and_move(problem.core, state, budget) or left == 0.0:
+        budget = Budget.of(max_pivots=proof_pivots)
+        budget.deadline = np.inf if deadline is None else deadline
+        late = is_past(deadline)
+        if not _assign_and_move(problem.core, state, budget) or late:
             break
     return _as_solution(problem, state)
 
@@ -189,6 +190,8 @@ def _loop(core: Core) -> Callable[[_State, int], tuple[int, float, int]]:
     stride = max(1, STRIDE // n_products)
     n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
 
+    arrays = core.graph.arrays
+
     def iterate(state: _State, limit: int) -> tuple[int, float, int]:
         pause = min(limit, state.n_done + stride)
         if n_threads > 1:
@@ -196,7 +199,7 @@ def _loop(core: Core) -> Callable[[_State, int], tuple[int, float, int]]:
                 core, state.centers, state.labels, state.n_done, pause, n_threads
             )
         return lloyd(
-            core.points, core.lanes, core.lane_weights, core.indptr, core.indices,
+            core.points, core.lanes, core.lane_weights, *arrays,
             state.centers, state.labels, state.n_done, pause,
         )  # fmt: skip
 
@@ -206,7 +209,7 @@ def _loop(core: Core) -> Callable[[_State, int], tuple[int, float, int]]:
 def _assign_and_move(core: Core, state: _State, budget: Budget) -> bool:
     """One iteration by the complete assignment; returns whether the objective fell."""
     upper = None if state.n_done == 0 else state.labels
-    found, cost, bound = assign(core, state.centers, upper, budget)
+    found, cost, bound = assign_points(core, state.centers, upper, budget)
     if found is None and budget.max_pivots == 0:
         return False  # quick labels were not found: a search may find some
     if found is None:

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from smdeclust.assignment.exact import assign
-from smdeclust.assignment.general import Budget
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.exact import assign_points
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import lloyd
 from smdeclust.points.array_points import ClusterSums, Fillers
@@ -85,7 +85,7 @@ def streaming_search(
             sums, n_changed = free.assign(centers)
             upper = linked if n_done else None
             found, moves, proven = assign_linked(
-                problem, free, centers, sums, upper, Budget(max_pivots=proof_pivots)
+                problem, free, centers, sums, upper, Budget.of(max_pivots=proof_pivots)
             )
             n_done += 1
             n_changed += int(np.count_nonzero(found != linked))
@@ -126,7 +126,7 @@ def assign_linked(
     labels, cost, bound = None, np.inf, np.inf
     fillers: Fillers | None = None
     if (sums.counts > 0).all():
-        labels, cost, bound = assign(*_smaller(core, centers), upper, budget, sums.counts)
+        labels, cost, bound = assign_points(*_smaller(core, centers), upper, budget, sums.counts)
     else:
         # Some cluster has no free point: let the cheapest free groups take part.
         fillers = free.fillers(centers)
@@ -134,7 +134,7 @@ def assign_linked(
         spare = sums.counts - np.bincount(fillers.labels[fillers.weights > 0], minlength=n_clusters)
         if upper is not None:
             upper = np.concatenate([upper, fillers.labels])
-        labels, cost, bound = assign(*_smaller(core, centers), upper, budget, spare)
+        labels, cost, bound = assign_points(*_smaller(core, centers), upper, budget, spare)
     if labels is None:
         raise NoFeasibleSolutionError()
     n_linked = problem.n_linked

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from smdeclust.assignment.exact import assign
-from smdeclust.assignment.general import Budget
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.exact import assign_points
 from smdeclust.assignment.greedy import greedy
 from smdeclust.assignment.greedy_repair import greedy_repair
 from smdeclust.local_search import PROOF_PIVOTS
@@ -110,7 +110,7 @@ def exact_reassign(problem: Problem) -> Reassign:
 
     def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
         fewer = np.delete(centers, removed, axis=0)
-        labels, _, _ = assign(problem.core, fewer, budget=Budget(max_pivots=PROOF_PIVOTS))
+        labels, _, _ = assign_points(problem.core, fewer, budget=Budget(max_pivots=PROOF_PIVOTS))
         return None if labels is None else labels + (labels >= removed)
 
     return reassign

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.exact import assign
-from smdeclust.assignment.general import Budget
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.exact import assign_points
 from smdeclust.assignment.greedy import greedy
 from smdeclust.assignment.greedy_repair import greedy_repair
 from smdeclust.local_search import PROOF_PIVOTS
@@ -22,7 +22,7 @@ ReassignLinked = Callable[[Core, np.ndarray], "np.ndarray | None"]
 
 def _exact(core: Core, centers: np.ndarray) -> np.ndarray | None:
     enough = np.ones(len(centers), dtype=np.int64)
-    labels, _, _ = assign(core, centers, None, Budget(max_pivots=PROOF_PIVOTS), enough)
+    labels, _, _ = assign_points(core, centers, None, Budget(max_pivots=PROOF_PIVOTS), enough)
     return labels
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.exact import assign
-from smdeclust.assignment.general import Budget
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.exact import assign_points
 from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.tables import assign_tables
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.streaming import as_small, assign_linked, is_past
 from smdeclust.points.array_points import ClusterSums, Fillers, available_threads
-from smdeclust.points.linked_costs import assign_all_by_costs
 from smdeclust.points.torch_points import TorchPoints
 from smdeclust.problem import Problem, Solution
 
@@ -161,9 +161,9 @@ class DeviceSearch:
             ends = np.linspace(0, len(runs), min(len(runs), self._n_jobs) + 1).astype(int)
 
             def solve(start: int, stop: int) -> None:
-                assign_all_by_costs(
-                    tables[start:stop], core.weights, core.indptr, core.indices,
-                    labels[start:stop], statuses[start:stop],
+                assign_tables(
+                    tables[start:stop], core.weights, core.graph.arrays, labels[start:stop],
+                    statuses[start:stop],
                 )  # fmt: skip
 
             list(self._pool.map(solve, ends[:-1], ends[1:]))
@@ -182,7 +182,8 @@ class DeviceSearch:
         upper = run.linked if run.n_done else None
         enough = np.ones(table.shape[1], dtype=np.int64)
         small = as_small(core, table.astype(np.float64))
-        found, cost, bound = assign(*small, upper, Budget(max_pivots=proof_pivots), enough)
+        budget = Budget.of(max_pivots=proof_pivots)
+        found, cost, bound = assign_points(*small, upper, budget, enough)
         if found is None:
             raise NoFeasibleSolutionError
         return found, {}, bound >= cost
@@ -210,7 +211,7 @@ class DeviceSearch:
             centers.cpu().numpy(),
             held,
             upper,
-            Budget(max_pivots=proof_pivots),
+            Budget.of(max_pivots=proof_pivots),
         )
         # The linked groups are added for all runs together: keep only what moved.
         core = self.points.seen.linked_core

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from smdeclust.constraints.graph import PairGraph
 from smdeclust.points.lanes import filled_up, side_by_side
 
 
@@ -46,6 +47,11 @@ class Core:
     def lane_weights(self) -> np.ndarray:
         """The weights, filled up with zeros to whole blocks of lanes."""
         return filled_up(self.weights)
+
+    @cached_property
+    def graph(self) -> PairGraph:
+        """The pairs between the linked groups."""
+        return PairGraph.hard(self.indptr, self.indices)
 
     @property
     def n_linked(self) -> int:

@@ -7,7 +7,6 @@ components of nodes that still share open labels, and each is solved on its own,
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from numba import njit
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.cliques import INTEGRALITY
 from smdeclust.assignment.dense.construct import greedy_labels
 from smdeclust.assignment.dense.improve import kempe_descent
@@ -23,26 +23,6 @@ from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 
 #: Share of the open labels that must have gone for a restart on the smaller problem to pay.
 _RESTART_SHARE = 0.25
-
-
-@dataclass
-class Budget:
-    """What the search may spend, and what it has spent: `nodes` and simplex `pivots`.
-
-    Pivots measure work as time does, but the same on every machine.
-    """
-
-    deadline: float = np.inf
-    max_nodes: float = np.inf
-    max_pivots: float = np.inf
-    nodes: int = 0
-    pivots: int = 0
-
-    def late(self) -> bool:
-        return self.pivots >= self.max_pivots or time.monotonic() >= self.deadline
-
-    def spent(self) -> bool:
-        return self.nodes >= self.max_nodes or self.late()
 
 
 @dataclass(frozen=True)
@@ -139,7 +119,7 @@ def branch_and_cut(
     left = int(allowed.sum()) - len(costs)
     shrunk = left <= (1.0 - _RESTART_SHARE) * (before - len(costs))
     parts = _components(allowed, indptr, indices)
-    if (shrunk or len(parts) > 1) and not budget.spent():
+    if (shrunk or len(parts) > 1) and not budget.is_spent():
         return _restart(costs, allowed, indptr, indices, parts, root_bound, best, budget)
     return _tree(lp, allowed, root_bound, best, budget)
 
@@ -171,7 +151,7 @@ def _process(
                 if not propagate(allowed, lp.indptr, lp.indices):
                     return np.inf
                 lp.restrict(allowed)
-        if rounds > 0 and budget.late():
+        if rounds > 0 and budget.is_late():
             break
         lp.purge_if_long()
         rounds += 1
@@ -296,7 +276,7 @@ def _tree(
     """Depth-first branching from a processed root."""
     stack = [(root_bound, allowed, True)]
     while stack:
-        if budget.spent():
+        if budget.is_spent():
             break
         bound, allowed, processed = stack.pop()
         if bound >= best.cutoff - best.tolerance:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
+from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.construct import construct, is_feasible
 from smdeclust.assignment.dense.improve import kempe_descent
-from smdeclust.assignment.dense.search import Budget, branch_and_cut
+from smdeclust.assignment.dense.search import branch_and_cut
 from smdeclust.assignment.dense.types import (
     RELATIVE_TOLERANCE,
     BoolArray,
@@ -31,9 +31,7 @@ def solve_core(
     indices: IntArray,
     *,
     upper_labels: IntArray | None = None,
-    max_nodes: int | None = None,
-    max_pivots: int | None = None,
-    max_time: float | None = None,
+    budget: Budget | None = None,
 ) -> CoreResult:
     """Cheapest labels of which no two adjacent nodes share one.
 
@@ -45,12 +43,12 @@ def solve_core(
         The symmetric cannot-link graph over the n nodes in CSR form.
     upper_labels
         Feasible labels to start from (ignored if they are not feasible).
-    max_nodes, max_pivots, max_time
-        Budget of the search tree (nodes, simplex pivots) and of the whole call (seconds), the
-        latter two checked between linear programmes. What has been found by then comes back with
-        a true lower bound.
+    budget
+        What the proof may cost; it is charged. What has been found by then comes back with a true
+        lower bound. ``None``: no limit.
     """
-    started = time.monotonic()
+    budget = Budget() if budget is None else budget
+    spent_before = budget.nodes, budget.pivots
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     indptr = np.ascontiguousarray(indptr, dtype=np.int64)
     indices = np.ascontiguousarray(indices, dtype=np.int64)
@@ -76,7 +74,7 @@ def solve_core(
     regrets = costs - cheapest[:, None]
     labels, regret = _first_labels(regrets, indptr, indices, upper_labels)
     if regret <= rounding:
-        return _told(costs, labels, base, 0.0, rounding, budget=Budget())
+        return _told(costs, labels, base, 0.0, rounding, 0, 0)
     if labels is not None:
         # A label whose regret alone exceeds the total regret of the incumbent cannot pay.
         allowed &= regrets < regret
@@ -88,32 +86,23 @@ def solve_core(
     reference = np.where(allowed, scaled, 0.0).max(axis=1).sum() if labels is None else value
     tolerance = RELATIVE_TOLERANCE * float(reference) + float(np.ldexp(rounding, -exponent))
 
-    budget = Budget()
-    if max_nodes is not None:
-        budget.max_nodes = max_nodes
-    if max_pivots is not None:
-        budget.max_pivots = max_pivots
-    if max_time is not None:
-        budget.deadline = started + max_time
     result = branch_and_cut(scaled, allowed, indptr, indices, value, tolerance, budget)
     if result.labels is not None:
         labels = result.labels
         found = float(regrets[np.arange(n), labels].sum())
-        if found < regret / 16 and not budget.spent():
+        if found < regret / 16 and not budget.is_spent():
             # The first labels were poor, and so was the tolerance taken from them: once more.
-            again = solve_core(
-                costs, indptr, indices, upper_labels=labels,
-                max_nodes=None if max_nodes is None else max_nodes - budget.nodes,
-                max_pivots=None if max_pivots is None else max_pivots - budget.pivots,
-                max_time=None if max_time is None else max_time - (time.monotonic() - started),
-            )  # fmt: skip
+            again = solve_core(costs, indptr, indices, upper_labels=labels, budget=budget)
             return replace(
-                again, nodes=again.nodes + budget.nodes, pivots=again.pivots + budget.pivots
+                again,
+                nodes=budget.nodes - spent_before[0],
+                pivots=budget.pivots - spent_before[1],
             )
+    spent = budget.nodes - spent_before[0], budget.pivots - spent_before[1]
     if labels is None and result.bound == np.inf:
-        return CoreResult(None, np.inf, np.inf, True, budget.nodes, budget.pivots)
+        return CoreResult(None, np.inf, np.inf, True, *spent)
     bound = float(np.ldexp(max(0.0, result.bound), exponent))
-    return _told(costs, labels, base, bound, float(np.ldexp(tolerance, exponent)), budget)
+    return _told(costs, labels, base, bound, float(np.ldexp(tolerance, exponent)), *spent)
 
 
 def _told(
@@ -122,16 +111,17 @@ def _told(
     base: float,
     regret: float,
     tolerance: float,
-    budget: Budget,
+    nodes: int,
+    pivots: int,
 ) -> CoreResult:
     """The result: these labels, and no labels cost less than `regret` above `base`."""
     if labels is None:
-        return CoreResult(None, np.inf, base + regret, False, budget.nodes, budget.pivots)
+        return CoreResult(None, np.inf, base + regret, False, nodes, pivots)
     cost = float(costs[np.arange(len(costs)), labels].sum())
     above = cost - base
     proven = regret >= above - tolerance
     bound = cost if proven else min(base + regret, cost)
-    return CoreResult(labels, cost, bound, proven, budget.nodes, budget.pivots)
+    return CoreResult(labels, cost, bound, proven, nodes, pivots)
 
 
 def solve_quickly(
@@ -140,9 +130,7 @@ def solve_quickly(
     indices: IntArray,
     *,
     upper_labels: IntArray | None = None,
-    max_nodes: int | None = None,
-    max_pivots: int | None = None,
-    max_time: float | None = None,
+    budget: Budget | None = None,
 ) -> CoreResult:
     """Good labels in milliseconds, with the bound that every node alone gives: no proof is tried.
 

@@ -1,0 +1,63 @@
+"""What a proof may cost: one budget for every step of an assignment."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass
+class Budget:
+    """What a proof may cost; the best feasible labels found by then come back whatever it is.
+
+    Attributes
+    ----------
+    deadline
+        A moment of ``time.perf_counter()``; infinite for none.
+    max_nodes, max_pivots
+        Branch and bound nodes and simplex pivots; infinite for no limit. They are the same on every
+        machine, seconds are not.
+    nodes, pivots, cores
+        Nodes and pivots used, and dense cores met, so far.
+    """
+
+    deadline: float = float("inf")
+    max_nodes: float = float("inf")
+    max_pivots: float = float("inf")
+    nodes: int = 0
+    pivots: int = 0
+    cores: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        max_time: float | None = None,
+        max_nodes: float | None = None,
+        max_pivots: float | None = None,
+    ) -> Budget:
+        """Make a budget that starts now, ``None`` standing for no limit."""
+        infinite = float("inf")
+        return cls(
+            infinite if max_time is None else time.perf_counter() + max_time,
+            infinite if max_nodes is None else max_nodes,
+            infinite if max_pivots is None else max_pivots,
+        )
+
+    def time_left(self) -> float:
+        """Seconds left."""
+        return max(0.0, self.deadline - time.perf_counter())
+
+    def is_late(self) -> bool:
+        """Whether time or pivots are used up."""
+        return self.pivots >= self.max_pivots or time.perf_counter() >= self.deadline
+
+    def is_spent(self) -> bool:
+        """Whether nothing is left of time, pivots or nodes."""
+        return self.nodes >= self.max_nodes or self.is_late()
+
+    def may_branch(self) -> bool:
+        """Whether to go on branching: pivots count only where there are dense cores."""
+        if self.cores > 0:
+            return not self.is_spent()
+        return self.nodes < self.max_nodes and time.perf_counter() < self.deadline

@@ -1,0 +1,129 @@
+"""Steps 2 to 4 of the exact assignment on a table of costs: the linked groups, clusters aside."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.assignment.active_set import grow_active, nearest_labels, separate
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.components import find_component
+from smdeclust.assignment.cover import regrets
+from smdeclust.assignment.dense import solve_core, solve_quickly
+from smdeclust.assignment.elimination import solve_cycles
+from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
+from smdeclust.constraints.graph import PairGraph
+
+NO_TABLE = np.empty((0, 0))  # costs are complete: the loop fills nothing
+NO_WEIGHTS = np.empty(0)
+NO_WEIGHTS.flags.writeable = False
+
+
+class Linked:
+    """The labels of all groups that take part, and the state of the active set of the linked ones.
+
+    Parameters
+    ----------
+    costs
+        (G, K) costs, linked groups first; infinity forbids.
+    graph
+        The pairs.
+    """
+
+    def __init__(self, costs: np.ndarray, graph: PairGraph) -> None:
+        n, n_linked = len(costs), graph.n_nodes
+        self.costs = costs
+        self.labels = np.empty(n, dtype=np.int64)
+        self.nearest = np.empty(n)
+        self.regret = np.zeros(n_linked)
+        self.gap = np.zeros(n_linked)  # at each active node: cost minus bound of its component
+        self.flags = np.zeros((3, n_linked), dtype=np.bool_)
+        self.numbers = np.empty((5, n_linked), dtype=np.int64)
+        self._linked_costs = costs[:n_linked]
+        self._folded = np.empty((n_linked, costs.shape[1]))
+        self._graph, self._pairs = graph.arrays, graph
+
+    @property
+    def active(self) -> np.ndarray:
+        """(L,) which linked groups are in the active set."""
+        return self.flags[0]
+
+    def cost(self) -> float:
+        """What the labels cost, broken pairs included; infinite if some group has none left."""
+        own = float(self.costs[np.arange(len(self.costs)), self.labels].sum())
+        return own if self._pairs.is_hard else own + self._pairs.penalty(self._linked_labels)
+
+    def grow(self) -> int:
+        """Add the ends of broken pairs to the active set; returns how many there are."""
+        self.flags[1] = False
+        return int(grow_active(self._linked_labels, self._graph, *self.flags[:2]))
+
+    def unproven(self) -> float:
+        """Sum of the gaps of all components; computes their regrets on the way."""
+        regrets(
+            self._linked_costs, *self._graph[:2], self.active, self.nearest, self._linked_labels,
+            self.numbers, self.regret,
+        )  # fmt: skip
+        names = np.unique(self.numbers[4, self.active])
+        return float(self.gap[names].sum())
+
+    def relax(self, upper: np.ndarray | None, budget: Budget) -> int:
+        """Label all groups; SOLVED (maybe with a gap), INFEASIBLE, or HARD: none found."""
+        nearest_labels(self.costs, len(self.regret), self.active, self.labels, self.nearest)
+        self.flags[1] = self.active
+        work = (self._graph, self.flags, self.numbers, self._folded, self._linked_labels)
+        while True:
+            status = separate(self._linked_costs, NO_TABLE, NO_WEIGHTS, *work)
+            if status == HARD:
+                status = solve_cycles(self._linked_costs, *work)
+                if status == HARD:
+                    status = self._solve_hard(upper, budget)
+                if status == SOLVED:
+                    continue
+            return int(status)
+
+    @property
+    def _linked_labels(self) -> np.ndarray:
+        return self.labels[: len(self.regret)]
+
+    def _solve_hard(self, upper: np.ndarray | None, budget: Budget) -> int:
+        """Solve the components that are still fresh, each with all that hangs together with it:
+        the core solver looks only at what matters, and need not be asked again as they grow."""
+        for nodes in self._whole_components():
+            start = None if upper is None else upper[nodes]
+            solve = solve_quickly if budget.is_spent() else solve_core
+            result = solve(
+                self._linked_costs[nodes], *self._induced(nodes), upper_labels=start, budget=budget
+            )
+            budget.cores += 1
+            if result.labels is None:
+                return INFEASIBLE if result.proven else HARD
+            self.labels[nodes] = result.labels
+            self.gap[nodes] = result.cost - result.bound
+            self.active[nodes] = True
+            self.flags[1, nodes] = False
+        return SOLVED
+
+    def _whole_components(self) -> list[np.ndarray]:
+        """The components of the pair graph that hold fresh nodes."""
+        _, fresh, seen = self.flags
+        seen[:] = False
+        everywhere = np.ones(len(fresh), dtype=np.bool_)
+        found = []
+        for root in np.flatnonzero(fresh):
+            if not seen[root]:
+                size, _, _ = find_component(
+                    root, *self._graph[:2], everywhere, seen, self.numbers[1], self.numbers[2],
+                    self.numbers[0],
+                )  # fmt: skip
+                found.append(np.sort(self.numbers[0, :size]))
+        return found
+
+    def _induced(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The graph of a whole component over the positions of its nodes."""
+        indptr, indices = self._graph[:2]
+        number = np.full(len(self.regret), -1)
+        number[nodes] = np.arange(len(nodes))
+        degree = np.diff(indptr)[nodes]
+        starts = np.concatenate([[0], np.cumsum(degree)])
+        entries = np.arange(starts[-1]) + np.repeat(indptr[nodes] - starts[:-1], degree)
+        return starts, number[indices[entries]]
