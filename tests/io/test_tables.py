@@ -123,7 +123,7 @@ WRONG = {
     "no name for column 1": ",a\n0,2\n",
     "found only numbers": "1.5,2\n3,4\n",
     "no line below": "a,b\n",
-    "no column of features": "id,y\n1,2\n",
+    "no column of features": "id,class\n1,2\n",
     "line 3: found the id '1' again.*line 2": "id,a\n1,2\n1,3\n",
     "line 2: found an empty id": "id,a\n ,2\n",
     "not a CSV line": 'a,b\n"1,2\n',

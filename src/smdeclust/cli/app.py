@@ -26,6 +26,8 @@ from smdeclust.cli.errors import (
     as_document,
     explain,
 )
+from smdeclust.cli.options import WORDS
+from smdeclust.io.wording import use_words
 
 # typer carries its own copy of click in newer versions: take the classes from it, wherever it is.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -81,7 +83,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = _invoke(given)
+            with use_words(WORDS):
+                code = _invoke(given)
             sys.stdout.flush()
         except BaseException as error:
             # typer and rich turn a broken pipe into an exit of their own.

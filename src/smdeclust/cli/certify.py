@@ -30,6 +30,7 @@ _STATUS = {
 }
 
 
+@options.reads_files()
 def certify(
     data: options.DataFile,
     labels: Annotated[
@@ -48,17 +49,8 @@ def certify(
     max_time: options.MaxTime = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    id_column: options.IdColumn = None,
-    label: options.LabelColumn = None,
-    features: options.Features = None,
-    data_format: options.DataFormat = None,
-    no_header: options.NoHeader = False,
-    standardize: options.Standardize = False,
-    format: options.PairFormat = None,
-    kind: options.PairKind = None,
-    index_base: options.IndexBase = None,
-    must_link_sign: options.MatrixSign = 1,
-    pairs_by_row: options.PairsByRow = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Prove a lower bound on every feasible clustering, and so how good yours is.
 
@@ -73,10 +65,6 @@ def certify(
 
     if out is not None:
         check_file(out, force=force)
-    reading = Reading(
-        id_column, label, features, data_format, no_header, standardize,
-        format, kind, index_base, must_link_sign, pairs_by_row,
-    )  # fmt: skip
     with screen.progress("Proving") as update:
         update("reading")
         inputs = options.read_inputs(data, constraints, reading)

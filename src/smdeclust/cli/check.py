@@ -10,23 +10,15 @@ from smdeclust.cli.explain_conflict import conflict_document, conflict_rows, sum
 from smdeclust.cli.options import Inputs, Reading
 
 
+@options.reads_files()
 def check(
     data: options.DataFile,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
-    id_column: options.IdColumn = None,
-    label: options.LabelColumn = None,
-    features: options.Features = None,
-    data_format: options.DataFormat = None,
-    no_header: options.NoHeader = False,
-    standardize: options.Standardize = False,
-    format: options.PairFormat = None,
-    kind: options.PairKind = None,
-    index_base: options.IndexBase = None,
-    must_link_sign: options.MatrixSign = 1,
-    pairs_by_row: options.PairsByRow = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Check pairs: are they consistent, can K clusters keep them, what do they ask for?
 
@@ -36,10 +28,6 @@ def check(
     Example:
       smdeclust check people.csv -k 4 --constraints pairs.csv
     """
-    reading = Reading(
-        id_column, label, features, data_format, no_header, standardize,
-        format, kind, index_base, must_link_sign, pairs_by_row,
-    )  # fmt: skip
     with screen.progress("Checking") as update:
         update("reading")
         inputs = options.read_inputs(data, constraints, reading)

@@ -16,6 +16,7 @@ from smdeclust.cli.options import Inputs, Reading
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
 
 
+@options.reads_files()
 def compare(
     data: options.DataFile,
     clusters: options.NClusters = None,
@@ -42,27 +43,14 @@ def compare(
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    id_column: options.IdColumn = None,
-    label: options.LabelColumn = None,
-    features: options.Features = None,
-    data_format: options.DataFormat = None,
-    no_header: options.NoHeader = False,
-    standardize: options.Standardize = False,
-    format: options.PairFormat = None,
-    kind: options.PairKind = None,
-    index_base: options.IndexBase = None,
-    must_link_sign: options.MatrixSign = 1,
-    pairs_by_row: options.PairsByRow = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Run several methods on your data and pairs, and show them in one table and picture.
 
     Example:
       smdeclust compare people.csv -k 4 --constraints pairs.csv --runs 5 --out comparison
     """
-    reading = Reading(
-        id_column, label, features, data_format, no_header, standardize,
-        format, kind, index_base, must_link_sign, pairs_by_row,
-    )  # fmt: skip
     names = _names(chosen)
     if out is not None:
         check_folder(out, [TABLE, PICTURE, RESULT], force=force)

@@ -15,6 +15,10 @@ from smdeclust.cli.options import Reading
 _SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
 
+@options.reads_files(
+    "id_column", "data_format", "no_header", "format", "kind", "index_base", "must_link_sign",
+    "pairs_by_row", "encoding",
+)  # fmt: skip
 def convert(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of pairs; several are joined.")
@@ -31,16 +35,15 @@ def convert(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DATA", help="Data file, to check rows and to look up ids."),
+        typer.Option(
+            metavar="DATA",
+            help="Data file, to check rows and to look up ids (no other column is read).",
+        ),
     ] = None,
-    id_column: options.IdColumn = None,
-    format: options.PairFormat = None,
-    kind: options.PairKind = None,
-    index_base: options.IndexBase = None,
-    must_link_sign: options.MatrixSign = 1,
-    pairs_by_row: options.PairsByRow = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Turn pairs of any format into json, links or csv.
 
@@ -50,7 +53,7 @@ def convert(
     Example:
       smdeclust convert must.link cannot.link --format graphs --out pairs.json
     """
-    from smdeclust.io import WRITABLE_FORMATS, read_constraints
+    from smdeclust.io import WRITABLE_FORMATS, read_constraints, read_table
     from smdeclust.io.write import WRITERS, write_constraints
 
     target = to or (_SUFFIXES.get(out.suffix.lower(), "json") if out is not None else "json")
@@ -60,19 +63,28 @@ def convert(
         check_file(out, force=force)
     n_points = ids = None
     if data is not None:
-        table, X = options.read_data(data, Reading(id_column=id_column))
-        n_points = len(X)
-        ids = None if pairs_by_row is True else table.ids
-    elif id_column is not None or pairs_by_row is False:
+        table = read_table(
+            data,
+            format=reading.data_format,
+            id_column=reading.id_column,
+            label=False,
+            header=not reading.no_header,
+            encoding=reading.encoding,
+            only_ids=True,
+        )
+        n_points = len(table.X)
+        ids = None if reading.pairs_by_row is True else table.ids
+    elif reading.id_column is not None or reading.pairs_by_row is False:
         raise CommandError("Ids are looked up in the data: name the file with --data.")
     pairs = read_constraints(
         list(files),
-        format=format,
+        format=reading.format,
         n_points=n_points,
         ids=ids,
-        kind=kind,
-        index_base=index_base,
-        must_link_sign=must_link_sign,
+        kind=reading.kind,
+        index_base=reading.index_base,
+        must_link_sign=reading.must_link_sign,
+        encoding=reading.encoding,
     )
     n_soft = len(pairs.soft_must_link) + len(pairs.soft_cannot_link)
     if target == "links" and n_soft:

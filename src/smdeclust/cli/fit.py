@@ -18,6 +18,7 @@ from smdeclust.cli.options import Inputs, Reading
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
 
 
+@options.reads_files()
 def fit(
     context: typer.Context,
     data: options.DataFile,
@@ -50,17 +51,8 @@ def fit(
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    id_column: options.IdColumn = None,
-    label: options.LabelColumn = None,
-    features: options.Features = None,
-    data_format: options.DataFormat = None,
-    no_header: options.NoHeader = False,
-    standardize: options.Standardize = False,
-    format: options.PairFormat = None,
-    kind: options.PairKind = None,
-    index_base: options.IndexBase = None,
-    must_link_sign: options.MatrixSign = 1,
-    pairs_by_row: options.PairsByRow = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Cluster a data file so that all must-links and cannot-links hold.
 
@@ -71,10 +63,6 @@ def fit(
     Example:
       smdeclust fit people.csv -k 4 --constraints pairs.csv --standardize --out result
     """
-    reading = Reading(
-        id_column, label, features, data_format, no_header, standardize,
-        format, kind, index_base, must_link_sign, pairs_by_row,
-    )  # fmt: skip
     name = methods.check_method(method)
     files = [LABELS, CENTERS, RESULT, *([REPORT] if report else [])]
     if out is not None:

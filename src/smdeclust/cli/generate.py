@@ -16,6 +16,7 @@ from smdeclust.cli.options import Reading
 DATA, PAIRS = "data.csv", "constraints.json"
 
 
+@options.reads_files("label", "data_format", "no_header", "encoding")
 def generate(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write to.")],
     points: Annotated[
@@ -39,10 +40,11 @@ def generate(
             "--data", metavar="DATA", help="Make pairs for this file with classes, no new data."
         ),
     ] = None,
-    label: options.LabelColumn = None,
     seed: options.Seed = 24,
     as_json: options.AsJson = False,
     force: options.Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Make data of overlapping Gaussians and pairs from their classes.
 
@@ -70,7 +72,7 @@ def generate(
         ]
         files[DATA] = _csv([[*header, "class"], *rows])
     else:
-        table, _ = options.read_data(data, Reading(label=label))
+        table, _ = options.read_data(data, reading)
         if table.labels is None:
             raise CommandError(f"{data}: there is no column of classes. Name it with --label.")
         classes = table.labels

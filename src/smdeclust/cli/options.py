@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -12,6 +15,24 @@ from smdeclust.cli import screen
 from smdeclust.cli.errors import CommandError
 
 _DATA, _PAIRS = "Reading the data", "Reading the pairs"
+
+# How messages of the library name what they advise, here.
+WORDS = {
+    "encoding": "--encoding NAME",
+    "features": "--features A,B,...",
+    "format": "--format NAME",
+    "group_column": "--group-column COLUMN",
+    "ids": "--id COLUMN, --pairs-by-id",
+    "id_column": "--id COLUMN",
+    "index_base": "--index-base 0|1",
+    "index_base=1": "--index-base 1",
+    "kind": "--kind ml or --kind cl",
+    "label": "--label COLUMN",
+    "must_link_sign": "--must-link-sign 1|-1",
+    "no_header": "--no-header",
+    "pairs_by_row": "--pairs-by-row",
+    "table_format": "--data-format NAME",
+}
 
 DataFile = Annotated[
     Path,
@@ -49,7 +70,7 @@ LabelColumn = Annotated[
         "--label",
         metavar="COLUMN",
         help="Column of known classes, not used for clustering (default: a last column named "
-        "class, label or y).",
+        "class or label).",
         rich_help_panel=_DATA,
     ),
 ]
@@ -80,6 +101,24 @@ Standardize = Annotated[
         help="Scale every column to mean 0 and standard deviation 1 first, or take the numbers as "
         "they are.",
         rich_help_panel=_DATA,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Encoding of text files, such as cp1252 or utf-16-le (default: UTF-8, or UTF-16 "
+        "with its mark).",
+        rich_help_panel=_DATA,
+    ),
+]
+GroupColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Rows with equal values in this column go together (--kind ml) or apart (--kind cl); "
+        "it is not used for clustering.",
+        rich_help_panel=_PAIRS,
     ),
 ]
 PairFormat = Annotated[
@@ -140,19 +179,70 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 
 @dataclass(frozen=True)
 class Reading:
-    """How data and pairs are to be read, as the options say."""
+    """How data and pairs are to be read: one field an option (see `reads_files`)."""
 
-    id_column: str | None = None
-    label: str | None = None
-    features: str | None = None
-    data_format: str | None = None
-    no_header: bool = False
-    standardize: bool = False
-    format: str | None = None
-    kind: str | None = None
-    index_base: int | None = None
-    must_link_sign: int = 1
-    by_row: bool | None = None
+    id_column: IdColumn = None
+    label: LabelColumn = None
+    features: Features = None
+    data_format: DataFormat = None
+    no_header: NoHeader = False
+    standardize: Standardize = False
+    format: PairFormat = None
+    kind: PairKind = None
+    index_base: IndexBase = None
+    must_link_sign: MatrixSign = 1
+    pairs_by_row: PairsByRow = None
+    encoding: Encoding = None
+    group_column: GroupColumn = None
+
+    def feature_names(self) -> list[str] | None:
+        """The columns of ``--features``."""
+        if self.features is None:
+            return None
+        names = [name.strip() for name in self.features.split(",") if name.strip()]
+        if not names:
+            raise CommandError("--features names no column. Name some, separated by commas.")
+        return names
+
+
+def reads_files(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of `Reading` in place of its parameter ``reading``.
+
+    Parameters
+    ----------
+    names
+        The options that the command has; none named: all of them.
+    """
+    hints = get_type_hints(Reading, include_extras=True)
+    chosen = [field for field in fields(Reading) if not names or field.name in names]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_reading(**given: Any) -> Any:
+            values = {field.name: given.pop(field.name) for field in chosen}
+            return command(**given, reading=Reading(**values))
+
+        own = get_type_hints(command, include_extras=True)
+        shown = [
+            parameter.replace(annotation=own[name], kind=inspect.Parameter.KEYWORD_ONLY)
+            for name, parameter in inspect.signature(command).parameters.items()
+            if name != "reading"
+        ]
+        shown += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=hints[field.name],
+            )
+            for field in chosen
+        ]
+        with_reading.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        with_reading.__annotations__ = {each.name: each.annotation for each in shown}
+        del with_reading.__wrapped__  # type: ignore[attr-defined]
+        return with_reading
+
+    return decorate
 
 
 @dataclass(frozen=True)
@@ -192,18 +282,15 @@ def read_data(path: Path, reading: Reading) -> tuple[Any, Any]:
     """Return the table, and its points, standardised if asked for."""
     from smdeclust.io import read_table
 
-    features = None
-    if reading.features is not None:
-        features = [name.strip() for name in reading.features.split(",") if name.strip()]
-        if not features:
-            raise CommandError("--features names no column. Name some, separated by commas.")
     table = read_table(
         path,
         format=reading.data_format,
         label=reading.label,
         id_column=reading.id_column,
-        features=features,
+        features=reading.feature_names(),
+        group_column=reading.group_column,
         header=not reading.no_header,
+        encoding=reading.encoding,
     )
     if not reading.standardize:
         return table, table.X
@@ -214,32 +301,50 @@ def read_data(path: Path, reading: Reading) -> tuple[Any, Any]:
 
 def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
     """Read data and pairs."""
-    from smdeclust.io import Constraints, read_constraints
-
     table, X = read_data(path, reading)
-    if reading.by_row is False and table.ids is None:
+    if reading.pairs_by_row is False and table.ids is None:
         raise CommandError(f"{path}: --pairs-by-id, but there is no id column. Name it with --id.")
-    by_id = table.ids is not None and reading.by_row is not True
-    constraints = Constraints()
-    if pair_paths:
-        constraints = read_constraints(
-            list(pair_paths),
-            format=reading.format,
-            n_points=len(X),
-            ids=table.ids if by_id else None,
-            kind=reading.kind,
-            index_base=reading.index_base,
-            must_link_sign=reading.must_link_sign,
-        )
+    by_id = table.ids is not None and reading.pairs_by_row is not True
     return Inputs(
         path=path,
         pair_paths=tuple(pair_paths or ()),
         table=table,
         X=X,
-        constraints=constraints,
+        constraints=_read_pairs(path, pair_paths, reading, table, by_id),
         pairs_by="id" if by_id else "row",
         standardized=reading.standardize,
     )
+
+
+def _read_pairs(
+    path: Path, pair_paths: list[Path] | None, reading: Reading, table: Any, by_id: bool
+) -> Any:
+    """The pairs of the files, and those of the group column."""
+    from smdeclust.io import Constraints, pairs_from_groups, read_constraints
+    from smdeclust.io.constraints import merge
+
+    parts = []
+    if pair_paths:
+        parts.append(
+            read_constraints(
+                list(pair_paths),
+                format=reading.format,
+                n_points=len(table.X),
+                ids=table.ids if by_id else None,
+                kind=reading.kind,
+                index_base=reading.index_base,
+                must_link_sign=reading.must_link_sign,
+                encoding=reading.encoding,
+            )
+        )
+    if table.groups is not None:
+        if reading.kind is None:
+            raise CommandError(
+                f"Do rows with the same {table.group_name} go together or apart? Say --kind ml or "
+                "--kind cl."
+            )
+        parts.append(pairs_from_groups(table, reading.kind, path))
+    return merge(parts) if parts else Constraints()
 
 
 def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:

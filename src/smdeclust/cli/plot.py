@@ -17,6 +17,7 @@ from smdeclust.cli.options import Reading
 KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
 
 
+@options.reads_files()
 def plot(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Data file; for runs, result.json of a fit.")
@@ -35,17 +36,8 @@ def plot(
     constraints: options.ConstraintFiles = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    id_column: options.IdColumn = None,
-    label: options.LabelColumn = None,
-    features: options.Features = None,
-    data_format: options.DataFormat = None,
-    no_header: options.NoHeader = False,
-    standardize: options.Standardize = False,
-    format: options.PairFormat = None,
-    kind: options.PairKind = None,
-    index_base: options.IndexBase = None,
-    must_link_sign: options.MatrixSign = 1,
-    pairs_by_row: options.PairsByRow = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Draw clusters with their pairs, margins, the graph of the pairs, or how a run went.
 
@@ -64,10 +56,6 @@ def plot(
     if picture in ("convergence", "diversity"):
         content = _run_picture(data, picture, suffix)
     else:
-        reading = Reading(
-            id_column, label, features, data_format, no_header, standardize,
-            format, kind, index_base, must_link_sign, pairs_by_row,
-        )  # fmt: skip
         content = _data_picture(data, labels, constraints, reading, picture, suffix)
     from smdeclust.io import write_bytes
 

@@ -14,6 +14,7 @@ from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
 
 
+@options.reads_files()
 def verify(
     data: options.DataFile,
     certificate: Annotated[
@@ -41,17 +42,8 @@ def verify(
     ] = None,
     weights: WeightFile = None,
     as_json: options.AsJson = False,
-    id_column: options.IdColumn = None,
-    label: options.LabelColumn = None,
-    features: options.Features = None,
-    data_format: options.DataFormat = None,
-    no_header: options.NoHeader = False,
-    standardize: options.Standardize = False,
-    format: options.PairFormat = None,
-    kind: options.PairKind = None,
-    index_base: options.IndexBase = None,
-    must_link_sign: options.MatrixSign = 1,
-    pairs_by_row: options.PairsByRow = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Check a certificate: derive its bound again from the data, trusting nothing in the file.
 
@@ -66,10 +58,6 @@ def verify(
     from smdeclust.exceptions import SMDEClustError
     from smdeclust.io.files import check_path
 
-    reading = Reading(
-        id_column, label, features, data_format, no_header, standardize,
-        format, kind, index_base, must_link_sign, pairs_by_row,
-    )  # fmt: skip
     with screen.progress("Verifying"):
         inputs = options.read_inputs(data, constraints, reading)
         check_path(certificate)

@@ -1,7 +1,7 @@
 """Files in and out: pairs of every format, data tables, labels and results."""
 
 from smdeclust.io.constraints import Constraints
-from smdeclust.io.read import FORMATS, read_constraints
+from smdeclust.io.read import FORMATS, pairs_from_groups, read_constraints
 from smdeclust.io.tables.parquet_store import map_parquet
 from smdeclust.io.tables.read import TABLE_FORMATS, read_table
 from smdeclust.io.tables.table import Table
@@ -23,6 +23,7 @@ __all__ = [
     "Constraints",
     "Table",
     "map_parquet",
+    "pairs_from_groups",
     "read_constraints",
     "read_table",
     "write_bytes",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.wording import argument
 
 PathLike = str | os.PathLike[str]
 
 _SHOWN = 60
+_BINARY = (b"\x93NUMPY", b"PK\x03\x04", b"PK\x05\x06", b"PAR1")
 
 
 def shown(value: object) -> str:
@@ -58,6 +61,28 @@ def read_bytes(path: PathLike) -> bytes:
         ) from error
 
 
+def as_utf8(content: bytes, path: PathLike, encoding: str | None) -> bytes:
+    """Return text as UTF-8: of the encoding named, or of UTF-16 where its mark comes first."""
+    if content.startswith(_BINARY) and b"\0" in content:
+        return content  # arrays and Parquet are no text
+    if encoding is None:
+        if not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return content
+        encoding = "utf-16"
+    try:
+        return codecs.lookup(encoding).decode(content, "strict")[0].encode()
+    except LookupError as error:
+        raise InvalidInputError(
+            f"There is no encoding {shown(encoding)} ({argument('encoding')}). Common ones are "
+            "utf-8, utf-16, cp1252 and latin-1."
+        ) from error
+    except (ValueError, TypeError, AttributeError) as error:  # UnicodeError, or no text encoding
+        raise InvalidInputError(
+            f"{os.fspath(path)}: not text in the encoding {encoding} ({argument('encoding')}): "
+            f"{error}."
+        ) from error
+
+
 def decode(content: bytes, path: PathLike) -> str:
     """Return UTF-8 text with its line ends made ``\\n``; a byte order mark is dropped."""
     nul = content.find(b"\0")
@@ -67,7 +92,8 @@ def decode(content: bytes, path: PathLike) -> str:
             content.count(b"\n", 0, nul) + 1,
             "a NUL byte",
             "text",
-            "The file is binary or UTF-16: save it as UTF-8 text, or name its format.",
+            "The file is binary or UTF-16. Save it as UTF-8 text, or say its encoding, such as "
+            f"utf-16-le ({argument('encoding')}).",
         )
     try:
         text = content.decode("utf-8-sig")
@@ -77,7 +103,8 @@ def decode(content: bytes, path: PathLike) -> str:
             content.count(b"\n", 0, error.start) + 1,
             f"the byte 0x{content[error.start]:02x}",
             "UTF-8 text",
-            "Save the file as UTF-8.",
+            "Save the file as UTF-8, or say its encoding, such as cp1252 "
+            f"({argument('encoding')}).",
         ) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

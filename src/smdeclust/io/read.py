@@ -1,13 +1,14 @@
-"""``read_constraints``: every constraint format behind one function."""
+"""``read_constraints``: one function for every constraint format."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.collector import Reading
 from smdeclust.io.constraints import Constraints, merge
-from smdeclust.io.files import PathLike, as_paths, read_bytes, shown
+from smdeclust.io.files import PathLike, as_paths, as_utf8, read_bytes, shown
 from smdeclust.io.formats import (
     csv_pairs,
     graphs,
@@ -19,7 +20,9 @@ from smdeclust.io.formats import (
     two_column,
 )
 from smdeclust.io.formats.detect import detect
+from smdeclust.io.tables.table import Table
 from smdeclust.io.tokens import RowResolver, check_n_points, index_ids, parse_kind
+from smdeclust.io.wording import argument
 
 READERS: dict[str, Callable[[bytes, Reading], Constraints]] = {
     "json": json_pairs.read,
@@ -49,6 +52,7 @@ def read_constraints(
     kind: str | None = None,
     index_base: int | None = None,
     must_link_sign: int = 1,
+    encoding: str | None = None,
 ) -> Constraints:
     """Read must-link and cannot-link pairs from one file or several.
 
@@ -73,6 +77,8 @@ def read_constraints(
         ``graphs``, else 0).
     must_link_sign
         1, or -1 for a matrix in which -1 means must-link.
+    encoding
+        Of text files; None is UTF-8, or UTF-16 where a file begins with its mark.
 
     Returns
     -------
@@ -95,7 +101,7 @@ def read_constraints(
             raise InvalidInputError(f"There are {len(row_of_id)} ids for {n_points} rows.")
         n_points = len(row_of_id)
     named = _parse_role(kind)
-    contents = [read_bytes(path) for path in paths]
+    contents = [as_utf8(read_bytes(path), path, encoding) for path in paths]
     formats = [
         format if format not in (None, "ids") else detect(content, path, n_points, ids is not None)
         for content, path in zip(contents, paths, strict=True)
@@ -114,26 +120,55 @@ def read_constraints(
     return merge(parts)
 
 
+def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
+    """Make pairs from the group column of a data table.
+
+    Parameters
+    ----------
+    table
+        As :func:`read_table` gives it, with a group column.
+    kind
+        ``"ml"``: rows of a group go together; ``"cl"``: they go apart.
+    path
+        The file of the table; ``where`` names it.
+    """
+    if table.groups is None:
+        raise InvalidInputError(
+            f"{os.fspath(path)}: no column of groups was read. Say which it is "
+            f"({argument('group_column')})."
+        )
+    reading = Reading(path, kind=_parse_role(kind))
+    return per_point.groups_of_column(table.groups, table.lines, reading)
+
+
 def _check_options(
     format: str | None, ids: object, index_base: int | None, must_link_sign: int
 ) -> None:
     if format is not None and format not in FORMATS:
         raise InvalidInputError(
-            f"format is {shown(format)}, expected one of {', '.join(FORMATS)}, or None to "
-            "detect it."
+            f"{shown(format)} is no format of pairs ({argument('format')}), expected one of "
+            f"{', '.join(FORMATS)}, or nothing to detect it."
         )
     if format == "ids" and ids is None:
-        raise InvalidInputError("format 'ids' needs the ids of the data: give the id column.")
+        raise InvalidInputError(
+            f"The format ids needs the ids of the data: say where they are ({argument('ids')})."
+        )
     if index_base not in (None, 0, 1):
-        raise InvalidInputError(f"index_base is {shown(index_base)}, expected 0, 1 or None.")
+        raise InvalidInputError(
+            f"The first row cannot have the number {shown(index_base)} ({argument('index_base')}), "
+            "expected 0, 1 or nothing."
+        )
     if must_link_sign not in (1, -1):
-        raise InvalidInputError(f"must_link_sign is {shown(must_link_sign)}, expected 1 or -1.")
+        raise InvalidInputError(
+            f"The sign of must-links is {shown(must_link_sign)} ({argument('must_link_sign')}), "
+            "expected 1 or -1."
+        )
 
 
 def _parse_role(kind: str | None) -> str | None:
     role = None if kind is None else parse_kind(str(kind))
     if kind is not None and role is None:
-        raise InvalidInputError(f"kind is {shown(kind)}, expected 'ml', 'cl' or None.")
+        raise InvalidInputError(f"{shown(kind)} is no kind of pair, expected {argument('kind')}.")
     return role
 
 
@@ -155,6 +190,6 @@ def _roles(formats: list[str], paths: list[PathLike], named: str | None) -> list
         two_files = " or give two files, must-links first" if formats[first] in _TWO_FILES else ""
         raise InvalidInputError(
             f"{paths[first]}: the format {formats[first]} does not say whether its rows go "
-            f"together or apart. Say kind='ml' or kind='cl'{two_files}."
+            f"together or apart. Say {argument('kind')}{two_files}."
         )
     return roles

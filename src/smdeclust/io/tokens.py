@@ -12,6 +12,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.files import PathLike, bad_line, shown
+from smdeclust.io.wording import argument
 
 # Row positions are int64; 18 digits always fit, and more digits are never a row of a data set.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -56,13 +57,15 @@ def parse_number(word: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-_MUST = {"ml", "must-link", "must_link", "mustlink", "1", "+1"}
-_CANNOT = {"cl", "cannot-link", "cannot_link", "cannotlink", "-1"}
+_MUST = {"ml", "must_link", "mustlink", "must", "together", "same", "1", "+1"}
+_CANNOT = {"cl", "cannot_link", "cannotlink", "cannot", "apart", "different", "-1"}
 
 
 def parse_kind(word: str) -> str | None:
     """Return ``must_link`` or ``cannot_link`` for any of the usual spellings, or None."""
     lowered = word.strip().lower()
+    if not lowered.startswith("-"):
+        lowered = lowered.replace("-", "_").replace(" ", "_")
     if lowered in _MUST:
         return "must_link"
     return "cannot_link" if lowered in _CANNOT else None
@@ -96,7 +99,8 @@ class RowResolver:
                     line,
                     f"the id {shown(word)}",
                     "an id of the data's id column",
-                    "Correct the id, or read the file as row positions (give no ids).",
+                    "Correct the id, or read the file as row positions "
+                    f"({argument('pairs_by_row')}).",
                 )
             return row
         # Nearly every word is a plain row in range; the rest of this function says what is not.
@@ -111,7 +115,7 @@ class RowResolver:
                 line,
                 shown(word),
                 f"a row position (a whole number from {self.index_base})",
-                "If the file names points by their ids, give the id column of the data.",
+                f"If the file names points by their ids, say where these are ({argument('ids')}).",
             )
         row = number - self.index_base
         if row < 0:
@@ -120,11 +124,13 @@ class RowResolver:
                 line,
                 f"row {number}",
                 f"row positions from {self.index_base}",
-                "Check whether rows are counted from 0 or from 1 (index_base).",
+                f"Check whether rows are counted from 0 or from 1 ({argument('index_base')}).",
             )
         if self.n_points is not None and row >= self.n_points:
             last = self.n_points - 1 + self.index_base
-            counted = "" if self.index_base else " If the file counts from 1, give index_base=1."
+            counted = ""
+            if not self.index_base:
+                counted = f" If the file counts from 1, say {argument('index_base=1')}."
             raise bad_line(
                 path,
                 line,

@@ -1,6 +1,7 @@
 """``csv``: a header ``i,j,type`` and optionally ``confidence``, for spreadsheets.
 
-An empty confidence is a hard pair, any number in (0, 1] a soft one.
+Other usual names of these columns are read too, such as ``id_1,id_2,constraint_type``. An empty
+confidence is a hard pair, any number in (0, 1] a soft one.
 """
 
 from __future__ import annotations
@@ -16,13 +17,43 @@ from smdeclust.io.tokens import parse_kind
 
 _NEEDED = ("i", "j", "type")
 _OPTIONAL = ("confidence",)
+# Other names of the columns; upper case, spaces and hyphens do not matter.
+_OTHER_NAMES = {
+    "type": ("constraint_type", "constraint", "kind", "link", "link_type", "pair_type", "relation"),
+    "confidence": ("weight", "proba", "probability", "p", "score"),
+}
+_ENDS = ("id", "row", "point", "item", "node", "index", "record")
+_FIRST = ("a", "first", "left", "source", "from", "u")
+_SECOND = ("b", "second", "right", "target", "to", "v")
+SPELLINGS = (
+    "i,j,type (also id_1,id_2,constraint_type and the like: id, row, point, item, node, index or "
+    "record with 1 and 2 or a and b; first,second; left,right; source,target; from,to; a,b), and "
+    "optionally confidence (or weight, probability)"
+)
+
+
+def _standard_names() -> dict[str, str]:
+    found = {name: name for name in _NEEDED + _OPTIONAL}
+    for standard, others in _OTHER_NAMES.items():
+        found |= dict.fromkeys(others, standard)
+    for standard, marks, words in (("i", ("1", "a", "i"), _FIRST), ("j", ("2", "b", "j"), _SECOND)):
+        found |= dict.fromkeys(words, standard)
+        found |= {
+            f"{end}{joint}{m}": standard for end in _ENDS for joint in ("", "_") for m in marks
+        }
+    return found
+
+
+_STANDARD = _standard_names()
 _TYPES = {"must_link": "ml", "cannot_link": "cl"}
 
 
 def header_of(line: str) -> tuple[list[str], str] | None:
     """Return the column names and the delimiter where ``line`` is a header of this format."""
     for delimiter in (",", ";", "\t"):
-        names = [name.strip().strip('"').lower() for name in line.split(delimiter)]
+        words = [name.strip().strip('"').lower() for name in line.split(delimiter)]
+        words = [word.replace(" ", "_").replace("-", "_") for word in words]
+        names = [_STANDARD.get(word, word) for word in words]
         if set(_NEEDED) <= set(names):
             return names, delimiter
     return None
@@ -35,9 +66,7 @@ def read(content: bytes, reading: Reading) -> Constraints:
     first, _, _ = text.partition("\n")
     header = header_of(first)
     if header is None:
-        raise bad_line(
-            path, 1, shown(first), "the header 'i,j,type' (and 'confidence')", "Add the header."
-        )
+        raise bad_line(path, 1, shown(first), f"a header {SPELLINGS}", "Add the header.")
     names, delimiter = header
     unknown = [name for name in names if name not in _NEEDED + _OPTIONAL]
     if unknown or len(set(names)) != len(names):
@@ -45,7 +74,7 @@ def read(content: bytes, reading: Reading) -> Constraints:
             path,
             1,
             shown(first),
-            "the columns i, j, type and optionally confidence, once each",
+            f"these columns, once each: {SPELLINGS}",
             "Remove the other columns.",
         )
     column = {name: position for position, name in enumerate(names)}

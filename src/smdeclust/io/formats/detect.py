@@ -11,6 +11,7 @@ from smdeclust.io.arrays import NPY_MAGIC, ZIP_MAGIC, parse_npy
 from smdeclust.io.files import PathLike, decode, lines_of, shown
 from smdeclust.io.formats import csv_pairs, links, per_point
 from smdeclust.io.tokens import data_lines, parse_number, parse_whole, split_words
+from smdeclust.io.wording import argument
 
 _LOOKED_AT = 1000
 
@@ -23,13 +24,14 @@ def detect(content: bytes, path: PathLike, n_points: int | None, given_ids: bool
     if found:
         raise InvalidInputError(
             f"{path}: the content fits the formats {' and '.join(found)}. Say which one it is "
-            f"(format={found[0]!r}, or --format {found[0]})."
+            f"({argument('format')})."
         )
     first = next((line for _, line in data_lines(lines_of(decode(content, path)))), "")
     raise InvalidInputError(
         f"{path}, line 1: found {shown(first)}, expected one of the formats json, links, csv, "
-        "signed, graphs, two-column, matrix, groups, labels. Say which one it is (format=...), or "
-        "convert the file to lines 'ML i j' / 'CL i j'."
+        "signed, graphs, two-column, matrix, groups, labels. Say which one it is "
+        f"({argument('format')}), or write lines 'ML i j' / 'CL i j', or a CSV headed "
+        f"{csv_pairs.SPELLINGS}."
     )
 
 
@@ -44,8 +46,8 @@ def candidates(
     lines = data_lines(lines_of(decode(content, path)))
     if not lines:
         raise InvalidInputError(
-            f"{path}: the file is empty, expected pairs. Say the format (format='links') if a file "
-            "without any pair is meant."
+            f"{path}: the file is empty, expected pairs. Say a format such as links "
+            f"({argument('format')}) if a file without any pair is meant."
         )
     first = lines[0][1]
     if first[0] in "{[":

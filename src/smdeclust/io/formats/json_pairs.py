@@ -14,6 +14,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.collector import PairCollector, Reading, parse_confidence
 from smdeclust.io.constraints import Constraints
 from smdeclust.io.files import bad_line, decode, shown
+from smdeclust.io.wording import argument
 
 _LISTS = {
     "ml": "must_link",
@@ -102,7 +103,7 @@ def _word(value: object, key: str, line: int, reading: Reading) -> str:
         line,
         f"{shown(json.dumps(value) if not isinstance(value, str) else value)} in {key}",
         "a row position",
-        "If the file names points by their ids, give the id column of the data.",
+        f"If the file names points by their ids, say where these are ({argument('ids')}).",
     )
 
 

@@ -6,6 +6,7 @@ from smdeclust.io.collector import PairCollector, Reading
 from smdeclust.io.constraints import Constraints
 from smdeclust.io.files import bad_line, decode, lines_of, shown
 from smdeclust.io.tokens import data_lines, parse_number, split_words
+from smdeclust.io.wording import argument
 
 _KINDS = {"ML": "must_link", "CL": "cannot_link"}
 # Cluster size and diameter bounds of related solvers: legal lines, but not pairs.
@@ -28,7 +29,7 @@ def read(content: bytes, reading: Reading) -> Constraints:
                 number,
                 shown(line),
                 "'ML i j' or 'CL i j' (or 'GAMMA x', 'DELTA x')",
-                "Correct the line, or name the format of the file.",
+                f"Correct the line, or say the format of the file ({argument('format')}).",
             )
         i, j = (reading.rows(word, path, number) for word in words[1:])
         collector.add(_KINDS[keyword], i, j, number)

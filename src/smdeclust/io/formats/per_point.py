@@ -12,6 +12,7 @@ that hold together one cannot-link does. Apart is not transitive: all pairs of a
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -28,6 +29,7 @@ from smdeclust.io.tokens import parse_whole, split_words
 
 LABEL_NAMES = ("class", "label", "labels", "y", "group", "groups")
 _MAX_PAIRS = 50_000_000
+_NO_GROUP = ("", "-1", "nan", "na", "none", "null")
 
 
 def read_groups(content: bytes, reading: Reading) -> Constraints:
@@ -46,7 +48,27 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
             )
         if number >= 0:
             rows_of_group.setdefault(str(number), []).append(row)
-    groups = list(rows_of_group.values())
+    return _pairs_of_groups(list(rows_of_group.values()), entries, reading)
+
+
+def groups_of_column(
+    groups: Sequence[str], lines: Sequence[int] | None, reading: Reading
+) -> Constraints:
+    """Pairs from a column of the data: equal values are a group; empty and -1 are none."""
+    rows_of_group: dict[str, list[int]] = {}
+    for row, name in enumerate(groups):
+        if name.lower() not in _NO_GROUP:
+            rows_of_group.setdefault(name, []).append(row)
+    line_of = range(1, len(groups) + 1) if lines is None else lines
+    entries = {row: (name, line_of[row]) for row, name in enumerate(groups)}
+    return _pairs_of_groups(list(rows_of_group.values()), entries, reading)
+
+
+def _pairs_of_groups(
+    groups: list[list[int]], entries: dict[int, tuple[str, int]], reading: Reading
+) -> Constraints:
+    """All together (chains say it) or all apart (every pair is needed)."""
+    path = reading.path
     if reading.kind == "must_link":
         column = _column(groups, reading, apart=False)
         return _build(_chains(groups), _none(), entries, reading, column)

@@ -6,6 +6,7 @@ from smdeclust.io.collector import PairCollector, Reading
 from smdeclust.io.constraints import Constraints
 from smdeclust.io.files import bad_line, decode, lines_of, shown
 from smdeclust.io.tokens import data_lines, parse_whole, split_words
+from smdeclust.io.wording import argument
 
 _KINDS = {1: "must_link", -1: "cannot_link"}
 
@@ -23,7 +24,7 @@ def read(content: bytes, reading: Reading) -> Constraints:
                 number,
                 shown(line),
                 "'i j 1' (must-link) or 'i j -1' (cannot-link)",
-                "Correct the line, or name the format of the file.",
+                f"Correct the line, or say the format of the file ({argument('format')}).",
             )
         i, j = (reading.rows(word, path, number) for word in words[:2])
         collector.add(kind, i, j, number)

@@ -6,6 +6,7 @@ from smdeclust.io.collector import PairCollector, Reading
 from smdeclust.io.constraints import Constraints
 from smdeclust.io.files import bad_line, decode, lines_of, shown
 from smdeclust.io.tokens import data_lines, split_words
+from smdeclust.io.wording import argument
 
 
 def read(content: bytes, reading: Reading) -> Constraints:
@@ -21,7 +22,7 @@ def read(content: bytes, reading: Reading) -> Constraints:
                 number,
                 shown(line),
                 "'i j' or 'i,j'",
-                "Correct the line, or name the format of the file.",
+                f"Correct the line, or say the format of the file ({argument('format')}).",
             )
         i, j = (reading.rows(word, path, number) for word in words)
         collector.add(reading.kind, i, j, number)

@@ -13,16 +13,21 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io.arrays import parse_npy, parse_npz
 from smdeclust.io.files import PathLike, bad_line, shown
+from smdeclust.io.tables.bad_cells import BadCell, bad_cells
 from smdeclust.io.tables.table import (
-    LABEL_NAMES,
+    CLASS_NAMES,
+    Choice,
     Table,
     as_labels,
     assign_columns,
     check_ids,
     check_points,
 )
+from smdeclust.io.wording import argument
 
 PARQUET_MAGIC = b"PAR1"
+# An array y beside an array X is no coordinate.
+_LABEL_ARRAYS = (*CLASS_NAMES, "y")
 
 
 def read_npy(content: bytes, path: PathLike) -> Table:
@@ -32,28 +37,30 @@ def read_npy(content: bytes, path: PathLike) -> Table:
     return Table(check_points(points, path, names, None), names)
 
 
-def read_npz(
-    content: bytes, path: PathLike, label: str | bool | None, id_column: str | bool | None
-) -> Table:
+def read_npz(content: bytes, path: PathLike, choice: Choice) -> Table:
     """Read the array ``X`` (or the only one), and labels and ids where there are such arrays."""
     arrays = parse_npz(content, path)
-    rest = set(arrays) - {*LABEL_NAMES, "id", "ids"}
+    rest = set(arrays) - {*_LABEL_ARRAYS, "id", "ids"}
     name = "X" if "X" in arrays else next(iter(rest)) if len(rest) == 1 else None
     if name is None:
         raise bad_line(path, None, f"the arrays {', '.join(sorted(arrays))}", "one named X")
     names = _names(arrays[name])
     X = check_points(arrays[name], path, names, None)
-    label_name = _chosen(arrays, path, label, LABEL_NAMES)
-    id_name = _chosen(arrays, path, id_column, ("id", "ids"))
+    label_name = _chosen(arrays, path, choice.label, _LABEL_ARRAYS)
+    id_name = _chosen(arrays, path, choice.id_column, ("id", "ids"))
+    group_name = _chosen(arrays, path, choice.group_column, ())
     labels = None if label_name is None else _one_per_row(arrays[label_name], len(X), path)
     ids = None if id_name is None else _one_per_row(arrays[id_name], len(X), path)
+    groups = None if group_name is None else _one_per_row(arrays[group_name], len(X), path)
     return Table(
         X,
         names,
         ids=None if ids is None else check_ids(ids, path, None),
         labels=None if labels is None else as_labels(labels),
+        groups=None if groups is None else tuple(groups),
         id_name=id_name,
         label_name=label_name,
+        group_name=group_name,
     )
 
 
@@ -89,13 +96,7 @@ def _one_per_row(values: NDArray[Any], n_points: int, path: PathLike) -> list[st
         raise InvalidInputError(f"{path}: labels or ids are not valid text ({error}).") from error
 
 
-def read_parquet(
-    content: bytes,
-    path: PathLike,
-    label: str | bool | None,
-    id_column: str | bool | None,
-    features: Sequence[str] | None,
-) -> Table:
+def read_parquet(content: bytes, path: PathLike, choice: Choice) -> Table:
     """Read a Parquet table (needs pyarrow)."""
     with optional(f"{path}: reading Parquet"):
         import pyarrow as pa
@@ -108,39 +109,45 @@ def read_parquet(
         raise InvalidInputError(f"{path}: not a valid Parquet file ({shown(error)}).") from error
     if not names or table.num_rows == 0:
         raise bad_line(path, None, "an empty table", "at least one point and feature")
-    columns = assign_columns(names, path, label, id_column, features)
+    columns = assign_columns(names, path, choice)
     points = np.empty((table.num_rows, len(columns.features)))
+    wrong: list[str] = []
+    missing: list[BadCell] = []
     for target, position in enumerate(columns.features):
-        column = table.column(position)
-        if column.null_count:
-            raise bad_line(
-                path,
-                None,
-                f"{column.null_count} missing values in column {shown(names[position])}",
-                "a number in every row",
-            )
-        kind = column.type
+        column, kind = table.column(position), table.column(position).type
         if not (
             pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
         ):
-            raise bad_line(
-                path,
-                None,
-                f"the column {shown(names[position])} of type {kind}",
-                "numbers",
-                "Say what it is (label, id_column) or choose the features.",
-            )
-        points[:, target] = column.to_numpy().astype(np.float64)
+            wrong.append(f"the column {shown(names[position])} of type {kind}")
+            continue
+        rows = np.flatnonzero(column.is_null().to_numpy()).tolist() if column.null_count else []
+        missing += [BadCell(row, None, names[position], "") for row in rows]
+        points[:, target] = column.fill_null(0).to_numpy().astype(np.float64)
+    if wrong:
+        raise bad_line(
+            path,
+            None,
+            ", ".join(wrong),
+            "numbers",
+            f"Say what it is ({argument('label')}, {argument('id_column')}), or choose the columns "
+            f"to use ({argument('features')}).",
+        )
+    if missing:
+        raise bad_cells(path, missing, table.num_rows)
     chosen = tuple(names[position] for position in columns.features)
-    ids = None if columns.id is None else _texts(table.column(columns.id))
-    labels = None if columns.label is None else _texts(table.column(columns.label))
+    ids, labels, groups = (
+        None if position is None else _texts(table.column(position))
+        for position in (columns.id, columns.label, columns.group)
+    )
     return Table(
-        check_points(points, path, chosen, None),
+        check_points(points, path, chosen, None) if chosen else points,
         chosen,
         ids=None if ids is None else check_ids(ids, path, None),
         labels=None if labels is None else as_labels(labels),
-        id_name=None if columns.id is None else names[columns.id],
-        label_name=None if columns.label is None else names[columns.label],
+        groups=None if groups is None else tuple(groups),
+        id_name=columns.name(columns.id),
+        label_name=columns.name(columns.label),
+        group_name=columns.name(columns.group),
     )
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io.files import PathLike, bad_line, check_path, shown
-from smdeclust.io.tables.table import assign_columns
+from smdeclust.io.tables.table import Choice, assign_columns
+from smdeclust.io.wording import argument
 
 # Numbers held at once while copying (32 MiB in float64).
 MOST_NUMBERS = 2**22
@@ -36,7 +37,7 @@ def map_parquet(
         The ``.npy`` file to write. It appears when it is complete; through a link, which stays.
     features
         Columns to take, each once. By default all but a first column named id and a last one named
-        class, label or y, as in :func:`read_table`.
+        class or label, as in :func:`read_table`.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def _columns(
     short = True
     for path in paths:
         schema = _open(pq, path).schema_arrow
-        columns = assign_columns(schema.names, path, None, None, features)
+        columns = assign_columns(schema.names, path, Choice(features=features))
         chosen = [schema.names[position] for position in columns.features]
         if names is not None and chosen != names:
             raise bad_line(
@@ -155,7 +156,7 @@ def _columns(
             if not whole and not pa.types.is_floating(kind):
                 raise bad_line(
                     path, None, f"the column {shown(name)} of type {kind}", "numbers",
-                    "Choose the features.",
+                    f"Choose the columns to use ({argument('features')}).",
                 )  # fmt: skip
             short &= kind.bit_width <= (16 if whole else 32)
     assert names is not None

@@ -1,4 +1,4 @@
-"""What a data file gives: points, and where present names, ids and classes."""
+"""What a data file gives: points, and where present names, ids, classes and groups."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.files import PathLike, bad_line, shown
+from smdeclust.io.tables.bad_cells import BadCell, bad_cells
 from smdeclust.io.tokens import parse_whole
+from smdeclust.io.wording import argument
 
-LABEL_NAMES = ("class", "label", "y")
+# A last column of these names is the classes. (Not y: beside an x that is a coordinate.)
+CLASS_NAMES = ("class", "label")
 ID_NAME = "id"
 
 
@@ -32,19 +35,37 @@ class Table:
         Id of each point as text, unique; None where the file has no id column.
     labels
         Class of each point, whole numbers or text; None where the file has no label column.
+    groups
+        Group of each point as text, empty where it has none; None where no column was named.
     n_clusters
         The K of an ``n d k`` header, else None.
-    id_name, label_name
-        The columns that became ids and labels, None where there are none.
+    id_name, label_name, group_name
+        The columns that became ids, labels and groups, None where there are none.
+    lines
+        Line of each point in a text file, else None.
     """
 
     X: NDArray[np.float64]
     feature_names: tuple[str, ...] = ()
     ids: tuple[str, ...] | None = None
     labels: NDArray[Any] | None = None
+    groups: tuple[str, ...] | None = None
     n_clusters: int | None = None
     id_name: str | None = None
     label_name: str | None = None
+    group_name: str | None = None
+    lines: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the columns of a file are, as asked for; see :func:`~smdeclust.io.read_table`."""
+
+    label: str | bool | None = None
+    id_column: str | bool | None = None
+    features: Sequence[str] | None = None
+    group_column: str | None = None
+    only_ids: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,20 +75,19 @@ class Columns:
     features: tuple[int, ...]
     label: int | None
     id: int | None
+    group: int | None = None
     names: tuple[str, ...] = field(default=())
 
+    def name(self, position: int | None) -> str | None:
+        """The name of a column that may not be there."""
+        return None if position is None else self.names[position]
 
-def assign_columns(
-    names: Sequence[str],
-    path: PathLike,
-    label: str | bool | None,
-    id_column: str | bool | None,
-    features: Sequence[str] | None,
-) -> Columns:
-    """Decide which columns are features, label and id.
 
-    By default a last column named class, label or y is the label, and a first column named id is
-    the id. False switches either off.
+def assign_columns(names: Sequence[str], path: PathLike, choice: Choice) -> Columns:
+    """Decide which columns are features, label, id and group.
+
+    By default a last column named class or label is the label, and a first column named id is the
+    id. False switches either off.
     """
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
@@ -80,20 +100,23 @@ def assign_columns(
             "a name for every column",
             "Name it (an index written by pandas may be called id), or remove it.",
         )
-    label_position = _find(names, path, "label", label)
-    if label is None and names[-1].lower() in LABEL_NAMES:
-        label_position = len(names) - 1
-    id_position = _find(names, path, "id_column", id_column)
-    if id_column is None and names[0].lower() == ID_NAME:
+    label = _find(names, path, "label", choice.label)
+    if choice.label is None and names[-1].lower() in CLASS_NAMES:
+        label = len(names) - 1
+    id_position = _find(names, path, "id_column", choice.id_column)
+    if choice.id_column is None and names[0].lower() == ID_NAME:
         id_position = 0
-    taken = {label_position, id_position} - {None}
-    if features is None:
+    group = _find(names, path, "group_column", choice.group_column)
+    taken = {label, id_position, group} - {None}
+    if choice.only_ids:
+        chosen = []
+    elif choice.features is None:
         chosen = [position for position in range(len(names)) if position not in taken]
     else:
-        chosen = [_position(names, path, "features", name) for name in features]
-    if not chosen:
+        chosen = [_position(names, path, "features", name) for name in choice.features]
+    if not chosen and not choice.only_ids:
         raise bad_line(path, 1, "no column of features", "at least one besides label and id")
-    return Columns(tuple(chosen), label_position, id_position, tuple(names))
+    return Columns(tuple(chosen), label, id_position, group, tuple(names))
 
 
 def _find(names: Sequence[str], path: PathLike, option: str, name: str | bool | None) -> int | None:
@@ -106,8 +129,8 @@ def _position(names: Sequence[str], path: PathLike, option: str, name: str) -> i
     if name not in names:
         listed = ", ".join(map(shown, names[:20]))
         raise InvalidInputError(
-            f"{path}: there is no column {shown(name)} ({option}), the columns are {listed}"
-            f"{' and others' if len(names) > 20 else ''}. Name one of them."
+            f"{path}: there is no column {shown(name)} ({argument(option)}), the columns are "
+            f"{listed}{' and others' if len(names) > 20 else ''}. Name one of them."
         )
     return list(names).index(name)
 
@@ -135,7 +158,7 @@ def check_ids(ids: Sequence[str], path: PathLike, lines: Sequence[int] | None) -
                 line,
                 f"the id {shown(name)} again (row {row})",
                 f"unique ids, and it is that of {earlier} already",
-                "Choose another id column, or remove the repeated row.",
+                f"Choose another id column ({argument('id_column')}), or remove the repeated row.",
             )
     return tuple(ids)
 
@@ -143,7 +166,7 @@ def check_ids(ids: Sequence[str], path: PathLike, lines: Sequence[int] | None) -
 def check_points(
     points: NDArray[Any], path: PathLike, names: Sequence[str], lines: Sequence[int] | None
 ) -> NDArray[np.float64]:
-    """Return points as finite float64, or name the first entry that is not."""
+    """Return points as finite float64, or list the entries that are not."""
     if points.ndim != 2 or points.dtype.kind not in "biuf":
         raise bad_line(
             path,
@@ -159,12 +182,15 @@ def check_points(
     except MemoryError as error:
         raise InvalidInputError(f"{path}: the points do not fit into memory.") from error
     if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
-        raise bad_line(
-            path,
-            None if lines is None else lines[row],
-            f"{X[row, column]} in column {shown(names[column])} (row {row})",
-            "a finite number",
-            "Fill in or remove the rows with missing values.",
-        )
+        raise bad_cells(path, non_finite(X, names, lines), len(X))
     return X
+
+
+def non_finite(
+    X: NDArray[np.float64], names: Sequence[str], lines: Sequence[int] | None
+) -> list[BadCell]:
+    """The entries that are no finite numbers."""
+    return [
+        BadCell(row, None if lines is None else lines[row], names[column], str(X[row, column]))
+        for row, column in np.argwhere(~np.isfinite(X)).tolist()
+    ]
