@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.estimators.base import all_or_nothing, check_choice
+from smdeclust.estimators.base import all_or_nothing, check_choice, deadline_after
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.local_search import PROOF_PIVOTS, local_search
@@ -105,6 +105,7 @@ class BLPKMeans(MultiStartClusterer):
         sample_weight
             (N,) non-negative weights.
         """
+        deadline = deadline_after(self.max_time)
         self._check_starts()
         must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         check_choice("assignment", self.assignment, ("structured", "highs", "gurobi"))
@@ -113,7 +114,7 @@ class BLPKMeans(MultiStartClusterer):
         initialize = INITIALIZATIONS[self.init](problem)
 
         def attempt(rng: np.random.Generator) -> Attempt:
-            found = self._search(problem, initialize(rng))
+            found = self._search(problem, initialize(rng), deadline)
             return Attempt(found, found.n_iterations)
 
         best = self._best_start(attempt)
@@ -121,8 +122,14 @@ class BLPKMeans(MultiStartClusterer):
         self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)
 
-    def _search(self, problem: Problem, centers: np.ndarray) -> Solution:
+    def _search(self, problem: Problem, centers: np.ndarray, deadline: float | None) -> Solution:
         if self.assignment == "structured":
-            return local_search(problem, centers, max_iter=self.max_iter, proof_pivots=PROOF_PIVOTS)
+            return local_search(
+                problem,
+                centers,
+                max_iter=self.max_iter,
+                proof_pivots=PROOF_PIVOTS,
+                deadline=deadline,
+            )
         outside = problem.core.leave(centers)
         return milp_search(problem, outside, solver=self.assignment, max_iter=self.max_iter)

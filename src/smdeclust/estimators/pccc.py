@@ -9,7 +9,12 @@ import numpy as np
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.pairs import as_pairs, count_broken
 from smdeclust.constraints.rejections import reject_self_cannot_links
-from smdeclust.estimators.base import all_or_nothing, check_choice, check_number
+from smdeclust.estimators.base import (
+    all_or_nothing,
+    check_choice,
+    check_number,
+    deadline_after,
+)
 from smdeclust.estimators.given import known_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
@@ -45,7 +50,8 @@ class PCCC(MultiStartClusterer):
     max_iter
         Most iterations of one descent; it also ends at the first that does not lower the objective.
     max_time
-        No start begins after so many seconds.
+        Seconds; then the best solution so far is returned. (A start ends between two assignments,
+        and the first assignment of the first start is always made.)
     random_state
         Seed, ``RandomState`` or ``None``. The same seed gives the same result.
     verbose
@@ -110,6 +116,8 @@ class PCCC(MultiStartClusterer):
         cannot_link: Any = None,
         soft_must_link: Any = None,
         soft_cannot_link: Any = None,
+        soft_must_link_confidence: Any = None,
+        soft_cannot_link_confidence: Any = None,
         must_link_confidence: Any = None,
         cannot_link_confidence: Any = None,
         constraints: Any = None,
@@ -128,14 +136,17 @@ class PCCC(MultiStartClusterer):
         soft_must_link, soft_cannot_link
             Pairs that should, or should not; they may contradict each other and the hard ones.
             A pair listed several times counts once, with the largest of its confidences.
-        must_link_confidence, cannot_link_confidence
+        soft_must_link_confidence, soft_cannot_link_confidence
             Confidence in the soft pairs, above 0 and up to 1: one number, or one per pair. ``None``
             stands for 1.
+        must_link_confidence, cannot_link_confidence
+            Earlier names of these two.
         constraints
             All of this as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
             (N,) non-negative weights.
         """
+        deadline = deadline_after(self.max_time)
         self._check_starts()
         check_choice("init", self.init, tuple(INITIALIZATIONS))
         check_number("q", self.q, low=1, whole=True, optional=True)
@@ -157,13 +168,19 @@ class PCCC(MultiStartClusterer):
         together = as_pairs(soft_must_link, problem.n_points, "soft_must_link")
         apart = as_pairs(soft_cannot_link, problem.n_points, "soft_cannot_link")
         reject_self_cannot_links(apart)
+        must_confidence = _one_of(
+            "must_link_confidence", soft_must_link_confidence, must_link_confidence, together
+        )
+        cannot_confidence = _one_of(
+            "cannot_link_confidence", soft_cannot_link_confidence, cannot_link_confidence, apart
+        )
         self.penalty_ = _scale(problem) if self.penalty is None else float(self.penalty)
         graph = SoftGraph.build(
             problem,
             together,
             apart,
-            self.penalty_ * _as_confidence("must_link_confidence", must_link_confidence, together),
-            self.penalty_ * _as_confidence("cannot_link_confidence", cannot_link_confidence, apart),
+            self.penalty_ * must_confidence,
+            self.penalty_ * cannot_confidence,
         )
         initialize = INITIALIZATIONS[self.init](problem)
         q = problem.n_clusters if self.q is None else min(self.q, problem.n_clusters)
@@ -177,6 +194,7 @@ class PCCC(MultiStartClusterer):
                 q=q,
                 max_iter=self.max_iter,
                 repositioning=self.repositioning,
+                deadline=np.inf if deadline is None else deadline,
             )
             self.n_repositions_ += outcome.n_repositions
             return Attempt(outcome.solution, outcome.n_iterations)
@@ -202,6 +220,15 @@ def _refuse_prices(known: Constraints) -> None:
             raise InvalidInputError(
                 "PCCC takes confidences of soft pairs, and some of the constraints have a price."
             )
+
+
+def _one_of(name: str, given: Any, earlier: Any, pairs: np.ndarray) -> np.ndarray:
+    """The confidences under their name or under the earlier one, not both."""
+    if given is not None and earlier is not None:
+        raise InvalidInputError(f"Give soft_{name} or {name}, which means the same, not both.")
+    if given is None and earlier is not None:
+        return _as_confidence(name, earlier, pairs)
+    return _as_confidence(f"soft_{name}", given, pairs)
 
 
 def _as_confidence(name: str, confidence: Any, pairs: np.ndarray) -> np.ndarray:

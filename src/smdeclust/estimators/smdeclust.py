@@ -117,6 +117,7 @@ class SMDEClust(ConstrainedClusterer):
         Seed, ``RandomState`` or ``None``. The same seed gives the same result.
     callback
         Called with the state of the run (of the population at work) after every local search.
+        Where it returns True, the run ends and the best solution so far is returned.
     verbose
         1: log one line per generation.
 
@@ -137,8 +138,8 @@ class SMDEClust(ConstrainedClusterer):
     n_unproven_
         Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0).
     stop_reason_
-        ``"agreement"``, ``"max_populations"`` or ``"max_time"``; of a single population also
-        ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``.
+        ``"agreement"``, ``"max_populations"``, ``"max_time"`` or ``"callback"``; of a single
+        population also ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``.
     history_
         Arrays of equal length, one entry a generation: ``generation`` (numbered on through all
         populations), ``evaluations`` (local searches so far), ``time``, ``best`` (of the run so
@@ -168,7 +169,7 @@ class SMDEClust(ConstrainedClusterer):
         replacement: str = "immediate",
         device: str | None = None,
         random_state: Any = None,
-        callback: Callable[[State], None] | None = None,
+        callback: Callable[[State], bool | None] | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -246,7 +247,7 @@ class SMDEClust(ConstrainedClusterer):
             return self._fit_on_cluster(X, must_link, cannot_link, sample_weight)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         best = self._evolve(self._operators(problem, free_points(problem)))
-        if self.stop_reason_ != "max_time" and not problem.is_large:
+        if self.stop_reason_ not in ("max_time", "callback") and not problem.is_large:
             best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS, deadline=deadline)
             self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)

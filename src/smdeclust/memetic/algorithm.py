@@ -49,7 +49,7 @@ def evolve(
     replacement: Replacement,
     stop: StoppingRule,
     rng: np.random.Generator,
-    on_offspring: Callable[[State], None] | None = None,
+    on_offspring: Callable[[State], bool | None] | None = None,
     on_generation: Callable[[State], None] | None = None,
     state: State | None = None,
 ) -> State:
@@ -68,7 +68,8 @@ def evolve(
     rng
         Source of all randomness.
     on_offspring
-        Called after every local search, for progress displays.
+        Called after every local search, for progress displays; where it returns True, the run
+        ends with ``stop_reason`` "callback".
     on_generation
         Called after the first population (generation 0) and after every generation.
     state
@@ -78,9 +79,8 @@ def evolve(
 
     def look(child: Solution) -> bool:
         state.count(child)
-        if on_offspring is not None:
-            on_offspring(state)
-        state.stop_reason = stop(state)
+        asked = on_offspring is not None and on_offspring(state) is True
+        state.stop_reason = "callback" if asked else stop(state)
         return state.stop_reason is not None
 
     def close_generation() -> None:

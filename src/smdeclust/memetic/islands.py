@@ -60,7 +60,7 @@ def evolve_islands(
     replacement: Replacement,
     stop: StoppingRule,
     rng: np.random.Generator,
-    on_offspring: Callable[[State], None] | None = None,
+    on_offspring: Callable[[State], bool | None] | None = None,
     on_generation: Callable[[State], None] | None = None,
 ) -> State:
     """Run Algorithm 1 on fresh populations until enough agree; the state counts over all of them.

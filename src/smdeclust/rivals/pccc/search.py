@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +32,7 @@ def pccc_search(
     q: int,
     max_iter: int,
     repositioning: bool = True,
+    deadline: float = np.inf,
 ) -> Outcome:
     """Run one start; the objective is f plus the cost of the broken soft pairs.
 
@@ -49,14 +51,16 @@ def pccc_search(
     repositioning
         Whether, at a local optimum, the cluster that is needed least is moved to where most is
         wrong, as long as that lowers the objective. (An empty cluster is always moved there.)
+    deadline
+        Moment of ``time.perf_counter()`` after which no further assignment is made.
     """
-    best = _descend(problem, graph, centers, q, max_iter)
+    best = _descend(problem, graph, centers, q, max_iter, deadline)
     n_iterations, n_repositions = best.n_iterations, best.n_repositions
-    while repositioning and problem.n_clusters > 1:
+    while repositioning and problem.n_clusters > 1 and time.perf_counter() < deadline:
         moved = best.solution.centers.copy()
         poor = _least_needed(problem.core, moved)
         moved[poor] = _worst_served(problem.core, graph, best.solution.labels, moved, poor)
-        found = _descend(problem, graph, moved, q, max_iter)
+        found = _descend(problem, graph, moved, q, max_iter, deadline)
         n_iterations += found.n_iterations
         least = best.solution.objective * (1 - LEAST_FALL)
         if not found.solution.objective < least:
@@ -68,14 +72,19 @@ def pccc_search(
 
 
 def _descend(
-    problem: Problem, graph: SoftGraph, centers: np.ndarray, q: int, max_iter: int
+    problem: Problem,
+    graph: SoftGraph,
+    centers: np.ndarray,
+    q: int,
+    max_iter: int,
+    deadline: float,
 ) -> Outcome:
     """Assign and move centers in turn, until the objective does not fall."""
     core = problem.core
     centers = np.array(centers, dtype=np.float64, order="C")
     best: Solution | None = None
     n_done = n_repositions = 0
-    while n_done < max_iter:
+    while n_done < max_iter and (best is None or time.perf_counter() < deadline):
         n_done += 1
         labels = soft_assignment(core, graph, centers, q)
         if best is None or n_repositions < problem.n_clusters:
