@@ -23,7 +23,7 @@ $(DEMO_READY): pyproject.toml
 	touch $(DEMO_READY)
 
 demo: $(DEMO_READY)
-	$(BIN)/smdeclust demo --out demo-output
+	$(BIN)/smdeclust demo --out demo-output --force
 
 test: lint types unit docs
 

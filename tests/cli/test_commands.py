@@ -34,7 +34,10 @@ def test_demo(cli, tmp_path):
     assert document["smdeclust"]["violations"] == 0
     assert document["smdeclust"]["ari"] > document["kmeans"]["ari"]
     assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["clusters.png", "labels.csv"]
-    assert cli("demo", "--out", tmp_path / "demo").code == 0  # a second time replaces them
+    again = cli("demo", "--out", tmp_path / "demo")
+    assert again.code == 1  # a second time only with --force
+    assert "--force" in again.err
+    assert cli("demo", "--out", tmp_path / "demo", "--force").code == 0
 
 
 def test_generate_fit_certify_verify(cli, tmp_path):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
+import signal
 from html import unescape
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from smdeclust.cli import fit as fit_module
+from smdeclust.cli import screen
 from smdeclust.cli.methods import available
 from smdeclust.io import read_constraints, read_table
 
@@ -65,18 +69,24 @@ def test_report_says_how_to_make_it_again_and_is_right(cli, flowers, tmp_path, c
 
 
 def test_without_out_prints_labels_only(cli, flowers, tmp_path):
-    """Nothing but the result is on standard output, and nothing on standard error."""
+    """Nothing but the result is on standard output; the columns used are on standard error."""
     result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv")
     lines = result.out.splitlines()
     assert lines[0] == "id,label"
     assert len(lines) == 61
-    assert result.err == ""
+    assert result.err.splitlines() == [
+        "Columns used: a, b, c; as given, not standardised; ids: id; classes, only to compare "
+        "with: class."
+    ]
 
 
 def test_json(cli, flowers, tmp_path):
-    """With --json, standard output is one JSON document with the labels."""
+    """With --json, standard output is one JSON document with the labels and their ids."""
     result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--json")
-    assert len(json.loads(result.out)["labels"]) == 60
+    document = json.loads(result.out)
+    assert len(document["labels"]) == 60
+    assert document["ids"] == [f"f{i}" for i in range(60)]
+    assert document["columns"] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("method", [m for m in available() if m != "exact"])
@@ -137,7 +147,7 @@ def test_failure_while_writing_leaves_nothing(cli, flowers, tmp_path, monkeypatc
     monkeypatch.setattr("smdeclust.cli.folder.os.fsync", fail)
     result = cli("fit", flowers, "-k", 3, "--out", tmp_path / "deep" / "out", "--no-report")
     assert result.code == 1
-    assert result.err.startswith("Error: ")
+    assert "\nError: " in result.err
     assert not (tmp_path / "deep").exists()
 
 
@@ -152,6 +162,66 @@ def test_interrupted(cli, flowers, tmp_path, monkeypatch):
     assert result.code == 130
     assert "Interrupted" in result.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("n_presses", "code"), [(1, 3), (2, 130)])
+def test_ctrl_c_while_it_searches(cli, flowers, tmp_path, monkeypatch, n_presses, code):
+    """The first Ctrl-C writes the best answer so far and says so by its code; two write nothing."""
+    make = screen.solver_progress
+
+    def pressing(*arguments):
+        show, presses = make(*arguments), iter([signal.SIGINT] * n_presses)
+
+        def press(state):
+            for one in itertools.islice(presses, 1):
+                signal.raise_signal(one)
+                if n_presses > 1:
+                    signal.raise_signal(one)
+            return show(state)
+
+        return press
+
+    monkeypatch.setattr(screen, "solver_progress", pressing)
+    out = tmp_path / "out"
+    result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--out", out)
+    assert result.code == code
+    assert out.exists() is (code == 3)
+    if code == 3:
+        document = json.loads((out / "result.json").read_text())
+        assert document["stopped_early"] is True
+        assert document["stop_reason"] == "callback"
+        assert document["local_searches"] == 1
+        assert document["broken_must_links"] + document["broken_cannot_links"] == 0
+        assert len(document["labels"]) == 60
+        assert "stopped by Ctrl-C" in (out / "report.html").read_text()
+
+
+def test_progress_shows_the_best_of_the_run():
+    """A new population that begins worse does not raise the best shown."""
+    said = []
+    show = screen.solver_progress(said.append)
+    for island, objective in ((0, 5.0), (1, 9.0), (1, 4.0)):
+        best = SimpleNamespace(objective=objective)
+        assert not show(SimpleNamespace(best=best, island=island, generation=0, n_local_searches=1))
+    assert [text.split("best ")[1].split(",")[0] for text in said] == ["5", "5", "4"]
+
+
+def test_max_time_covers_the_report(cli, flowers, tmp_path, monkeypatch):
+    """Once the time is over the report makes no fit of its own, and says so."""
+    calls = []
+    real = fit_module.methods.run_method
+
+    def counted(*arguments, **options):
+        calls.append(options["patience"])
+        found = real(*arguments, **options)
+        options["patience"]._deadline = 0.0  # the time is over
+        return found
+
+    monkeypatch.setattr(fit_module.methods, "run_method", counted)
+    options = ["-k", 3, "-c", tmp_path / "pairs.csv", "--max-time", 100, "--out", tmp_path / "out"]
+    assert cli("fit", flowers, *options).code == 0
+    assert len(calls) == 1
+    assert "--max-time" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,11 @@ def test_names_are_escaped(report):
     assert "<b>depth" not in page
 
 
+def test_thousands_are_numbers():
+    """A large number is shown with narrow spaces, not with the name of that character."""
+    assert html.text(html.number(24871.0)) == "24\u202f871"
+
+
 @pytest.mark.parametrize(
     "heading",
     ["What was asked", "What came out", "The clusters", "What the pairs cost",

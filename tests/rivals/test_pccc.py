@@ -240,3 +240,26 @@ def test_a_repeated_soft_pair_counts_once():
     )
     assert again.objective_ == pytest.approx(once.objective_, rel=1e-12)
     assert again.n_violations_ == once.n_violations_
+
+
+def test_max_time_ends_a_start() -> None:
+    """Without any time left, the first start makes one assignment and no other start follows."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = PCCC(4, max_time=0, random_state=0).fit(X, must_link=[(0, 1)], cannot_link=[(0, 2)])
+    assert model.n_local_searches_ == model.n_local_iterations_ == 1
+    assert model.labels_[0] == model.labels_[1] != model.labels_[2]
+
+
+def test_both_names_of_the_confidences() -> None:
+    """The confidences of soft pairs have the name of these pairs, and still the earlier one."""
+    X = np.random.default_rng(1).normal(size=(40, 2))
+    pairs = [(i, i + 20) for i in range(20)]
+    new, old, sure = (
+        PCCC(3, random_state=0).fit(X, soft_must_link=pairs, **given)
+        for given in (
+            {"soft_must_link_confidence": 0.01}, {"must_link_confidence": 0.01}, {},
+        )
+    )  # fmt: skip
+    assert new.objective_ == old.objective_ < sure.objective_
+    with pytest.raises(InvalidInputError, match="not both"):
+        PCCC(3).fit(X, soft_must_link=pairs, soft_must_link_confidence=1, must_link_confidence=1)

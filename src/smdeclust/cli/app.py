@@ -36,7 +36,6 @@ ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 app = typer.Typer(
     name="smdeclust",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -74,7 +73,8 @@ for _name, _function in COMMANDS.items():
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0 done, 1 bad input, 2 infeasible pairs, 130 interrupted."""
+    """Run a command; return 0 done, 1 bad input, 2 infeasible pairs, 3 ended early by Ctrl-C
+    with the best answer so far, 130 interrupted without one."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _prepare_streams()
     before = None

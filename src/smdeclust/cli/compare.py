@@ -57,7 +57,9 @@ def compare(
     with screen.progress("Comparing", total=len(names) * runs) as update:
         update("reading", 0)
         inputs = options.read_inputs(data, constraints, reading)
+        options.mention_columns(inputs)
         k = options.resolve_k(clusters, inputs)
+        update(screen.starting(), 0)
         _warm_up(names, k)
         results = []
         for number, name in enumerate(names):
@@ -68,6 +70,7 @@ def compare(
             "n_clusters": k,
             "n_must_links": len(inputs.constraints.must_link),
             "n_cannot_links": len(inputs.constraints.cannot_link),
+            "n_soft_pairs": inputs.constraints.n_soft_pairs,
             "standardized": inputs.standardized,
             "runs": runs,
             "seed": seed,
@@ -151,6 +154,8 @@ def _run_all(
         "title": title,
         "objective": [run.objective for run in found],
         "violations": [run.n_broken for run in found],
+        "broken_soft_pairs": [run.broken_soft_pairs for run in found],
+        "soft_pairs_used": methods.takes_soft_pairs(name),
         "seconds": [run.seconds for run in found],
         "ari": [_ari(inputs, run) for run in found] if inputs.table.labels is not None else [],
         "n_failed": len(failures),
@@ -216,6 +221,7 @@ def _picture(results: list[dict[str, Any]]) -> bytes:
 def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
     best = _best_objective(results)
     several = document["runs"] > 1
+    with_soft = document["n_soft_pairs"] > 0
     with_classes = any(result["ari"] for result in results)
     rows = []
     for result in results:
@@ -231,6 +237,10 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
             above,
             "-" if broken is None else screen.number(broken, 4),
         ]
+        if with_soft:
+            soft = _mean(result["broken_soft_pairs"])
+            unused = "" if result["soft_pairs_used"] else "*"
+            row.append("-" if soft is None else screen.number(soft, 4) + unused)
         if with_classes:
             ari = _mean(result["ari"])
             row.append("-" if ari is None else f"{ari:.3f}")
@@ -240,19 +250,23 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
             row.append(str(result["n_failed"]))
         rows.append(row)
     header = ["method", "mean objective" if several else "objective", "% above", "broken"]
+    header += ["broken soft"] if with_soft else []
     header += ["ARI"] if with_classes else []
     header.append("time")
     if any(r["n_failed"] for r in results):
         header.append("failed")
     n_pairs = document["n_must_links"] + document["n_cannot_links"]
+    n_soft = document["n_soft_pairs"]
+    soft_pairs = f" and {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
     scale = "standardised" if document["standardized"] else "not standardised"
     screen.print_table(
         rows,
         header=header,
         right=range(1, len(header)),
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
-        f"clusters, {n_pairs:,} pairs, {scale}",
-        caption="% above the best objective with no pair broken",
+        f"clusters, {n_pairs:,} pairs{soft_pairs}, {scale}",
+        caption="% above the best objective with no pair broken"
+        + ("; * does not use soft pairs" if with_soft else ""),
     )
     for result in results:
         if result["failure"]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import pictures, screen
+from smdeclust.cli import options, pictures, screen
 from smdeclust.cli.folder import check_folder, write_folder
 
 FILES = ("labels.csv", "clusters.png")
@@ -25,6 +25,7 @@ def demo(
     ] = 100,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Random seed.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    force: options.Force = False,
 ) -> None:
     """Cluster the iris flowers under random pairs taken from their classes.
 
@@ -33,7 +34,7 @@ def demo(
     Example:
       smdeclust demo --out demo-output
     """
-    check_folder(out, FILES, force=True)
+    check_folder(out, FILES, force=force)
     result, table, picture = solve_iris(pairs, seed)
     write_folder(out, {"labels.csv": table, "clusters.png": picture})
     result["files"] = [str(out / name) for name in FILES]
@@ -46,7 +47,7 @@ def demo(
 def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
     """Return the result, labels as CSV, and the picture as PNG."""
     with screen.progress("Demo", total=4) as update:
-        update("loading (a first run compiles for some seconds)", 0)
+        update("loading", 0)
         from sklearn.cluster import KMeans
         from sklearn.datasets import load_iris
         from sklearn.metrics import adjusted_rand_score
@@ -61,6 +62,7 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         X, classes = iris.data, iris.target
         pairs = make_constraints(classes, n_pairs, random_state=seed)
         links: dict[str, Any] = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
+        update(screen.starting(), 0)
         # Each solver runs once before: a first run compiles or starts threads, and the times shown
         # should be the solvers' own.
         SMDEClust(3, random_state=seed).fit(X, **links)

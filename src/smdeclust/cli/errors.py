@@ -6,7 +6,7 @@ import errno
 import os
 from typing import Any
 
-DONE, BAD_INPUT, INFEASIBLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+DONE, BAD_INPUT, INFEASIBLE, STOPPED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
 
 class Terminated(BaseException):

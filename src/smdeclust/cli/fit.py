@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import methods, options, provenance, screen
-from smdeclust.cli.errors import INFEASIBLE, Outcome
+from smdeclust.cli.errors import INFEASIBLE, STOPPED, Outcome
 from smdeclust.cli.explain_conflict import conflict_document, conflict_rows, summary
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.patience import Patience
 
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
 
@@ -64,52 +65,72 @@ def fit(
       smdeclust fit people.csv -k 4 --constraints pairs.csv --standardize --out result
     """
     name = methods.check_method(method)
+    patience = Patience(max_time)
     files = [LABELS, CENTERS, RESULT, *([REPORT] if report else [])]
     if out is not None:
         check_folder(out, files, force=force)
-    with screen.progress("Clustering") as update:
+    with screen.progress("Clustering") as update, patience.listen():
         update("reading")
         inputs = options.read_inputs(data, constraints, reading)
+        options.mention_columns(inputs)
         k = options.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):
             options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
-        update("starting (a first run compiles for some seconds)")
-        run = solve(inputs, k, name, seed, max_time, update, as_json=as_json)
+        update(screen.starting())
+        run = solve(inputs, k, name, seed, max_time, patience, update, as_json=as_json)
         result = result_document(inputs, run, k, seed, context.obj or [])
         if out is not None:
             contents = {
                 LABELS: labels_csv(inputs, run.labels),
                 CENTERS: centers_csv(inputs, run.labels, k),
-                RESULT: _json({**result, "history": run.history}),
+                RESULT: _json({**result, **labels_document(inputs, run), "history": run.history}),
             }
             if report:
                 from smdeclust.cli.fit_report import make_report
 
                 contents[REPORT] = make_report(
                     inputs, reading, run, k, result,
-                    seed=seed, n_costs=pair_costs, max_time=max_time, update=update,
+                    seed=seed, n_costs=pair_costs, max_time=max_time, patience=patience,
+                    update=update,
                 )  # fmt: skip
             write_folder(out, contents)
             result["files"] = {name.split(".")[0]: str(out / name) for name in files}
     if as_json:
         if out is None:
-            result["labels"] = run.labels
+            result |= labels_document(inputs, run)
         screen.print_json(result)
     elif out is None:
         screen.print_result(labels_csv(inputs, run.labels).decode())
     else:
         show(result, inputs)
+    if run.stopped:
+        screen.note("ended by Ctrl-C: this is the best answer found so far (exit code 3).")
+        raise Outcome(STOPPED)
 
 
 def solve(
-    inputs: Inputs, k: int, name: str, seed: int, max_time: float | None, update: Any, as_json: bool
+    inputs: Inputs,
+    k: int,
+    name: str,
+    seed: int,
+    max_time: float | None,
+    patience: Patience,
+    update: Any,
+    as_json: bool,
 ) -> methods.Run:
     """Run the method; where the pairs contradict each other, say which and leave with code 2."""
     from smdeclust.exceptions import InfeasibleConstraintsError
 
     try:
         return methods.run_method(
-            name, inputs.X, k, inputs.constraints, seed=seed, max_time=max_time, update=update
+            name,
+            inputs.X,
+            k,
+            inputs.constraints,
+            seed=seed,
+            max_time=max_time,
+            patience=patience,
+            update=update,
         )
     except InfeasibleConstraintsError as error:
         from smdeclust.constraints.conflict import find_conflict
@@ -150,11 +171,20 @@ def result_document(
         "cluster_sizes": np.bincount(run.labels, minlength=k).tolist(),
         "n_must_links": len(pairs.must_link),
         "n_cannot_links": len(pairs.cannot_link),
-        "n_soft_pairs": len(pairs.soft_must_link) + len(pairs.soft_cannot_link),
+        "n_soft_must_links": len(pairs.soft_must_link),
+        "n_soft_cannot_links": len(pairs.soft_cannot_link),
+        "n_soft_pairs": pairs.n_soft_pairs,
+        "soft_pairs_used": methods.takes_soft_pairs(run.method) and pairs.n_soft_pairs > 0,
         "broken_must_links": run.broken_must_links,
         "broken_cannot_links": run.broken_cannot_links,
+        "broken_soft_pairs": run.broken_soft_pairs,
+        "stopped_early": run.stopped,
         "seconds": run.seconds,
         **run.facts,
+        "columns": list(inputs.table.feature_names),
+        "id_column": inputs.table.id_name,
+        "label_column": inputs.table.label_name,
+        "group_column": inputs.table.group_name,
         "standardized": inputs.standardized,
         "pairs_by": inputs.pairs_by,
         "seed": seed,
@@ -171,6 +201,12 @@ def result_document(
 
         document["ari"] = float(adjusted_rand_score(inputs.table.labels, run.labels))
     return document
+
+
+def labels_document(inputs: Inputs, run: methods.Run) -> dict[str, Any]:
+    """The labels for machines, with the id of each point where the data have ids."""
+    ids = {} if inputs.table.ids is None else {"ids": list(inputs.table.ids)}
+    return {**ids, "labels": run.labels}
 
 
 def labels_csv(inputs: Inputs, labels: Any) -> bytes:
@@ -209,9 +245,13 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         ("objective (sum of squares)", screen.number(result["objective"], 10)),
         ("broken pairs", f"{n_broken:,} of {n_pairs:,}"),
         ("cluster sizes", _sizes(result["cluster_sizes"])),
-        ("columns", "standardised" if result["standardized"] else "as given, not standardised"),
+        ("columns", options.columns_line(inputs)),
         ("time", screen.seconds(result["seconds"])),
     ]
+    if result["n_soft_pairs"]:
+        broken = f"{result['broken_soft_pairs']:,} of {result['n_soft_pairs']:,}"
+        left_out = "" if result["soft_pairs_used"] else " (not used by this method)"
+        rows.insert(2, ("broken soft pairs", broken + left_out))
     if "ari" in result:
         rows.insert(2, ("agreement with the classes (ARI)", f"{result['ari']:.3f}"))
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from smdeclust.cli import methods, provenance, screen
 from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.patience import Patience
+from smdeclust.io import Constraints
 
 # After so long no further pair is left out; the report says so.
 _COST_SECONDS = 20.0
@@ -21,6 +24,7 @@ def make_report(
     seed: int,
     n_costs: int,
     max_time: float | None,
+    patience: Patience,
     update: Any,
 ) -> bytes:
     """Solve again without pairs and without single ones, and write it all down as HTML."""
@@ -28,20 +32,33 @@ def make_report(
     from smdeclust.report.moved import compare
 
     pairs = inputs.constraints
-    free = moved = costs = None
-    note = ""
-    if len(pairs.must_link) + len(pairs.cannot_link):
+    free, moved, costs = None, None, None
+    note = free_note = ""
+    if pairs.n_pairs and patience.over:
+        free_note = f"Not computed: {_why(patience)} ended before."
+    elif pairs.n_pairs:
         update("without pairs, for comparison")
-        free = _again(
-            inputs, k, run.method, seed, max_time, pairs.must_link[:0], pairs.cannot_link[:0]
-        )
+        again = _Again(inputs, k, run.method, seed, patience)
+        try:
+            free = again(Constraints())
+        except KeyboardInterrupt:
+            if patience.n_presses > 1:
+                raise
+            free_note = f"Not computed: {_why(patience)} ended before."
+    if free is not None:
         moved = compare(run.labels, free.labels, k)
+        if patience.over:
+            free_note = f"This clustering was cut short: {_why(patience)} ended."
         if n_costs == 0:
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
+        elif pairs.n_soft_pairs:
+            note = "Not computed: with soft pairs a single pair has no clear cost."
+        elif patience.over:
+            note = f"Not computed: {_why(patience)} ended before."
         else:
-            costs = _costs(inputs, run, k, free, seed, n_costs, max_time, update)
+            costs = _costs(again, run, free, n_costs, update)
     update("drawing the report")
     agreement = None
     if "ari" in result:
@@ -74,6 +91,9 @@ def make_report(
         moved=moved,
         costs=costs,
         costs_note=note,
+        free_note=free_note,
+        n_soft_pairs=pairs.n_soft_pairs if result["soft_pairs_used"] else 0,
+        broken_soft_pairs=run.broken_soft_pairs,
         history=run.history,
         agreement=agreement,
         command=result["command"],
@@ -87,42 +107,36 @@ def make_report(
     return render_report(content).encode()
 
 
-def _again(
-    inputs: Inputs, k: int, method: str, seed: int, max_time: float | None, must: Any, cannot: Any
-) -> methods.Run:
-    """The same method, settings and seed with other pairs."""
-    from smdeclust.io import Constraints
-
-    return methods.run_method(
-        method,
-        inputs.X,
-        k,
-        Constraints(must_link=must, cannot_link=cannot),
-        seed=seed,
-        max_time=max_time,
-        update=lambda *_, **__: None,
-    )
+def _why(patience: Patience) -> str:
+    return "the run was stopped by Ctrl-C and" if patience.stopped else "the time of --max-time"
 
 
-def _costs(
-    inputs: Inputs,
-    run: methods.Run,
-    k: int,
-    free: methods.Run,
-    seed: int,
-    n_costs: int,
-    max_time: float | None,
-    update: Any,
-) -> Any:
+@dataclass(frozen=True)
+class _Again:
+    """The same method and seed with other pairs, in what is left of the time."""
+
+    inputs: Inputs
+    k: int
+    method: str
+    seed: int
+    patience: Patience
+
+    def __call__(self, pairs: Constraints) -> methods.Run:
+        return methods.run_method(
+            self.method, self.inputs.X, self.k, pairs, seed=self.seed, patience=self.patience
+        )
+
+
+def _costs(again: _Again, run: methods.Run, free: methods.Run, n_costs: int, update: Any) -> Any:
     from smdeclust.problem import Problem
     from smdeclust.report.pair_costs import pair_costs
 
-    pairs = inputs.constraints
-    problem = Problem.build(inputs.X, k, pairs.must_link, pairs.cannot_link)
+    pairs = again.inputs.constraints
+    problem = Problem.build(again.inputs.X, again.k, pairs.must_link, pairs.cannot_link)
 
     def solve(must: Any, cannot: Any) -> tuple[Any, float]:
-        again = _again(inputs, k, run.method, seed, max_time, must, cannot)
-        return again.labels, again.objective
+        found = again(Constraints(must_link=must, cannot_link=cannot))
+        return found.labels, found.objective
 
     return pair_costs(
         problem,
@@ -131,7 +145,8 @@ def _costs(
         free.labels,
         solve,
         limit=n_costs,
-        max_time=_COST_SECONDS,
+        max_time=again.patience.left(_COST_SECONDS),
+        stop=lambda: again.patience.over,
         progress=lambda done, total: update(f"without pair {done + 1} of {total}"),
     )
 
@@ -140,7 +155,7 @@ def _asked(
     inputs: Inputs, run: methods.Run, k: int, seed: int, max_time: float | None
 ) -> list[tuple[str, object]]:
     pairs, table = inputs.constraints, inputs.table
-    n_soft = len(pairs.soft_must_link) + len(pairs.soft_cannot_link)
+    n_soft = pairs.n_soft_pairs
     lines: list[tuple[str, object]] = [
         ("data", f"{inputs.path}: {len(inputs.X):,} points, {inputs.X.shape[1]} features"),
         ("clusters", k),
@@ -159,7 +174,9 @@ def _asked(
         lines.append(("pairs name", "ids" if inputs.pairs_by == "id" else "rows, from 0"))
     if n_soft:
         taken = methods.takes_soft_pairs(run.method)
-        lines.append(("soft pairs", f"{n_soft:,}, {'taken as such' if taken else 'left out'}"))
+        must, cannot = len(pairs.soft_must_link), len(pairs.soft_cannot_link)
+        used = "may be broken at a cost" if taken else "left out: this method takes hard pairs only"
+        lines.append(("soft pairs", f"{must:,} must-links, {cannot:,} cannot-links; {used}"))
     if table.id_name:
         lines.append(("ids", f"column {table.id_name}"))
     if table.label_name:
@@ -182,6 +199,7 @@ _REASONS = {
     "no_improvement": "no better solution for long",
     "max_generations": "the limit on generations",
     "max_time": "the time limit",
+    "callback": "stopped by Ctrl-C",
 }
 
 
@@ -195,6 +213,12 @@ def _facts(result: dict[str, Any]) -> list[tuple[str, object]]:
         ),
         ("time", screen.seconds(result["seconds"])),
     ]
+    if result["n_soft_pairs"]:
+        count = f"{result['broken_soft_pairs']:,} of {result['n_soft_pairs']:,}"
+        lines.insert(3, ("broken soft pairs", count))
+    if "objective_with_penalties" in result:
+        total = screen.number(result["objective_with_penalties"], 12)
+        lines.insert(1, ("with the cost of broken pairs", total))
     if "ari" in result:
         lines.append(("agreement with the classes", f"adjusted Rand index {result['ari']:.3f}"))
     for key, name in (

@@ -10,6 +10,7 @@ from typing import Any
 
 from smdeclust.cli import screen
 from smdeclust.cli.errors import CommandError
+from smdeclust.cli.patience import Patience
 
 DEFAULT = "smdeclust"
 
@@ -49,7 +50,7 @@ METHODS = {
     "s-hg-means": Method("S-HG-MEANS", "SoftHGMeans", strict=False),
     "exact": Method("exact", "ExactMSSC"),
 }
-# What `compare` runs unless told: one variant of ours, and the others that end quickly.
+# What `compare` runs by default: one variant of ours, and the others that end quickly.
 COMPARED = ("smdeclust", "sg-mde", "blp-kmeans", "cop-kmeans", "pccc", "pck-means", "s-hg-means")
 
 
@@ -62,14 +63,16 @@ class Run:
     objective: float
     broken_must_links: int
     broken_cannot_links: int
+    broken_soft_pairs: int
     seconds: float
     settings: dict[str, Any]
     facts: dict[str, Any] = field(default_factory=dict)
     history: dict[str, Any] | None = None
+    stopped: bool = False
 
     @property
     def n_broken(self) -> int:
-        """Pairs that do not hold."""
+        """Hard pairs that do not hold."""
         return self.broken_must_links + self.broken_cannot_links
 
 
@@ -114,6 +117,26 @@ def takes_soft_pairs(name: str) -> bool:
     return "soft_must_link" in parameters
 
 
+def fit_arguments(name: str, constraints: Any) -> dict[str, Any]:
+    """Pairs under the names that a method's ``fit`` has for them; soft ones where it takes any."""
+    import smdeclust
+
+    arguments = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
+    if not takes_soft_pairs(name) or not constraints.n_soft_pairs:
+        return arguments
+    has = inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
+    for kind in ("soft_must_link", "soft_cannot_link"):
+        pairs, confidences = getattr(constraints, kind), getattr(constraints, f"{kind}_confidence")
+        if f"{kind}_confidence" in has:
+            arguments |= {kind: pairs, f"{kind}_confidence": confidences}
+        else:  # (i, j, confidence) in one list
+            arguments[kind] = [
+                (*pair, confidence)
+                for pair, confidence in zip(pairs.tolist(), confidences.tolist(), strict=True)
+            ]
+    return arguments
+
+
 def run_method(
     name: str,
     X: Any,
@@ -121,37 +144,43 @@ def run_method(
     constraints: Any,
     *,
     seed: int,
-    max_time: float | None,
-    update: Callable[..., None],
+    max_time: float | None = None,
+    patience: Patience | None = None,
+    update: Callable[..., None] = lambda *_, **__: None,
 ) -> Run:
-    """Fit one method and measure it; violations are counted here, not taken from the model."""
+    """Fit one method and measure it; violations are counted here, not taken from the model.
+
+    Where `patience` is given, its time limit and its Ctrl-C end the run with the best so far.
+    """
     from smdeclust.constraints.pairs import count_broken
 
-    callback = screen.solver_progress(update)
-    model = make_model(name, n_clusters, seed=seed, max_time=max_time, callback=callback)
-    pairs = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
-    fit_options: dict[str, Any] = dict(pairs)
-    if takes_soft_pairs(name):
-        for kind in ("soft_must_link", "soft_cannot_link"):
-            fit_options[kind] = getattr(constraints, kind)
-            weights = f"{kind}_confidence"
-            if weights in inspect.signature(model.fit).parameters:
-                fit_options[weights] = getattr(constraints, weights)
+    patience = Patience(max_time) if patience is None else patience
+    callback = screen.solver_progress(update, lambda: patience.stopped)
+    model = make_model(
+        name, n_clusters, seed=seed, max_time=patience.left(max_time), callback=callback
+    )
+    patience.can_stop = "callback" in model.get_params(deep=False)
     start = time.perf_counter()
-    model.fit(X, **fit_options)
+    model.fit(X, **fit_arguments(name, constraints))
     elapsed = time.perf_counter() - start
-    broken = count_broken(**pairs, labels=model.labels_)
+    patience.can_stop = False
+    broken = count_broken(constraints.must_link, constraints.cannot_link, model.labels_)
+    soft = count_broken(constraints.soft_must_link, constraints.soft_cannot_link, model.labels_)
     settings = {k: v for k, v in model.get_params(deep=False).items() if k != "callback"}
+    if "max_time" in settings:
+        settings["max_time"] = max_time
     return Run(
         method=name,
         labels=model.labels_,
         objective=float(model.inertia_),
         broken_must_links=broken[0],
         broken_cannot_links=broken[1],
+        broken_soft_pairs=sum(soft),
         seconds=elapsed,
         settings=settings,
         facts=_facts(model),
         history=getattr(model, "history_", None),
+        stopped=patience.stopped,
     )
 
 
@@ -166,9 +195,11 @@ _FACTS = {
 
 
 def _facts(model: Any) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for attribute, name in _FACTS.items():
         value = getattr(model, attribute, None)
         if isinstance(value, str) or (value is not None and getattr(value, "ndim", 0) == 0):
             found[name] = value if isinstance(value, str) else int(value)
+    if hasattr(model, "objective_"):  # of methods that pay for broken pairs
+        found["objective_with_penalties"] = float(model.objective_)
     return found

@@ -360,6 +360,47 @@ def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
     return int(k)
 
 
+# A column with more of the variance than this decides nearly alone.
+_NEARLY_ALL = 0.9
+
+
+def columns_line(inputs: Inputs) -> str:
+    """Which columns are used for clustering, and how."""
+    names = inputs.table.feature_names
+    shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
+    return f"{shown}; {'standardised' if inputs.standardized else 'as given, not standardised'}"
+
+
+def mention_columns(inputs: Inputs) -> None:
+    """Say which columns are used and which are not, and where one of them decides alone."""
+    import numpy as np
+
+    table = inputs.table
+    others = [
+        f"{what}: {name}"
+        for what, name in (
+            ("ids", table.id_name),
+            ("classes, only to compare with", table.label_name),
+            ("groups", table.group_name),
+        )
+        if name is not None
+    ]
+    screen.say("; ".join([f"Columns used: {columns_line(inputs)}", *others]) + ".")
+    names = table.feature_names
+    if table.label_name is None and len(names) > 1 and names[-1].lower() == "y":
+        screen.note("the last column, y, is used like the others. Say --label y if it is classes.")
+    if inputs.standardized or len(names) < 2:
+        return
+    variance = inputs.X.var(axis=0)
+    largest = int(np.argmax(variance))
+    if variance[largest] > _NEARLY_ALL * variance.sum():
+        share = 100 * variance[largest] / variance.sum()
+        screen.note(
+            f"column {names[largest]} carries {share:.1f} % of the variance, so it decides nearly "
+            "alone. Say --standardize to let all columns count alike."
+        )
+
+
 def mention_soft(inputs: Inputs, what: str) -> int:
     """Say that soft pairs are left out; return how many there are."""
     pairs = inputs.constraints

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from smdeclust.cli import methods
 from smdeclust.cli.methods import METHODS, Run
 from smdeclust.cli.options import Inputs, Reading
 
@@ -42,35 +43,29 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, n_clusters: int) -> str:
     imports = [f"from smdeclust import {method.estimator}"]
     if inputs.standardized:
         imports.append("from smdeclust.datasets import standardize")
-    if inputs.pair_paths:
-        imports.append("from smdeclust.io import read_constraints, read_table")
-    else:
-        imports.append("from smdeclust.io import read_table")
-    features = None
-    if reading.features is not None:
-        features = [name.strip() for name in reading.features.split(",") if name.strip()]
     table_options = {
         "format": reading.data_format,
         "label": reading.label,
         "id_column": reading.id_column,
-        "features": features,
+        "features": reading.feature_names(),
+        "group_column": reading.group_column,
         "header": False if reading.no_header else None,
+        "encoding": reading.encoding,
     }
+    parts = _pairs_code(inputs, reading)
+    code = "\n".join(parts)
+    readers = [name for name in ("pairs_from_groups", "read_constraints") if name in code]
+    imports.append(f"from smdeclust.io import {', '.join([*readers, 'read_table'])}")
+    if len(readers) == 2:
+        imports.append("from smdeclust.io.constraints import merge")
     lines = [*imports, "", f"table = read_table({_call(str(inputs.path), table_options)})"]
     lines.append(f"X = {'standardize(table.X)' if inputs.standardized else 'table.X'}")
     fit = "X"
-    if inputs.pair_paths:
-        paths = [str(path) for path in inputs.pair_paths]
-        options: dict[str, Any] = {
-            "format": reading.format,
-            "kind": reading.kind,
-            "index_base": reading.index_base,
-            "must_link_sign": None if reading.must_link_sign == 1 else reading.must_link_sign,
-        }
-        ids = ", ids=table.ids" if inputs.pairs_by == "id" else ""
-        call = _call(paths if len(paths) > 1 else paths[0], options)
-        lines.append(f"pairs = read_constraints({call}, n_points=len(X){ids})")
-        fit = "X, must_link=pairs.must_link, cannot_link=pairs.cannot_link"
+    if parts:
+        joined = ", ".join(parts)
+        lines.append(f"pairs = {joined}" if len(parts) == 1 else f"pairs = merge([{joined}])")
+        names = methods.fit_arguments(run.method, inputs.constraints)
+        fit = ", ".join(["X", *(f"{name}=pairs.{name}" for name in names)])
     chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
     if method.variant is None:
         model = f"{method.estimator}({_call(n_clusters, chosen)})"
@@ -79,6 +74,26 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, n_clusters: int) -> str:
         model = f"{method.estimator}.from_paper({_call(method.variant, options)})"
     lines += [f"model = {model}", f"model.fit({fit})", "print(model.inertia_)"]
     return "\n".join(lines)
+
+
+def _pairs_code(inputs: Inputs, reading: Reading) -> list[str]:
+    """Calls that give the pairs: of the files, of the group column."""
+    parts = []
+    if inputs.pair_paths:
+        paths = [str(path) for path in inputs.pair_paths]
+        options: dict[str, Any] = {
+            "format": reading.format,
+            "kind": reading.kind,
+            "index_base": reading.index_base,
+            "must_link_sign": None if reading.must_link_sign == 1 else reading.must_link_sign,
+            "encoding": reading.encoding,
+        }
+        ids = ", ids=table.ids" if inputs.pairs_by == "id" else ""
+        call = _call(paths if len(paths) > 1 else paths[0], options)
+        parts.append(f"read_constraints({call}, n_points=len(X){ids})")
+    if inputs.table.groups is not None:
+        parts.append(f"pairs_from_groups(table, {reading.kind!r}, {str(inputs.path)!r})")
+    return parts
 
 
 def _call(first: object, options: dict[str, Any]) -> str:

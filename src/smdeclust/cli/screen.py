@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -130,12 +131,33 @@ def progress(title: str, total: float | None = None) -> Iterator[Callable[..., N
         yield update
 
 
-def solver_progress(update: Callable[..., None]) -> Callable[[Any], None]:
-    """A callback for ``SMDEClust`` that shows the state of its run."""
+def solver_progress(
+    update: Callable[..., None], stop: Callable[[], bool] = lambda: False
+) -> Callable[[Any], bool]:
+    """A callback for ``SMDEClust`` that shows the state of its run, and asks whether to stop it."""
+    best = math.inf  # of all populations: the state has that of the present one
 
-    def show(state: Any) -> None:
-        best = "" if state.best is None else f"best {number(state.best.objective, 8)}, "
+    def show(state: Any) -> bool:
+        nonlocal best
+        if state.best is not None:
+            best = min(best, state.best.objective)
+        shown = f"best {number(best, 8)}, " if best < math.inf else ""
         where = f"population {state.island + 1}, generation {state.generation}: "
-        update(f"{where}{best}{state.n_local_searches} local searches")
+        update(f"{where}{shown}{state.n_local_searches} local searches")
+        return stop()
 
     return show
+
+
+def starting() -> str:
+    """What to say before the first run: it compiles, unless an earlier one has."""
+    import os
+
+    from numba.misc.appdirs import AppDirs
+
+    # Where numba keeps what it has compiled: as asked, beside the sources, or for this user.
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    own = AppDirs(appname="numba", appauthor=False).user_cache_dir
+    folders = [given] if given else [Path(__file__).parents[1], own]
+    compiled = any(True for folder in folders for _ in Path(folder).rglob("*.nbi"))
+    return "starting" if compiled else "compiling, once (about ten seconds)"

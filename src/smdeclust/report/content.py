@@ -50,6 +50,10 @@ class Content:
         What the names of rows are: ``"id"`` or ``"row"``.
     free_objective, moved
         The solution without constraints, and the comparison with it; None where there are no pairs.
+    free_note
+        Why the solution without constraints is missing or not to be trusted; empty otherwise.
+    n_soft_pairs, broken_soft_pairs
+        Soft pairs that the method used, and those that do not hold.
     costs
         What single pairs cost; None where that was not computed, and `costs_note` says why.
     history
@@ -82,6 +86,9 @@ class Content:
     ids_named: str = "row"
     free_objective: float | None = None
     moved: Moved | None = None
+    free_note: str = ""
+    n_soft_pairs: int = 0
+    broken_soft_pairs: int = 0
     costs: PairCosts | None = None
     costs_note: str = ""
     history: dict[str, Any] | None = None

@@ -10,12 +10,14 @@ from html import escape
 from importlib import resources
 
 _NUMBER_TYPES = (int, float)
+# Besides printable characters: white space, and the narrow space between thousands.
+_SHOWN_AS_THEY_ARE = "\n\t\u202f"
 
 
 def text(value: object) -> str:
     """Escaped text; characters that HTML does not allow are shown as escapes."""
     shown = "".join(
-        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode()
+        c if c.isprintable() or c in _SHOWN_AS_THEY_ARE else c.encode("unicode_escape").decode()
         for c in str(value)
     )
     return escape(shown.encode("utf-8", "backslashreplace").decode())

@@ -45,12 +45,16 @@ def render_report(content: Content) -> str:
 def _lead(content: Content) -> str:
     n_pairs = len(content.must_link) + len(content.cannot_link)
     n_broken = sum(content.broken)
-    if n_pairs == 0:
+    if n_pairs == 0 and content.n_soft_pairs == 0:
         held = "no pairs were given"
+    elif n_pairs == 0:
+        held = "only soft pairs were given"
     elif n_broken == 0:
         held = f"all {n_pairs:,} pairs hold"
     else:
         held = f"{n_broken:,} of {n_pairs:,} pairs do not hold"
+    if content.n_soft_pairs:
+        held += f"; {content.broken_soft_pairs:,} of {content.n_soft_pairs:,} soft pairs are broken"
     scaled = "columns standardised" if content.standardized else "columns as given"
     return (
         f"{len(content.X):,} points in {content.n_clusters} clusters by {content.method_title}; "
@@ -140,7 +144,7 @@ def _clusters(content: Content) -> str:
 
 def _cost(content: Content) -> str:
     if content.free_objective is None or content.moved is None:
-        return ""
+        return f"<p>{html.text(content.free_note)}</p>" if content.free_note else ""
     free = content.free_objective
     broken = count_broken(content.must_link, content.cannot_link, content.moved.free_labels)
     rows = [
@@ -161,6 +165,8 @@ def _cost(content: Content) -> str:
         words += (
             " The clustering without pairs is the worse one here: the method did not find its best."
         )
+    if content.free_note:
+        words += f" {content.free_note}"
     return f"<p>{html.text(words)}</p>" + html.table(header, rows, name="cost-table")
 
 
@@ -221,7 +227,9 @@ def _pairs(content: Content) -> str:
     else:
         why = " (the time for it was over)" if costs.out_of_time else ""
         which = (
-            "all" if n_solved == costs.n_candidates else f"the {n_solved} dearest by an estimate"
+            "all"
+            if n_solved == costs.n_candidates
+            else f"the {n_solved} that an estimate puts first"
         )
         words.append(
             f"{costs.n_candidates:,} pairs bind at the solution, or are broken without pairs; "

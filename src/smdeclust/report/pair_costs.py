@@ -1,7 +1,8 @@
 """What single pairs cost: solve again without each, and compare.
 
-Solving again is dear, so only the most promising pairs are tried: those that bind at the solution
-found, by an estimate at fixed centers. Which, how many and why no more is part of the result.
+Solving again takes time, so only the most promising pairs are tried: those that bind at the
+solution found, by an estimate at fixed centers. Which, how many and why no more is part of
+the result.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class PairCost:
 
 @dataclass(frozen=True)
 class PairCosts:
-    """The pairs that were left out one by one, dearest first.
+    """The pairs that were left out one by one, the most expensive first.
 
     Attributes
     ----------
@@ -78,7 +79,8 @@ def pair_costs(
     solve: Solve,
     *,
     limit: int = 10,
-    max_time: float = 30.0,
+    max_time: float | None = 30.0,
+    stop: Callable[[], bool] = lambda: False,
     progress: Callable[[int, int], None] | None = None,
 ) -> PairCosts:
     """Leave out the pairs that seem to cost most, one by one.
@@ -96,17 +98,19 @@ def pair_costs(
     limit
         How many pairs to leave out at most.
     max_time
-        Seconds after which no further pair is tried.
+        Seconds after which no further pair is tried; None for no limit.
+    stop
+        Asked before each pair; where it says True, no further one is tried.
     progress
         Called with how many are done and how many there are.
     """
     order, n_implied = _candidates(problem, labels, free_labels)
     chosen = order[:limit]
-    deadline = time.monotonic() + max_time
+    deadline = np.inf if max_time is None else time.monotonic() + max_time
     found: list[PairCost] = []
     out_of_time = False
     for done, (kind, position) in enumerate(chosen):
-        if done and time.monotonic() > deadline:
+        if stop() or time.monotonic() >= deadline:
             out_of_time = True
             break
         if progress is not None:

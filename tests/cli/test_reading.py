@@ -1,0 +1,160 @@
+"""How files are read on the command line: columns, encodings, and errors that name options."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from smdeclust.cli.options import WORDS
+from smdeclust.io.wording import PYTHON
+
+
+def test_a_last_column_y_is_a_coordinate(cli, tmp_path):
+    """An x,y file is clustered on both columns; the columns used are said, and how to change it."""
+    data = tmp_path / "xy.csv"
+    data.write_text("x,y\n" + "".join(f"{i % 2},{100 * (i // 2)}\n" for i in range(6)))
+    result = cli("fit", data, "-k", 3, "--json")
+    document = json.loads(result.out)
+    assert document["columns"] == ["x", "y"]
+    assert document["labels"][0] == document["labels"][1] != document["labels"][2]
+    assert "Columns used: x, y" in result.err
+    assert "--label y" in result.err
+    labelled = cli("fit", data, "-k", 2, "--label", "y", "--json")
+    assert json.loads(labelled.out)["columns"] == ["x"]
+    assert "classes, only to compare with: y" in labelled.err
+
+
+def test_one_column_with_nearly_all_variance(cli, tmp_path):
+    """Said with the option that helps; not said once columns are standardised."""
+    data = tmp_path / "d.csv"
+    data.write_text("age,income\n" + "".join(f"{20 + i},{1000 * (i % 7)}\n" for i in range(30)))
+    said = cli("fit", data, "-k", 2).err
+    assert "column income carries" in said
+    assert "--standardize" in said
+    assert "carries" not in cli("fit", data, "-k", 2, "--standardize").err
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le"])
+def test_encodings(cli, tmp_path, encoding):
+    """Text in other encodings reads with --encoding; UTF-16 with its mark reads by itself."""
+    text = "id;größe;höhe\nä;1,5;2\nö;3;4,25\nü;8;9\n"
+    data, pairs = tmp_path / "d.csv", tmp_path / "p.csv"
+    data.write_bytes(text.encode(encoding))
+    pairs.write_bytes("i;j;type\nä;ü;ml\n".encode(encoding))
+    options = ["fit", data, "-k", 2, "-c", pairs, "--json"]
+    plain = cli(*options)
+    if encoding == "utf-16":
+        assert plain.code == 0
+    else:
+        assert plain.code == 1
+        assert "--encoding" in plain.err
+        plain = cli(*options, "--encoding", encoding)
+    document = json.loads(plain.out)
+    assert document["columns"] == ["größe", "höhe"]
+    assert document["ids"] == ["ä", "ö", "ü"]
+    assert document["labels"][0] == document["labels"][2]
+    assert "no encoding" in cli(*options, "--encoding", "klingon").err
+
+
+def test_all_bad_cells_at_once(cli, tmp_path):
+    """Text columns, missing cells and bad values come in one message, counted by column."""
+    data = tmp_path / "d.csv"
+    data.write_text("a,name,b\n1,ann,2\n,bob,3\n4,eve,x\n5,joe,nan\n")
+    said = cli("fit", data, "-k", 2).err
+    for piece in ("7 cells", "all 4 of column 'name'", "1 of column 'a' (line 3)",
+                  "2 of column 'b' (lines 4, 5)", "--features", "--label", "--id"):  # fmt: skip
+        assert piece in said
+    data.write_text("a,b\n1,2\n3\n4,5\n6\n")
+    assert "In all 2 lines" in cli("fit", data, "-k", 2).err
+
+
+def test_group_column(cli, tmp_path):
+    """Rows of one photo go apart, those of one household together; the column is no feature."""
+    data = tmp_path / "d.csv"
+    rng = np.random.default_rng(0)
+    lines = [f"{x:.3f},{y:.3f},p{i // 3}" for i, (x, y) in enumerate(rng.normal(size=(12, 2)))]
+    data.write_text("\n".join(["u,v,photo", *lines, "0,0,"]) + "\n")
+    assert "--kind" in cli("fit", data, "-k", 3, "--group-column", "photo").err
+    apart = cli("fit", data, "-k", 3, "--group-column", "photo", "--kind", "cl", "--json")
+    document = json.loads(apart.out)
+    labels = np.array(document["labels"])
+    assert document["columns"] == ["u", "v"]
+    assert document["n_cannot_links"] == 12
+    for photo in range(4):
+        assert len(set(labels[3 * photo : 3 * photo + 3])) == 3
+    together = cli("fit", data, "-k", 3, "--group-column", "photo", "--kind", "ml", "--json")
+    labels = np.array(json.loads(together.out)["labels"])
+    for photo in range(4):
+        assert len(set(labels[3 * photo : 3 * photo + 3])) == 1
+
+
+def test_convert_needs_only_the_ids(cli, tmp_path):
+    """Other columns of the data, text or broken, do not matter."""
+    (tmp_path / "d.csv").write_text("name,city,age\nann,Rome,3\nbob,Oslo,\neve,,x\n")
+    (tmp_path / "p.csv").write_text("id_1,id_2,constraint_type\nann,eve,must-link\n")
+    result = cli(
+        "convert", tmp_path / "p.csv", "--data", tmp_path / "d.csv", "--id", "name", "--to", "links"
+    )
+    assert result.out == "ML 0 2\n"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "arguments", "words"),
+    [
+        ("ML 0 1\n", ["--pairs-by-id"], "--id"),
+        ("ML f1 nobody\n", [], "--pairs-by-row"),
+        ("ML f1 f2\n", ["--pairs-by-row"], "--id COLUMN"),
+        ("ML 1 60\n", ["--pairs-by-row"], "--index-base 1"),
+        ("0 1\n", ["--pairs-by-row"], "--kind ml or --kind cl"),
+        ("0 1 1\n", ["--pairs-by-row"], "--format"),
+        ("what is this\n", [], "--format"),
+        ("", [], "--format"),
+        ("ML 0 1\n", ["--format", "magic"], "--format"),
+        ("ML 0 1\n", ["--data-format", "magic"], "--data-format"),
+        ("ML 0 1\n", ["--label", "x"], "--label"),
+        ("ML 0 1\n", ["--id", "x"], "--id"),
+        ("ML 0 1\n", ["--features", "x"], "--features"),
+        ("ML 0 1\n", ["--group-column", "x"], "--group-column"),
+        ("ML 0 1\n", ["--must-link-sign", "3"], "--must-link-sign"),
+        ("ML 0 1\n", ["--kind", "both"], "--kind"),
+    ],
+)
+def test_errors_name_options(cli, flowers, tmp_path, pairs, arguments, words):
+    """What a message advises is written as on the command line, never as a Python argument."""
+    (tmp_path / "p.txt").write_text(pairs)
+    if "--pairs-by-id" in arguments:
+        flowers.write_text(flowers.read_text().replace("id,", "nr,", 1).replace("f", ""))
+    result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "p.txt", *arguments)
+    assert result.code == 1
+    assert words in result.err
+    for python in ("format=", "index_base", "id_column", "header=", "kind=", "ids=", "None"):
+        assert python not in result.err
+
+
+def test_words_of_both_worlds():
+    """Everything that messages advise has a name in Python and one on the command line."""
+    assert WORDS.keys() == PYTHON.keys()
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["id_1,id_2,constraint_type", "ID 1;ID 2;Type", "a\tb\tkind", "source,target,link", "j,i,type"],
+)
+def test_headers_of_pairs(cli, flowers, tmp_path, header):
+    """The usual names of the columns of pairs read."""
+    mark = next(m for m in ",;\t" if m in header)
+    pairs = tmp_path / "p.csv"
+    pairs.write_text(f"{header}\n{mark.join(['f0', 'f30', 'Must Link'])}\n")
+    document = json.loads(cli("fit", flowers, "-k", 3, "-c", pairs, "--json").out)
+    assert document["n_must_links"] == 1
+
+
+def test_refused_headers_list_what_is_read(cli, flowers, tmp_path):
+    """An unknown head of a pairs file: the message shows the heads that are read."""
+    pairs = tmp_path / "p.csv"
+    pairs.write_text("who,whom,why\nf0,f1,ml\n")
+    said = cli("fit", flowers, "-k", 3, "-c", pairs).err
+    assert "i,j,type" in said
+    assert "id_1,id_2,constraint_type" in said

@@ -1,0 +1,71 @@
+"""Soft pairs on the command line: confidences count, and every output shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+
+@pytest.fixture
+def soft(tmp_path):
+    """Two clusters and a point p10 between them, nearer to the first; a soft must-link asks for
+    the second."""
+    data = tmp_path / "d.csv"
+    rows = [f"p{i},{(i % 5) / 10 + 3 * (i // 5)},{(i * 7 % 5) / 10}" for i in range(10)]
+    rows.append("p10,1.5,0.2")
+    data.write_text("\n".join(["id,u,v", *rows]) + "\n")
+
+    def write(confidence):
+        pairs = tmp_path / f"soft{confidence}.csv"
+        pairs.write_text(f"i,j,type,confidence\np10,p7,ml,{confidence}\np0,p9,cl,0.9\n")
+        return data, pairs
+
+    return write
+
+
+def fit(cli, files, *options):
+    data, pairs = files
+    result = cli("fit", data, "-k", 2, "-c", pairs, "--method", "pccc", *options)
+    assert result.code == 0
+    return result
+
+
+def test_confidence_changes_the_result(cli, soft):
+    """Pairs of high confidence hold at the cost of the objective; those of low confidence break."""
+    sure, unsure = (
+        json.loads(fit(cli, soft(confidence), "--json").out) for confidence in (1.0, 0.001)
+    )
+    assert unsure["broken_soft_pairs"] == 1
+    assert sure["broken_soft_pairs"] == 0
+    assert sure["objective"] > unsure["objective"]
+    assert sure["n_soft_pairs"] == 2
+    assert sure["n_soft_must_links"] == 1
+    assert unsure["objective_with_penalties"] > unsure["objective"]
+
+
+def test_report_and_recipe_show_them(cli, soft, tmp_path, capsys):
+    """The report counts soft pairs, and its Python code gives the same objective."""
+    out = tmp_path / "out"
+    result = fit(cli, soft(0.6), "--out", out)
+    assert "broken soft pairs" in result.out
+    page = (out / "report.html").read_text()
+    assert "no pairs were given" not in page
+    assert "of 2 soft pairs" in page
+    blocks = [unescape(block) for block in re.findall(r"<pre>(.*?)</pre>", page, re.S)]
+    code = next(block for block in blocks if block.startswith("from smdeclust"))
+    capsys.readouterr()
+    exec(code, {})
+    before = json.loads((out / "result.json").read_text())["objective"]
+    assert float(capsys.readouterr().out) == before
+
+
+def test_compare_counts_them(cli, soft):
+    """compare says how many soft pairs there are, and which methods do not use them."""
+    data, pairs = soft(0.9)
+    result = cli("compare", data, "-k", 2, "-c", pairs, "-m", "pccc,blp-kmeans")
+    said = " ".join(result.out.split())
+    assert "2 soft pairs" in said
+    assert "* does not use soft pairs" in said
