@@ -70,7 +70,7 @@ def compare(
             "n_clusters": k,
             "n_must_links": len(inputs.constraints.must_link),
             "n_cannot_links": len(inputs.constraints.cannot_link),
-            "n_soft_pairs": inputs.constraints.n_soft_pairs,
+            "n_soft_pairs": inputs.constraints.n_soft,
             "standardized": inputs.standardized,
             "runs": runs,
             "seed": seed,

@@ -53,7 +53,7 @@ def make_report(
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
-        elif pairs.n_soft_pairs:
+        elif pairs.n_soft:
             note = "Not computed: with soft pairs a single pair has no clear cost."
         elif patience.over:
             note = f"Not computed: {_why(patience)} ended before."
@@ -92,7 +92,7 @@ def make_report(
         costs=costs,
         costs_note=note,
         free_note=free_note,
-        n_soft_pairs=pairs.n_soft_pairs if result["soft_pairs_used"] else 0,
+        n_soft_pairs=pairs.n_soft if result["soft_pairs_used"] else 0,
         broken_soft_pairs=run.broken_soft_pairs,
         history=run.history,
         agreement=agreement,
@@ -155,7 +155,7 @@ def _asked(
     inputs: Inputs, run: methods.Run, k: int, seed: int, max_time: float | None
 ) -> list[tuple[str, object]]:
     pairs, table = inputs.constraints, inputs.table
-    n_soft = pairs.n_soft_pairs
+    n_soft = pairs.n_soft
     lines: list[tuple[str, object]] = [
         ("data", f"{inputs.path}: {len(inputs.X):,} points, {inputs.X.shape[1]} features"),
         ("clusters", k),

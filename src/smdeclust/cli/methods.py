@@ -122,7 +122,7 @@ def fit_arguments(name: str, constraints: Any) -> dict[str, Any]:
     import smdeclust
 
     arguments = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
-    if not takes_soft_pairs(name) or not constraints.n_soft_pairs:
+    if not takes_soft_pairs(name) or not constraints.n_soft:
         return arguments
     has = inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
     for kind in ("soft_must_link", "soft_cannot_link"):

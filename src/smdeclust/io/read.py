@@ -137,7 +137,8 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
             f"{os.fspath(path)}: no column of groups was read. Say which it is "
             f"({argument('group_column')})."
         )
-    reading = Reading(path, kind=_parse_role(kind))
+    rows = RowResolver(len(table.groups))
+    reading = Reading(path, rows, _parse_role(kind))
     return per_point.groups_of_column(table.groups, table.lines, reading)
 
 
