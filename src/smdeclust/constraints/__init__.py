@@ -1,6 +1,7 @@
 """What people know: Constraints; must-link groups, the pair graph, conflicts."""
 
+from smdeclust.constraints.check import Check
 from smdeclust.constraints.graph import PairGraph
 from smdeclust.constraints.knowledge import KINDS, Constraints
 
-__all__ = ["KINDS", "Constraints", "PairGraph"]
+__all__ = ["KINDS", "Check", "Constraints", "PairGraph"]

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints import show
+from smdeclust.constraints.algebra import among, as_n_points, rows_among, same_points
+from smdeclust.constraints.check import Check, judge
 from smdeclust.constraints.ids import as_ids, as_list, row_of, rows_of_pairs
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.per_point import (
@@ -117,7 +119,7 @@ class Constraints:
         columns: tuple[Column, ...] = (),
     ) -> None:
         ids = None if ids is None else as_ids(ids)
-        n_points = _as_n_points(n_points, ids)
+        n_points = as_n_points(n_points, ids)
         names = None if ids is None or by_row else _row_of_id(ids)
         given = {
             "soft_must_link": (
@@ -234,7 +236,7 @@ class Constraints:
             :func:`smdeclust.io.read_constraints`.
         """
         ids = None if ids is None else as_ids(ids)
-        n_points = _as_n_points(n_points, ids)
+        n_points = as_n_points(n_points, ids)
         found = _files().read_constraints(
             path, n_points=n_points, ids=None if by_row else ids, **options
         )
@@ -283,7 +285,7 @@ class Constraints:
         gone = Constraints(must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more)
         for kind in KINDS:
             pairs = getattr(gone, kind)
-            missing = np.flatnonzero(~_among(pairs, getattr(self, kind)))
+            missing = np.flatnonzero(~among(pairs, getattr(self, kind)))
             if len(missing):
                 pair = gone.named(kind)[int(missing[0])]
                 raise InvalidInputError(f"{kind}: {pair} is not among these pairs.")
@@ -293,13 +295,13 @@ class Constraints:
         """Join: the pairs of both, each once."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        ids, n_points = _same_points(self, other)
+        ids, n_points = same_points(self, other)
         fields: dict[str, Any] = {}
         origins: dict[str, np.ndarray] = {}
         shift = len(self.files)
         for kind in KINDS:
             mine, theirs = self._entries(kind), other._entries(kind)
-            new = ~_rows_among(theirs, mine)
+            new = ~rows_among(theirs, mine)
             for name in _arrays_of(kind):
                 ours, added = getattr(self, name), getattr(other, name)[new]
                 fields[name] = np.concatenate([ours, added])
@@ -318,12 +320,11 @@ class Constraints:
         """Subtract: these without the pairs of the other, whatever their confidences."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        _same_points(self, other)
-        masks = {k: ~_among(getattr(self, k), getattr(other, k)) for k in KINDS}
+        same_points(self, other)
+        masks = {k: ~among(getattr(self, k), getattr(other, k)) for k in KINDS}
         if all(mask.all() for mask in masks.values()):
             return self
-        # What remains of a class is no longer a class.
-        return self._keep(masks)._with(columns=())
+        return self.keep(masks)
 
     def __eq__(self, other: object) -> bool:
         """Compare: the same points and the same pairs, in whatever order and way round."""
@@ -335,7 +336,7 @@ class Constraints:
             return False
         for kind in KINDS:
             mine, theirs = self._entries(kind), other._entries(kind)
-            if not (_rows_among(mine, theirs).all() and _rows_among(theirs, mine).all()):
+            if not (rows_among(mine, theirs).all() and rows_among(theirs, mine).all()):
                 return False
         return True
 
@@ -404,11 +405,52 @@ class Constraints:
         if all(mask.all() for mask in masks.values()):
             return self
         more = Constraints(**hard, ids=self.ids, n_points=self.n_points, by_row=True)
-        return self._keep(masks) | more
+        return self.keep(masks) | more
 
-    def named(self, kind: str, limit: int | None = None) -> list[tuple[Any, Any]]:
-        """Return the (first) pairs of a kind by id, or by row where there are no ids."""
-        pairs = getattr(self, kind)[:limit]
+    def hard_only(self) -> Constraints:
+        """Return the hard pairs alone."""
+        return self.keep({kind: np.zeros(len(getattr(self, kind)), bool) for kind in SOFT})
+
+    def all_as_hard(self) -> Constraints:
+        """Return soft pairs as hard ones too, after them."""
+        fields: dict[str, Any] = {}
+        origins: dict[str, np.ndarray] = {}
+        for hard, soft in zip(KINDS, SOFT, strict=False):
+            fields[hard] = np.concatenate([getattr(self, hard), getattr(self, soft)])
+            if self.origins:
+                origins[hard] = np.concatenate([self._origin(hard), self._origin(soft)])
+        return self.hard_only()._with(**fields, origins=origins)
+
+    def keep(self, masks: Mapping[str, np.ndarray]) -> Constraints:
+        """Return some of the pairs of each kind, by boolean masks; all of kinds without one."""
+        chosen = {kind: masks.get(kind, slice(None)) for kind in KINDS}
+        fields = {
+            name: getattr(self, name)[chosen[kind]] for kind in KINDS for name in _arrays_of(kind)
+        }
+        origins = {kind: origin[chosen[kind]] for kind, origin in self.origins.items()}
+        whole = all(len(fields[kind]) == len(getattr(self, kind)) for kind in KINDS[:2])
+        # What remains of a class is no longer a class.
+        columns = self.columns if whole else ()
+        return self._with(**fields, origins=origins, columns=columns)
+
+    def check(self, n_clusters: int, *, soft: bool = False, max_time: float = 30.0) -> Check:
+        """Say whether all pairs can hold in K clusters, and if not, why and what to drop.
+
+        Parameters
+        ----------
+        n_clusters
+            K.
+        soft
+            Whether soft pairs are to hold as well; the repair then prefers to drop pairs of little
+            confidence. Otherwise they are left out, for they contradict nothing.
+        max_time
+            Seconds; the answer says what is not proven when they are over.
+        """
+        return judge(self, n_clusters, soft=soft, max_time=max_time)
+
+    def named(self, kind: str, some: Any = slice(None)) -> list[tuple[Any, Any]]:
+        """Return the pairs of a kind (or some, by position) by id, or by row without ids."""
+        pairs = getattr(self, kind)[some]
         if self.ids is None:
             return [(i, j) for i, j in pairs.tolist()]
         return [(self.ids[i], self.ids[j]) for i, j in pairs.tolist()]
@@ -470,14 +512,6 @@ class Constraints:
         strength = [getattr(self, f"{kind}_{name}") for name in ("confidence", "price")]
         return np.column_stack([pairs, *np.nan_to_num(strength, nan=-1.0, posinf=np.inf)])
 
-    def _keep(self, masks: dict[str, np.ndarray]) -> Constraints:
-        """Some of the pairs of each kind."""
-        fields = {
-            name: getattr(self, name)[masks[kind]] for kind in KINDS for name in _arrays_of(kind)
-        }
-        origins = {kind: origin[masks[kind]] for kind, origin in self.origins.items()}
-        return self._with(**fields, origins=origins)
-
     def _with(self, **changes: Any) -> Constraints:
         """The same with some fields changed; nothing is checked."""
         new = object.__new__(Constraints)
@@ -527,51 +561,3 @@ def _resolve(
 
 def _row_of_id(ids: np.ndarray) -> dict[Any, int]:
     return {value: row for row, value in enumerate(ids.tolist())}
-
-
-def _as_n_points(n_points: Any, ids: np.ndarray | None) -> int | None:
-    if n_points is not None:
-        whole = isinstance(n_points, int | np.integer) and not isinstance(n_points, bool)
-        if not whole or n_points < 0:
-            raise InvalidInputError(
-                f"n_points is {n_points!r}, expected a whole number from 0 or None."
-            )
-        if ids is not None and len(ids) != n_points:
-            raise InvalidInputError(f"There are {len(ids)} ids for {n_points} points.")
-        return int(n_points)
-    return None if ids is None else len(ids)
-
-
-def _same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, int | None]:
-    """The ids and the number of points of both, or an error where they differ."""
-    sizes = {c.n_points for c in (one, two) if c.n_points is not None}
-    if len(sizes) > 1:
-        raise InvalidInputError(
-            f"These constraints are of {one.n_points} points and those of {two.n_points}: only "
-            f"constraints of the same points can be joined or compared."
-        )
-    if one.ids is not None and two.ids is not None and one.ids is not two.ids:
-        differ = np.flatnonzero([a != b for a, b in zip(one.ids, two.ids, strict=True)])
-        if len(differ):
-            row = int(differ[0])
-            raise InvalidInputError(
-                f"Row {row} is {one.ids[row]!r} here and {two.ids[row]!r} there: only constraints "
-                f"of the same points in the same order can be joined."
-            )
-    size = sizes.pop() if sizes else None
-    return (one.ids if one.ids is not None else two.ids), size
-
-
-def _among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Which of these pairs are among the others, either way round."""
-    return _rows_among(np.sort(pairs, axis=1), np.sort(others, axis=1))
-
-
-def _rows_among(entries: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Which rows of one table are rows of the other."""
-    if len(entries) == 0 or len(others) == 0:
-        return np.zeros(len(entries), dtype=bool)
-    both = np.concatenate([others, entries])
-    _, number = np.unique(both, axis=0, return_inverse=True)
-    number = number.reshape(-1)
-    return np.isin(number[len(others) :], number[: len(others)])

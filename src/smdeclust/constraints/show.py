@@ -37,7 +37,7 @@ def as_html(constraints: Constraints) -> str:
         pairs = getattr(constraints, kind)
         if len(pairs) == 0:
             continue
-        few = constraints.named(kind, _SHOWN)
+        few = constraints.named(kind, slice(_SHOWN))
         shown = ", ".join(f"{escape(str(i))} – {escape(str(j))}" for i, j in few)
         more = ", …" if len(pairs) > _SHOWN else ""
         lines.append(f"<tr><td>{word}s</td><td>{len(pairs):,}</td><td>{shown}{more}</td></tr>")

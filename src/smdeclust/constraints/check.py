@@ -1,0 +1,172 @@
+"""``Constraints.check``: can these pairs hold, and if not, why and what is the least repair?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smdeclust.constraints.conflict import Conflict
+from smdeclust.constraints.conflicts import find_conflicts
+from smdeclust.constraints.repair import Repair
+from smdeclust.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from smdeclust.constraints.knowledge import Constraints
+
+_REASONS = {
+    "self_cannot_link": "a point is to be apart from itself",
+    "must_link_path": "must-links join two points that a cannot-link keeps apart",
+    "too_few_groups": "the must-links leave fewer groups than clusters",
+    "clique": "more groups are all to be apart from each other than there are clusters",
+    "no_coloring": "the cannot-links need more clusters",
+}
+_SHOWN = 12
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """What :meth:`Constraints.check` found. ``print`` it to read it; it is true where all is well.
+
+    Attributes
+    ----------
+    feasible
+        Whether all pairs can hold; ``None`` where that was neither found nor excluded.
+    conflicts
+        Contradictions of which no two share a pair; ``must_link`` and ``cannot_link`` of each are
+        positions in the pairs of `judged`.
+    complete
+        Whether nothing is wrong beside them.
+    repair
+        The pairs to drop (positions in the pairs of `judged`), their cost, and whether fewer or
+        cheaper ones are proven not to be enough; ``None`` where no contradiction was found.
+    judged
+        The pairs that were judged, all as hard ones.
+    repaired
+        The constraints without the pairs of the repair.
+    n_clusters
+        K.
+    """
+
+    feasible: bool | None
+    conflicts: tuple[Conflict, ...]
+    complete: bool
+    repair: Repair | None
+    judged: Constraints
+    repaired: Constraints
+    n_clusters: int
+
+    def __bool__(self) -> bool:
+        return self.feasible is True
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        within = f"{self.n_clusters} cluster{'' if self.n_clusters == 1 else 's'}"
+        if self.feasible:
+            return [f"Yes, all {self.judged.n_pairs} pairs can hold in {within}."]
+        if self.feasible is None:
+            return [
+                f"Not known: no contradiction was found among {self.judged.n_pairs} pairs, but no "
+                f"way to keep them all in {within} either."
+            ]
+        n = len(self.conflicts)
+        more = "" if self.complete else " (there may be more: the time was over)"
+        lines = [
+            f"No, these pairs cannot all hold in {within}: {n} independent "
+            f"contradiction{'' if n == 1 else 's'}{more}."
+        ]
+        for number, conflict in enumerate(self.conflicts[:_SHOWN], start=1):
+            lines.append(f"  {number}. {_REASONS[conflict.reason]}:")
+            lines.append(f"     {self._pairs(conflict)}")
+        if n > _SHOWN:
+            lines.append(f"  ... and {n - _SHOWN} more.")
+        repair = self.repair
+        assert repair is not None
+        these = "this pair" if repair.n_pairs == 1 else f"these {repair.n_pairs} pairs"
+        lines.append(f"Drop {these} and the rest hold: {self._pairs(repair)}.")
+        if repair.proven:
+            lines.append("No smaller or cheaper repair exists (proven).")
+        else:
+            lines.append(
+                f"A cheaper repair is not excluded: this one costs {repair.cost:g}, and none costs "
+                f"less than {repair.bound:g}."
+            )
+        return lines
+
+    def _pairs(self, what: Conflict | Repair) -> str:
+        words = [
+            f"{kind.replace('_', '-')} {i} - {j}"
+            for kind, positions in (
+                ("must_link", what.must_link),
+                ("cannot_link", what.cannot_link),
+            )
+            for i, j in self.judged.named(kind, positions[:_SHOWN])
+        ]
+        hidden = what.n_pairs - len(words[:_SHOWN])
+        return "; ".join(words[:_SHOWN]) + (f"; and {hidden} more" if hidden > 0 else "")
+
+
+def judge(constraints: Constraints, n_clusters: Any, *, soft: bool, max_time: float) -> Check:
+    """Judge hard pairs, or all of them."""
+    whole = isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool)
+    if not whole or n_clusters < 1:
+        raise InvalidInputError(f"n_clusters must be a positive integer, got {n_clusters!r}.")
+    known = constraints.hardened()
+    judged = known.all_as_hard() if soft else known.hard_only()
+    n_points = known.n_points
+    if n_points is None:  # at least the rows that are named, and enough others to fill clusters
+        rows = np.concatenate([judged.must_link, judged.cannot_link])
+        n_points = int(rows.max(initial=-1)) + 1 + int(n_clusters)
+    elif n_points < n_clusters:
+        raise InvalidInputError(f"{n_points} points cannot fill n_clusters={n_clusters} clusters.")
+    costs = _costs(known) if soft else (None, None)
+    found = find_conflicts(
+        n_points,
+        int(n_clusters),
+        judged.must_link,
+        judged.cannot_link,
+        must_link_cost=costs[0],
+        cannot_link_cost=costs[1],
+        max_time=max_time,
+    )
+    repaired = constraints
+    if found.repair is not None:
+        repaired = _without(known, found.repair)
+    return Check(
+        found.feasible,
+        found.conflicts,
+        found.complete,
+        found.repair,
+        judged,
+        repaired,
+        int(n_clusters),
+    )
+
+
+def _costs(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
+    """What dropping each pair costs, hard ones first: a hard pair more than all soft ones."""
+    soft = {}
+    for kind in ("must_link", "cannot_link"):
+        confidence = getattr(known, f"soft_{kind}_confidence")
+        price = getattr(known, f"soft_{kind}_price")
+        odds = np.log(confidence / (1 - confidence))
+        soft[kind] = np.maximum(np.where(np.isnan(price), odds, price), 1e-3)
+    hard = 1.0 + sum(float(cost.sum()) for cost in soft.values())
+    must, cannot = (
+        np.concatenate([np.full(len(getattr(known, kind)), hard), soft[kind]]) for kind in soft
+    )
+    return must, cannot
+
+
+def _without(known: Constraints, repair: Repair) -> Constraints:
+    """The constraints without the pairs of a repair, of which the hard ones come first."""
+    masks = {}
+    for kind, gone in (("must_link", repair.must_link), ("cannot_link", repair.cannot_link)):
+        n_hard, n_soft = len(getattr(known, kind)), len(getattr(known, f"soft_{kind}"))
+        kept = np.ones(n_hard + n_soft, dtype=bool)
+        kept[gone] = False
+        masks[kind], masks[f"soft_{kind}"] = kept[:n_hard], kept[n_hard:]
+    return known.keep(masks)
