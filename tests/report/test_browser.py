@@ -45,7 +45,7 @@ def _click(page, table: str, column: int) -> None:
     page.run(f"document.querySelectorAll('#{table} thead [role=button]')[{column}].click()")
 
 
-@pytest.mark.parametrize(("table", "column"), [("clusters-table", 1), ("clusters-table", 3),
+@pytest.mark.parametrize(("table", "column"), [("clusters-table", 1), ("clusters-table", 4),
                                                ("pairs-table", 2)])  # fmt: skip
 def test_numbers_sort_as_numbers(page, table, column):
     """A click sorts upwards, another one downwards; aria-sort says which."""
@@ -83,6 +83,42 @@ def test_fits_the_window(page, width):
     """On a phone and on a wide screen, only tables scroll sideways, never the page."""
     page.size(width, 900)
     assert page.run("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(page, scheme):
+    """The page follows the reader's choice: its text stands out from the paper in both."""
+    page.call(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+    )
+    colors = page.run(
+        "['color', 'backgroundColor'].map(n => getComputedStyle(document.body)[n])"
+        ".map(c => c.match(/\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3)"
+    )
+    ink, paper = colors
+    assert (paper > 200 and ink < 60) if scheme == "light" else (paper < 60 and ink > 200)
+    page.call("Emulation.setEmulatedMedia", features=[])
+
+
+def test_words_are_whole_on_a_phone(page):
+    """On a narrow screen no cell of a table is narrower than its longest word."""
+    page.size(400, 900)
+    narrow = page.run(
+        "Array.from(document.querySelectorAll('table.sortable td, table.sortable th'))"
+        ".filter(c => c.scrollWidth > c.clientWidth + 1).length"
+    )
+    assert narrow == 0
+    page.size(1000, 900)
+
+
+def test_points_have_names(page):
+    """Every point of the drawing has its name as a title, which browsers show under the pointer."""
+    titles = page.run(
+        "Array.from(document.querySelector('svg.scatter').querySelectorAll('use > title'))"
+        ".map(t => t.textContent)"
+    )
+    assert len(titles) == 70
+    assert sum(title.startswith("item 9: cluster ") for title in titles) == 1
 
 
 def test_prints_to_pdf(page):

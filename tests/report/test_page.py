@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from smdeclust.report import html
+from smdeclust.report import html, profiles
 from tests.report.conftest import NASTY
 
 
@@ -64,6 +65,40 @@ def test_thousands_are_numbers():
 def test_sections(report, heading):
     """Every question of the reader has its section."""
     assert f"<h2>{heading}</h2>" in report.read_text()
+
+
+def test_clusters_before_settings(report):
+    """The reader meets the clusters and their profiles before the settings of the solver."""
+    page = report.read_text()
+    places = [page.index(f"<section id='{name}'>") for name in ("clusters", "profiles", "asked")]
+    assert places == sorted(places)
+
+
+def test_moved_points_by_distance(report):
+    """Points that the pairs moved farthest come first."""
+    body = report.read_text().split("id='moved-table'")[1].split("</table>")[0]
+    rows = [re.findall(r"data-v='([^']+)'", row) for row in body.split("<tr>")[2:]]
+    extra = [float(row[-1]) for row in rows]
+    assert len(extra) > 1
+    assert extra == sorted(extra, reverse=True)
+
+
+def test_profiles():
+    """Quantiles of each feature by cluster are those of numpy, the telling feature comes first."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 50)
+    raw = rng.normal(size=(100, 3))
+    raw[:, 2] += 10 * labels
+    content = SimpleNamespace(
+        raw=raw, labels=labels, n_clusters=2, feature_names=("noise", "more noise", "telling")
+    )
+    found = profiles.profiles(content)
+    first = found.features[0]
+    assert first["name"] == "telling"
+    median = np.median(raw[labels == 1, 2])
+    assert f"median {html.number(median, 4)}" in first["bars"][2]["title"]
+    assert first["bars"][1]["median"] < first["bars"][0]["median"] < first["bars"][2]["median"]
+    assert profiles.standing_out(content) == ["low telling", "high telling"]
 
 
 def test_says_whether_columns_were_standardised(report):

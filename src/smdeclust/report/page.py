@@ -1,6 +1,8 @@
-"""The report: one page that needs nothing else."""
+"""The report: one page that needs nothing else. What it says is here, how it looks in templates."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -8,38 +10,41 @@ from smdeclust.constraints.pairs import count_broken
 from smdeclust.report import html, pictures
 from smdeclust.report.content import Content
 from smdeclust.report.pair_costs import PairCost
+from smdeclust.report.profiles import profiles, standing_out
+from smdeclust.report.scatter import MARKERS, cluster_marks, drawings
 
 MAX_ROWS = 500
 MAX_FEATURES = 12
+MAX_LEGEND = 40
 
 
 def render_report(content: Content) -> str:
     """Return the report as one HTML page: no external request, opens offline."""
-    sections = [
-        ("asked", "What was asked", _asked(content)),
-        ("result", "What came out", _result(content)),
-        ("clusters", "The clusters", _clusters(content)),
-        ("cost", "What the pairs cost", _cost(content)),
-        ("moved", "Points that moved because of the pairs", _moved(content)),
-        ("pairs", "The pairs that cost most", _pairs(content)),
-        ("run", "The run", pictures.run(content)),
-        ("again", "How to make it again", _again(content)),
-    ]
-    present = [(anchor, title, body) for anchor, title, body in sections if body]
-    links = "".join(f"<a href='#{anchor}'>{html.text(t)}</a>" for anchor, t, _ in present)
-    body = "".join(
-        f"<section id='{anchor}'><h2>{html.text(title)}</h2>{part}</section>"
-        for anchor, title, part in present
+    sizes = np.bincount(content.labels, minlength=content.n_clusters).tolist()
+    return html.render(
+        "report.html",
+        title=content.title,
+        lead=_lead(content),
+        tiles=_tiles(content),
+        markers=MARKERS,
+        clusters=_clusters(content),
+        legend=[
+            {"number": number, "size": size, **cluster_marks(number)}
+            for number, size in list(enumerate(sizes))[:MAX_LEGEND]
+        ],
+        drawings=drawings(content),
+        profiles=profiles(content),
+        details=pictures.details(content),
+        cost=_cost(content),
+        moved=_moved(content),
+        pairs=_pairs(content),
+        asked=content.asked,
+        facts=content.facts,
+        run=pictures.run(content),
+        command=content.command,
+        snippet=content.snippet,
+        provenance=content.provenance,
     )
-    header = (
-        f"<header><h1>{html.text(content.title)}</h1>"
-        f"<p class='lead'>{html.text(_lead(content))}</p>{_tiles(content)}"
-        f"<nav aria-label='Sections'>{links}</nav></header>"
-    )
-    footer = (
-        "<footer>Made by smdeclust. This page is complete in itself and loads nothing.</footer>"
-    )
-    return html.page(content.title, f"{header}<main>{body}</main>{footer}")
 
 
 def _lead(content: Content) -> str:
@@ -62,7 +67,7 @@ def _lead(content: Content) -> str:
     )
 
 
-def _tiles(content: Content) -> str:
+def _tiles(content: Content) -> list[tuple[str, str, bool]]:
     n_broken = sum(content.broken)
     entries = [
         (html.number(content.objective, 7), "objective (sum of squares)", False),
@@ -76,7 +81,7 @@ def _tiles(content: Content) -> str:
     if content.agreement is not None:
         entries.append((f"{content.agreement[0]:.3f}", "agreement with the classes (ARI)", False))
     entries.append((_duration(content.seconds), "time of the solver", False))
-    return html.tiles(entries)
+    return entries
 
 
 def _percent(content: Content) -> str:
@@ -91,15 +96,7 @@ def _duration(seconds: float) -> str:
     return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def _asked(content: Content) -> str:
-    return html.facts(content.asked)
-
-
-def _result(content: Content) -> str:
-    return html.facts(content.facts) + pictures.clusters(content)
-
-
-def _clusters(content: Content) -> str:
+def _clusters(content: Content) -> dict[str, Any]:
     labels, k = content.labels, content.n_clusters
     sizes = np.bincount(labels, minlength=k)
     names = list(content.feature_names[:MAX_FEATURES])
@@ -108,6 +105,7 @@ def _clusters(content: Content) -> str:
     came = np.zeros(k, dtype=np.int64)
     if content.moved is not None:
         came = np.bincount(labels[content.moved.rows], minlength=k)
+    apart = standing_out(content)
     rows = []
     for cluster in range(k):
         members = labels == cluster
@@ -119,6 +117,7 @@ def _clusters(content: Content) -> str:
                 cluster,
                 int(sizes[cluster]),
                 round(100 * float(sizes[cluster]) / len(labels), 2),
+                apart[cluster],
                 scatter,
                 int(must[cluster]),
                 int(cannot[cluster]),
@@ -127,24 +126,22 @@ def _clusters(content: Content) -> str:
             ]
         )
     header = [
-        "cluster", "points", "% of points", "sum of squares", "must-links inside",
+        "cluster", "points", "% of points", "stands out by", "sum of squares", "must-links inside",
         "cannot-links at it", "points moved in", *(f"mean {name}" for name in names),
     ]  # fmt: skip
     more = ""
     if len(content.feature_names) > MAX_FEATURES:
         more = f" The first {MAX_FEATURES} of {len(content.feature_names)} features are shown."
-    units = "Means are in the units of the data as given."
-    return (
-        html.table(header, rows, name="clusters-table")
-        + f"<p class='note'>{html.text(units + more)} Click on a column's head to sort.</p>"
-        + pictures.margins(content)
-        + pictures.graph(content)
-    )
+    return {
+        "header": header,
+        "rows": rows,
+        "note": f"Means are in the units of the data as given.{more}",
+    }
 
 
-def _cost(content: Content) -> str:
+def _cost(content: Content) -> dict[str, Any] | None:
     if content.free_objective is None or content.moved is None:
-        return f"<p>{html.text(content.free_note)}</p>" if content.free_note else ""
+        return {"words": content.free_note, "rows": []} if content.free_note else None
     free = content.free_objective
     broken = count_broken(content.must_link, content.cannot_link, content.moved.free_labels)
     rows = [
@@ -167,49 +164,50 @@ def _cost(content: Content) -> str:
         )
     if content.free_note:
         words += f" {content.free_note}"
-    return f"<p>{html.text(words)}</p>" + html.table(header, rows, name="cost-table")
+    return {"words": words, "header": header, "rows": rows}
 
 
-def _moved(content: Content) -> str:
+def _moved(content: Content) -> dict[str, Any] | None:
     if content.moved is None:
-        return ""
+        return None
     rows = content.moved.rows
     if len(rows) == 0:
-        return "<p>None: the clustering without pairs is the same.</p>"
+        return {"words": "None: the clustering without pairs is the same.", "rows": []}
     linked = np.zeros(len(content.X), dtype=np.int64)
     np.add.at(linked, np.concatenate([content.must_link, content.cannot_link]).ravel(), 1)
     centers = np.stack(
         [content.X[content.labels == c].mean(axis=0) for c in range(content.n_clusters)]
     )
-    lines = []
-    for row in rows[:MAX_ROWS].tolist():
-        squares = ((centers - content.X[row]) ** 2).sum(axis=1)
-        extra = float(squares[content.labels[row]] - squares.min())
-        lines.append(
-            [
-                content.name(row),
-                int(content.moved.free_labels[row]),
-                int(content.labels[row]),
-                int(linked[row]),
-                extra,
-            ]
-        )
+    gaps = content.X[rows][:, None, :] - centers[None, :, :]
+    squares = (gaps**2).sum(axis=2)
+    extra = squares[np.arange(len(rows)), content.labels[rows]] - squares.min(axis=1)
+    order = np.argsort(-extra, kind="stable")[:MAX_ROWS]
+    lines = [
+        [
+            content.name(row),
+            int(content.moved.free_labels[row]),
+            int(content.labels[row]),
+            int(linked[row]),
+            more,
+        ]
+        for row, more in zip(rows[order].tolist(), extra[order].tolist(), strict=True)
+    ]
     words = (
-        f"{len(rows):,} of {len(content.X):,} points are in another cluster than without pairs. "
-        "Clusters of the two are matched so that as few points as possible count as moved. The "
-        "last column is by how much the squared distance to the point's center exceeds that to "
-        "the nearest center: above 0, pairs hold the point away from it; at 0, it merely followed "
-        "a center that moved."
+        f"{len(rows):,} of {len(content.X):,} points are in another cluster than without pairs, "
+        "those that were moved farthest first. Clusters of the two are matched so that as few "
+        "points as possible count as moved. The last column is by how much the squared distance "
+        "to the point's center exceeds that to the nearest center: above 0, pairs hold the point "
+        "away from it; at 0, it merely followed a center that moved."
     )
     if len(rows) > MAX_ROWS:
         words += f" The first {MAX_ROWS} are listed."
     header = [content.ids_named, "without pairs", "with pairs", "its pairs", "extra sq. distance"]
-    return f"<p>{html.text(words)}</p>" + html.table(header, lines, name="moved-table")
+    return {"words": words, "header": header, "rows": lines}
 
 
-def _pairs(content: Content) -> str:
+def _pairs(content: Content) -> dict[str, Any] | None:
     if content.costs is None:
-        return f"<p>{html.text(content.costs_note)}</p>" if content.costs_note else ""
+        return {"words": content.costs_note, "rows": []} if content.costs_note else None
     costs = content.costs
     words = [
         "The cost of a pair is what the objective falls by when this pair alone is left out and "
@@ -248,8 +246,7 @@ def _pairs(content: Content) -> str:
         "where",
     ]
     lines = [_pair_line(content, pair) for pair in costs.solved]
-    table = html.table(header, lines, name="pairs-table") if lines else ""
-    return f"<p>{html.text(' '.join(words))}</p>{table}"
+    return {"words": " ".join(words), "header": header, "rows": lines}
 
 
 def _pair_line(content: Content, pair: PairCost) -> list[object]:
@@ -261,14 +258,3 @@ def _pair_line(content: Content, pair: PairCost) -> list[object]:
         kind, names, pair.cost, round(share, 4), pair.n_moved,
         content.where(pair.kind, pair.position),
     ]  # fmt: skip
-
-
-def _again(content: Content) -> str:
-    parts = []
-    if content.command:
-        parts.append(f"<h3>In the shell</h3><pre>{html.text(content.command)}</pre>")
-    if content.snippet:
-        parts.append(f"<h3>In Python</h3><pre>{html.text(content.snippet)}</pre>")
-    if content.provenance:
-        parts.append("<h3>Versions and files</h3>" + html.facts(content.provenance))
-    return "".join(parts)

@@ -1,16 +1,31 @@
-"""The pictures of a report, as pieces of HTML."""
+"""The pictures of a report that matplotlib draws."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from smdeclust.report import html
 from smdeclust.report.content import Content
 
 # Vector pictures stay sharp; beyond so many points they grow too large for a page.
 _VECTOR_POINTS = 1200
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: its bytes, ``"svg"`` or ``"png"``, words for those who cannot see it, caption."""
+
+    content: bytes
+    kind: str
+    description: str
+    caption: str
+
+    @property
+    def width(self) -> int | None:
+        """In pixels, of a PNG: drawn at one and a half times the size at which it is shown."""
+        return int.from_bytes(self.content[16:20], "big") * 2 // 3 if self.kind == "png" else None
 
 
 def draw(plot: Callable[..., Any], *arguments: Any, vector: bool, **options: Any) -> bytes:
@@ -31,101 +46,69 @@ def draw(plot: Callable[..., Any], *arguments: Any, vector: bool, **options: Any
             plt.close(figure)
 
 
-def clusters(content: Content) -> str:
-    """The clustering, and beside it the one without constraints."""
-    from smdeclust.plotting import plot_clusters
+def details(content: Content) -> list[Figure]:
+    """How well each point sits in its cluster, and the pairs as a graph."""
+    from smdeclust.plotting import plot_constraint_graph, plot_margins
 
-    vector = len(content.X) <= _VECTOR_POINTS
-    kind = "svg" if vector else "png"
-    pairs = {"must_link": content.must_link, "cannot_link": content.cannot_link}
-    options: dict[str, Any] = {"feature_names": content.feature_names, **pairs}
-    plane = "" if content.X.shape[1] <= 2 else " on the first two principal components"
-    first = draw(plot_clusters, content.X, content.labels, vector=vector, **options)
-    parts = [
-        html.figure(
-            first,
-            kind,
-            f"Scatter plot of the {content.n_clusters} clusters with their pairs",
-            f"The clusters{plane}. Must-links are solid, cannot-links dashed lines.",
-        )
-    ]
-    if content.moved is not None:
-        labels = content.moved.free_labels
-        second = draw(plot_clusters, content.X, labels, vector=vector, **options)
-        parts.append(
-            html.figure(
-                second,
-                kind,
-                "Scatter plot of the clusters without constraints, broken pairs marked",
-                "For comparison, the clusters that the same method finds without any pair. Pairs "
-                "that it breaks are red and crossed.",
+    found = []
+    if content.n_clusters > 1:
+        vector = len(content.X) <= _VECTOR_POINTS
+        found.append(
+            Figure(
+                draw(plot_margins, content.X, content.labels, vector=vector),
+                "svg" if vector else "png",
+                "Margins of the points of each cluster",
+                "How well each point sits in its cluster: near 1, its center is much closer than "
+                "any other; below 0, another center is closer and only the pairs hold the point "
+                "here.",
             )
         )
-    return "".join(parts)
-
-
-def margins(content: Content) -> str:
-    """How well each point sits in its cluster."""
-    if content.n_clusters < 2:
-        return ""
-    from smdeclust.plotting import plot_margins
-
-    vector = len(content.X) <= _VECTOR_POINTS
-    picture = draw(plot_margins, content.X, content.labels, vector=vector)
-    return html.figure(
-        picture,
-        "svg" if vector else "png",
-        "Margins of the points of each cluster",
-        "How well each point sits in its cluster: near 1, its center is much closer than any "
-        "other; below 0, another center is closer and only the pairs hold the point here.",
-    )
-
-
-def graph(content: Content) -> str:
-    """The pairs as a graph of groups."""
-    if len(content.must_link) + len(content.cannot_link) == 0:
-        return ""
-    from smdeclust.plotting import plot_constraint_graph
-
-    picture = draw(
-        plot_constraint_graph,
-        len(content.X),
-        must_link=content.must_link,
-        cannot_link=content.cannot_link,
-        labels=content.labels,
-        vector=True,
-    )
-    return html.figure(
-        picture,
-        "svg",
-        "Graph of the pairs between groups of points",
-        "The pairs: points joined by must-links are one sign with their number in it, cannot-links "
-        "are dashed lines between signs. Colours and shapes are the clusters.",
-    )
-
-
-def run(content: Content) -> str:
-    """How the run went."""
-    if content.history is None or len(content.history.get("generation", ())) == 0:
-        return ""
-    if len(content.history["generation"]) < 2:
-        return (
-            "<p>The solutions of the first population agree already: there was nothing left to "
-            "improve, and no generation followed.</p>"
+    if len(content.must_link) + len(content.cannot_link):
+        picture = draw(
+            plot_constraint_graph,
+            len(content.X),
+            must_link=content.must_link,
+            cannot_link=content.cannot_link,
+            labels=content.labels,
+            vector=True,
         )
+        found.append(
+            Figure(
+                picture,
+                "svg",
+                "Graph of the pairs between groups of points",
+                "The pairs: points joined by must-links are one sign with their number in it, "
+                "cannot-links are dashed lines between signs. Colours and shapes are the clusters.",
+            )
+        )
+    return found
+
+
+def run(content: Content) -> dict[str, Any] | None:
+    """How the run went: words, pictures; None where it has no history."""
+    if content.history is None or len(content.history.get("generation", ())) == 0:
+        return None
+    if len(content.history["generation"]) < 2:
+        words = (
+            "The solutions of the first population agree already: there was nothing left to "
+            "improve, and no generation followed."
+        )
+        return {"words": words, "figures": []}
     from smdeclust.plotting import plot_convergence, plot_diversity
 
-    first = draw(plot_convergence, content.history, vector=True)
-    second = draw(plot_diversity, content.history, vector=True)
-    return html.figure(
-        first,
-        "svg",
-        "Objective of the population over the generations",
-        "The objective of the best, average and worst solution of the population.",
-    ) + html.figure(
-        second,
-        "svg",
-        "Diversity of the population over the generations",
-        "How much the solutions of the population differ in objective; where it reaches zero, "
-        "they all agree, and the population is renewed or the run ends.",
-    )
+    figures = [
+        Figure(
+            draw(plot_convergence, content.history, vector=True),
+            "svg",
+            "Objective of the population over the generations",
+            "The objective of the best, average and worst solution of the population.",
+        ),
+        Figure(
+            draw(plot_diversity, content.history, vector=True),
+            "svg",
+            "Diversity of the population over the generations",
+            "How much the solutions of the population differ in objective; where it reaches zero, "
+            "they all agree, and the population is renewed or the run ends.",
+        ),
+    ]
+    return {"words": "", "figures": figures}
