@@ -77,11 +77,12 @@ def test_branches_where_the_root_is_not_enough() -> None:
     assert costs[0][0] * (1 - 1e-6) <= result.lower_bound <= costs[0][0] * (1 + 1e-9)
 
 
-def test_too_large_is_answered_at_once() -> None:
+def test_one_part_too_large_is_answered_at_once() -> None:
     """More groups than a proof is tried for: an estimate, a true bound, no exception."""
     X = np.random.default_rng(0).normal(size=(2500, 2))
     labels = (X[:, 0] > 0).astype(int)
-    result = certify(X, labels)
+    result = certify(X, labels, parts=1)
+    verify(X, result, n_clusters=2)
     assert result.status == "too_large"
     assert "2500 groups" in result.message
     assert 0.0 < result.lower_bound <= result.upper_bound

@@ -48,6 +48,8 @@ class Settings:
     patience: float = 20.0
     """Branch when closing the gap would take more than this many rounds at the present pace."""
     max_rounds: int = 60
+    max_nodes: int = 2**62
+    """Nodes that are bounded before the tree is left as it is."""
 
 
 @dataclass
@@ -80,6 +82,7 @@ class Ending(Enum):
     TIME = "time"
     INTERRUPTED = "interrupted"
     PRECISION = "precision"
+    NODES = "nodes"
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,39 @@ class Proof:
         )
 
 
+def join_proofs(proofs: list[Proof], part: NDArray[np.int64]) -> Proof:
+    """One proof from those of the parts, in the order of their numbers; rows named alike."""
+
+    def stacked(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(proof, name) for proof in proofs])
+
+    def shifted(name: str, by: list[int]) -> NDArray[np.int64]:
+        moved = [
+            np.where(getattr(proof, name) < 0, -1, getattr(proof, name) + first)
+            for proof, first in zip(proofs, by, strict=True)
+        ]
+        return np.concatenate(moved)
+
+    def pointer(name: str, value: str) -> NDArray[np.int64]:
+        counts = [np.diff(getattr(proof, name)) for proof in proofs]
+        out = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+        assert out[-1] == sum(len(getattr(proof, value)) for proof in proofs)
+        return out
+
+    nodes = [0, *np.cumsum([len(proof.parent) for proof in proofs])[:-1].tolist()]
+    same = ("kind", "first", "second", "lambda_row", "lambda_column", "lambda_value", "cut_rows",
+            "cut_value", "size_row", "size_value")  # fmt: skip
+    return Proof(
+        part=part,
+        parent=shifted("parent", nodes),
+        leaf_node=shifted("leaf_node", nodes),
+        lambda_ptr=pointer("lambda_ptr", "lambda_value"),
+        cut_ptr=pointer("cut_ptr", "cut_value"),
+        size_ptr=pointer("size_ptr", "size_value"),
+        **{name: stacked(name) for name in same},
+    )
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What was proven about one problem.

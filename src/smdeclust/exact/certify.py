@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from smdeclust.exact.admm import Ending
 from smdeclust.exact.block import prove, without_search
 from smdeclust.exact.certificate import Certificate, relative_gap
+from smdeclust.exact.parts import part_size, prove_in_parts
 from smdeclust.exact.relaxation import IntArray
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 
-MAX_GROUPS = 2000
+# Groups up to which "auto" takes all of them at once, and above which one part is not tried.
+WHOLE, MAX_GROUPS = 1000, 2000
 _STATUS = {
     Ending.TIME: "time_limit",
     Ending.INTERRUPTED: "interrupted",
@@ -39,6 +43,9 @@ def certify(
     tol: float = 1e-4,
     max_time: float | None = None,
     n_jobs: int | None = None,
+    parts: int | str = "auto",
+    folder: Any = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Certificate:
     """Prove a lower bound on the cost of every feasible clustering, and so how good ``labels`` are.
 
@@ -58,15 +65,24 @@ def certify(
     max_time
         Seconds after which the best bound so far is returned.
     n_jobs
-        Threads for the linear algebra; None means one, which is the fastest below a few hundred
-        groups.
+        Threads for the linear algebra, or processes where there are parts; None means one, which is
+        the fastest for one part of a few hundred groups. -1: all there are.
+    parts
+        In how many parts to split the points: the bounds of the parts add up, which is weaker than
+        one bound for all, but works for any number of points. ``"auto"``: one up to
+        1,000 groups, then parts of 250 to 600 groups. While ``max_time`` leaves time, the weakest
+        are joined.
+    folder
+        Where finished parts are kept, so that a later call goes on from there.
+    progress
+        Called with a sentence after every part.
 
     Returns
     -------
     Certificate
         ``lower_bound``, ``upper_bound``, ``gap``, ``status``, ``labels`` and the proof itself,
-        which `verify` checks. Out of time or memory, or too large: the best bound so far and the
-        status that says so, never an exception.
+        which `verify` checks. Out of time or memory, too large, or interrupted (Ctrl-C): the best
+        bound so far and the status that says so, never an exception.
     """
     start = time.perf_counter()
     deadline = np.inf if max_time is None else start + max_time
@@ -76,8 +92,20 @@ def certify(
     given = given.reshape(-1).astype(np.int64)
     problem = Problem.build(X, len(names), must_link, cannot_link, sample_weight)
     _check_labels(problem, given)
+    n_parts = _number_of_parts(parts, problem)
     status, message = "", ""
-    if problem.n_groups > MAX_GROUPS:
+    if n_parts > 1:
+        found = prove_in_parts(
+            problem,
+            given,
+            n_parts=n_parts,
+            tol=tol,
+            deadline=np.inf if max_time is None else time.time() + deadline - time.perf_counter(),
+            n_jobs=n_jobs,
+            folder=folder,
+            progress=progress,
+        )
+    elif problem.n_groups > MAX_GROUPS:
         found = without_search(problem, given)
         status, message = "too_large", _estimate(problem)
     else:
@@ -86,6 +114,8 @@ def certify(
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)
     gap = relative_gap(found.upper_bound, found.lower_bound)
+    if n_parts > 1 and gap > tol and found.ending is Ending.TARGET:
+        status, message = "parts", f"a gap of {gap:.2e} is left by the split into {n_parts} parts"
     if not status and found.ending is not None:
         status = "optimal" if gap <= tol else _STATUS[found.ending]
         message = "" if gap <= tol else _MESSAGE[status].format(gap=gap, max_time=max_time)
@@ -105,6 +135,18 @@ def certify(
         seconds=time.perf_counter() - start,
         message=message,
         proof=found.proof,
+    )
+
+
+def _number_of_parts(parts: int | str, problem: Problem) -> int:
+    if parts == "auto":
+        if problem.n_groups <= WHOLE:
+            return 1
+        return math.ceil(problem.n_groups / part_size(problem.n_clusters))
+    if isinstance(parts, int) and 1 <= parts <= problem.n_groups:
+        return parts
+    raise InvalidInputError(
+        f'parts must be "auto" or a number from 1 to the {problem.n_groups} groups, got {parts!r}'
     )
 
 

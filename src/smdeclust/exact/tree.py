@@ -169,6 +169,9 @@ class _Search:
             if time.perf_counter() > self.deadline:
                 self.ending = Ending.TIME
                 break
+            if self.n_nodes >= self.settings.max_nodes:
+                self.ending = Ending.NODES
+                break
             try:
                 children = self._solve(node)
             except KeyboardInterrupt:

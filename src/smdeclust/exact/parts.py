@@ -1,0 +1,352 @@
+"""Bounds for large data: prove each part of a split by itself, and add up.
+
+Parts are independent: they are proven on several processes, kept in a folder if one is given (a
+later run goes on from there), and the weakest are joined and proven together while time is left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from smdeclust.exact.admm import Ending, Settings
+from smdeclust.exact.block import Proven, cost_of, prove, without_search
+from smdeclust.exact.certificate import Certificate, join_proofs, relative_gap
+from smdeclust.exact.relaxation import IntArray, contract
+from smdeclust.exact.split import split
+from smdeclust.exact.verify import verify
+from smdeclust.exceptions import SMDEClustError
+from smdeclust.problem import Problem
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[str], None]
+
+SMALLEST, LARGEST, PER_CLUSTER = 250, 600, 15
+# The gap of a part that is not worth more time, at first and later.
+_FIRST_TOL, _JOINED_TOL = 5e-4, 2e-4
+_JOINED_LARGEST = 1000
+
+
+@dataclass
+class Part:
+    """One part: its rows, and the best that is proven about them."""
+
+    rows: IntArray
+    proven: Proven
+
+    @property
+    def missing(self) -> float:
+        """How far the bound is below what the labels cost in this part."""
+        return self.proven.upper_bound - self.proven.lower_bound
+
+
+def part_size(n_clusters: int) -> int:
+    """Groups in one part: enough points of every cluster, and still quick."""
+    return min(max(PER_CLUSTER * n_clusters, SMALLEST), LARGEST)
+
+
+def prove_in_parts(
+    problem: Problem,
+    labels: IntArray,
+    *,
+    n_parts: int,
+    tol: float,
+    deadline: float = np.inf,
+    n_jobs: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Proven:
+    """Prove every part, and join parts while time is left; return all of it as one.
+
+    Parameters
+    ----------
+    problem, labels
+        The problem and a feasible clustering of it.
+    n_parts
+        Number of parts at first.
+    tol
+        Relative gap of the whole at which to stop.
+    deadline
+        On the clock of `time.time`, which processes share.
+    n_jobs
+        Processes; None means one.
+    folder
+        Where finished parts are kept; what is there already is checked and used.
+    progress
+        Called with a sentence now and then.
+    """
+    upper = cost_of(problem, labels)
+    number = np.unique(split(problem, labels, n_parts), return_inverse=True)[1].reshape(-1)
+    blocks = [np.flatnonzero(number == p) for p in range(int(number.max()) + 1)]
+    parts: list[Part] = []
+    jobs = _Jobs(problem, labels, deadline, n_jobs, None if folder is None else Path(folder))
+    ending = Ending.TARGET
+    try:
+        for part in jobs.run(blocks, _FIRST_TOL):
+            parts.append(part)
+            _say(progress, parts, len(blocks), upper)
+        while len(parts) > 1 and time.time() < deadline < np.inf:
+            lower = math.fsum(part.proven.lower_bound for part in parts)
+            if relative_gap(upper, lower) <= tol:
+                break
+            pairs, rest = _weakest_pairs(parts, jobs, deadline)
+            if not pairs:
+                break
+            joint = [np.concatenate([a.rows, b.rows]) for a, b in pairs]
+            parts = rest + _better(pairs, list(jobs.run(joint, max(0.5 * tol, _JOINED_TOL))))
+            if math.fsum(part.proven.lower_bound for part in parts) <= lower:
+                break
+            _say(progress, parts, len(parts), upper)
+    except KeyboardInterrupt:
+        ending = Ending.INTERRUPTED
+    if time.time() >= deadline and ending is Ending.TARGET:
+        ending = Ending.TIME
+    done = np.zeros(problem.n_points, bool)
+    for part in parts:
+        done[part.rows] = True
+    for rows in blocks:
+        if not done[rows].any():
+            parts.append(Part(rows, without_search(*_restrict(problem, labels, rows))))
+    return _together(problem, labels, parts, ending)
+
+
+def _say(progress: Progress | None, parts: list[Part], total: int, upper: float) -> None:
+    lower = math.fsum(part.proven.lower_bound for part in parts)
+    cost = math.fsum(part.proven.upper_bound for part in parts)
+    logger.info("%d of %d parts, %.9g of %.9g proven", len(parts), total, lower, cost)
+    if progress is not None:
+        share = max(1.0 - lower / cost, 0.0) if cost > 0 else 0.0
+        progress(f"{len(parts)} of {total} parts, {100 * share:.2f}% missing in these")
+
+
+def _together(problem: Problem, labels: IntArray, parts: list[Part], ending: Ending) -> Proven:
+    """One proof of the whole from those of its parts."""
+    parts = sorted(parts, key=lambda part: int(part.rows[0]))
+    number = np.empty(problem.n_points, np.int64)
+    for index, part in enumerate(parts):
+        number[part.rows] = index
+    upper = cost_of(problem, labels)
+    lower = math.fsum(part.proven.lower_bound for part in parts) * (1.0 - 1e-15)
+    return Proven(
+        min(lower, upper),
+        upper,
+        labels,
+        False,
+        min(math.fsum(part.proven.root_bound for part in parts), upper),
+        ending,
+        join_proofs([part.proven.proof.renamed(part.rows) for part in parts], number),
+        sum(part.proven.n_nodes for part in parts),
+        sum(part.proven.n_iterations for part in parts),
+    )
+
+
+def _weakest_pairs(
+    parts: list[Part], jobs: _Jobs, deadline: float
+) -> tuple[list[tuple[Part, Part]], list[Part]]:
+    """Parts to prove together next, the weakest first, as many as there is time for.
+
+    ``f*(A and B) >= f*(A) + f*(B)``: a part of twice the size loses about half as much.
+    """
+    order = sorted(parts, key=lambda part: -part.missing / max(part.proven.upper_bound, 1e-300))
+    left = (deadline - time.time()) * jobs.n_jobs
+    pairs: list[tuple[Part, Part]] = []
+    rest: list[Part] = []
+    while len(order) >= 2:
+        a, b = order[0], order[1]
+        cost = jobs.estimate(len(a.rows) + len(b.rows))
+        if len(a.rows) + len(b.rows) > _JOINED_LARGEST or cost > left:
+            rest.append(order.pop(0))
+            continue
+        pairs.append((a, b))
+        left -= cost
+        order = order[2:]
+    return pairs, rest + order
+
+
+def _better(pairs: list[tuple[Part, Part]], joined: list[Part]) -> list[Part]:
+    """Of each pair and its join, what proves more."""
+    by_rows = {int(part.rows[0]): part for part in joined}
+    out: list[Part] = []
+    for a, b in pairs:
+        both = by_rows.get(int(a.rows[0]))
+        apart = a.proven.lower_bound + b.proven.lower_bound
+        if both is not None and both.proven.lower_bound > apart:
+            out.append(both)
+        else:
+            out += [a, b]
+    return out
+
+
+class _Jobs:
+    """Proves blocks of rows on processes, and knows how long that takes."""
+
+    def __init__(
+        self, problem: Problem, labels: IntArray, deadline: float, n_jobs: int | None,
+        folder: Path | None,
+    ) -> None:  # fmt: skip
+        self.problem = problem
+        self.labels = labels
+        self.deadline = deadline
+        self.n_jobs = os.cpu_count() or 1 if n_jobs == -1 else n_jobs or 1
+        self.folder = folder
+        self.seconds_per_cube = 0.0
+        # Groups are whole in every part: with two clusters, also those that pairs only imply.
+        group = contract(
+            problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters
+        )
+        assert group is not None
+        self.group = group
+
+    def estimate(self, n_rows: int) -> float:
+        """Seconds that a part of this size will take."""
+        return self.seconds_per_cube * n_rows**3
+
+    def run(self, blocks: list[IntArray], tol: float) -> Iterator[Part]:
+        """Prove all blocks, in any order."""
+        tasks = []
+        for index, rows in enumerate(blocks):
+            waiting = math.ceil((len(blocks) - index) / self.n_jobs)
+            task = _Task.of(self.problem, self.labels, self.group, rows, tol, self.folder)
+            tasks.append(delayed(task.run)(self.deadline, waiting))
+        kind: dict[str, Any] = {} if self.n_jobs > 1 else {"backend": "sequential"}
+        slowest = 0.0
+        for rows, proven, seconds in Parallel(self.n_jobs, return_as="generator_unordered", **kind)(
+            tasks
+        ):
+            slowest = max(slowest, seconds / len(rows) ** 3)
+            self.seconds_per_cube = max(self.seconds_per_cube, slowest)
+            yield Part(rows, proven)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One block, with all that a process needs to know about it."""
+
+    rows: IntArray
+    X: Any
+    n_clusters: int
+    must_link: IntArray
+    cannot_link: IntArray
+    weights: Any
+    labels: IntArray
+    tol: float
+    folder: Path | None
+
+    @classmethod
+    def of(
+        cls, problem: Problem, labels: IntArray, group: IntArray, rows: IntArray, tol: float,
+        folder: Path | None,
+    ) -> _Task:  # fmt: skip
+        """The block of these rows: groups whole, pairs that lie in it."""
+        place = np.full(problem.n_points, -1)
+        place[rows] = np.arange(len(rows))
+        first = np.full(int(group.max()) + 1, -1)
+        first[group[rows[::-1]]] = np.arange(len(rows))[::-1]
+        must = np.column_stack([np.arange(len(rows)), first[group[rows]]])
+        cannot = first[group[problem.cannot_link]]
+        weights = None if problem.sample_weight is None else problem.sample_weight[rows]
+        heavy = np.ones(len(rows), bool) if weights is None else weights > 0
+        k = min(problem.n_clusters, len(np.unique(group[rows[heavy]])))
+        return cls(
+            rows, np.asarray(problem.X[rows]), k, must[must[:, 0] != must[:, 1]],
+            cannot[np.all(cannot >= 0, axis=1)], weights, labels[rows], tol, folder,
+        )  # fmt: skip
+
+    def run(self, deadline: float, waiting: int) -> tuple[IntArray, Proven, float]:
+        """Prove it, in its share of the time that is left."""
+        start = time.perf_counter()
+        known = self._read()
+        if known is not None:
+            return self.rows, known, 0.0
+        problem = self.problem()
+        share = max(deadline - time.time(), 0.0) / waiting
+        with threadpool_limits(limits=1):
+            proven = prove(
+                problem,
+                self.labels,
+                tol=self.tol,
+                deadline=start + share,
+                settings=Settings(max_nodes=1),
+            )
+        # What the labels cost here, not the best of the part: that is what must be made up for.
+        proven = replace(proven, upper_bound=cost_of(problem, self.labels), labels=self.labels)
+        self._write(proven)
+        return self.rows, proven, time.perf_counter() - start
+
+    def problem(self) -> Problem:
+        """The block as a problem of its own."""
+        return Problem.build(
+            self.X, self.n_clusters, self.must_link, self.cannot_link, self.weights
+        )
+
+    def _file(self) -> Path | None:
+        if self.folder is None:
+            return None
+        digest = hashlib.sha256(repr((self.n_clusters, self.tol, self.X.shape)).encode())
+        for array in (self.X, self.must_link, self.cannot_link, self.labels, self.weights):
+            digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+        return self.folder / f"part-{digest.hexdigest()[:32]}.npz"
+
+    def _read(self) -> Proven | None:
+        """What an earlier run has proven about this very block, checked; or None."""
+        path = self._file()
+        if path is None or not path.is_file():
+            return None
+        try:
+            stored = Certificate.load(path)
+            found = verify(
+                self.X, stored, must_link=self.must_link, cannot_link=self.cannot_link,
+                sample_weight=self.weights, n_clusters=self.n_clusters,
+            )  # fmt: skip
+        except SMDEClustError as error:
+            logger.warning("%s is not used: %s", path, error)
+            return None
+        lower = min(found.lower_bound, stored.lower_bound)
+        cost = cost_of(self.problem(), self.labels)
+        return Proven(lower, cost, self.labels, False, lower, Ending.TARGET, stored.proof)
+
+    def _write(self, proven: Proven) -> None:
+        path = self._file()
+        if path is None or proven.ending in (Ending.TIME, Ending.INTERRUPTED, None):
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(f".{os.getpid()}")
+        problem = self.problem()
+        labels = _split_up(problem, self.labels)
+        Certificate(
+            labels, self.n_clusters, proven.lower_bound, cost_of(problem, labels), 0.0, "part", 0.0,
+            proof=proven.proof,
+        ).save(aside)  # fmt: skip
+        aside.replace(path)
+
+
+def _split_up(problem: Problem, labels: IntArray) -> IntArray:
+    """Labels of exactly K clusters: where there are fewer, groups become clusters of their own."""
+    out = np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    for group in range(problem.n_groups):
+        n = int(out.max()) + 1
+        if n >= problem.n_clusters:
+            break
+        mine = problem.group_of_point == group
+        if np.any((out == out[mine][0]) & ~mine):
+            out[mine] = n
+    return out
+
+
+def _restrict(problem: Problem, labels: IntArray, rows: IntArray) -> tuple[Problem, IntArray]:
+    """The problem of some rows, and their labels."""
+    group = contract(problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters)
+    assert group is not None
+    return _Task.of(problem, labels, group, rows, 0.0, None).problem(), labels[rows]
