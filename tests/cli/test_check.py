@@ -38,6 +38,42 @@ def test_contradiction_for_people(cli, flowers, tmp_path):
     assert "f3 - f1" in result.out
 
 
+def test_all_contradictions_and_the_least_repair(cli, flowers, tmp_path):
+    """Ten planted contradictions come in one round; the mended file can hold."""
+    bad, mended = tmp_path / "many.csv", tmp_path / "mended.csv"
+    lines = ["i,j,type"]
+    for i in range(0, 30, 3):
+        lines += [f"f{i},f{i + 1},ml", f"f{i + 1},f{i + 2},ml", f"f{i},f{i + 2},cl"]
+    bad.write_text("\n".join([*lines, "f40,f41,cl"]) + "\n")
+    result = cli("check", flowers, "-k", 3, "-c", bad, "--repair", mended, "--json")
+    assert result.code == 2
+    document = json.loads(result.out)
+    assert len(document["conflicts"]) == 10
+    assert document["complete"] is True
+    assert len(document["repair"]["pairs"]) == 10
+    assert document["repair"]["proven"] is True
+    assert cli("check", flowers, "-k", 3, "-c", mended).code == 0
+    assert len(mended.read_text().splitlines()) == 1 + 21
+    said = cli("check", flowers, "-k", 3, "-c", bad).out
+    assert "Contradiction 10 of 10" in said
+    assert "Least repair: drop these 10 pairs" in " ".join(said.split())
+    assert cli("check", flowers, "-k", 3, "-c", bad, "--repair", mended).code == 1  # it exists
+    assert "--repair" in cli("fit", flowers, "-k", 3, "-c", bad).err
+
+
+def test_repair_prefers_little_confidence(cli, flowers, tmp_path):
+    """With --soft, the pair of least confidence is dropped."""
+    pairs, mended = tmp_path / "soft.csv", tmp_path / "mended.csv"
+    pairs.write_text("i,j,type,confidence\nf0,f1,ml,0.9\nf1,f2,ml,0.6\nf0,f2,cl,0.99\nf5,f6,ml,\n")
+    assert cli("check", flowers, "-k", 3, "-c", pairs).code == 0
+    result = cli("check", flowers, "-k", 3, "-c", pairs, "--soft", "--repair", mended, "--json")
+    assert result.code == 2
+    (dropped,) = json.loads(result.out)["repair"]["pairs"]
+    assert dropped["ids"] == ["f1", "f2"]
+    assert "f1,f2" not in mended.read_text()
+    assert "f0,f1,ml,0.9" in mended.read_text()
+
+
 def test_clique(cli, flowers, tmp_path):
     """Four points all apart in three clusters: the six cannot-links; in four clusters: fine."""
     pairs = tmp_path / "apart.txt"

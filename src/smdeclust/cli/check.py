@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from smdeclust.cli import options, screen
-from smdeclust.cli.errors import INFEASIBLE, Outcome
-from smdeclust.cli.explain_conflict import conflict_document, conflict_rows, summary
+from smdeclust.cli.errors import INFEASIBLE, CommandError, Outcome
+from smdeclust.cli.explain_conflict import (
+    conflict_rows,
+    judgement,
+    repair_rows,
+    repair_words,
+    summary,
+)
+from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Inputs, Reading
+
+# For the search for all contradictions and the least repair.
+_SECONDS = 30.0
+_SHOWN = 10
+_ENDINGS = (".csv", ".json", ".txt", ".links")
 
 
 @options.reads_files()
@@ -15,25 +30,56 @@ def check(
     data: options.DataFile,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
+    repair: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the pairs without those of the least repair (.csv, .json or .txt).",
+        ),
+    ] = None,
+    soft: Annotated[
+        bool,
+        typer.Option(
+            "--soft", help="Soft pairs are to hold too; those of little confidence go first."
+        ),
+    ] = False,
+    max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
+    force: options.Force = False,
     *,
     reading: Reading,
 ) -> None:
     """Check pairs: are they consistent, can K clusters keep them, what do they ask for?
 
-    Where they contradict each other, shows a smallest set of pairs that cannot hold together,
-    with the lines where they stand, and ends with code 2.
+    Where they contradict each other, shows every independent contradiction with the lines where
+    its pairs stand, and the least repair: which pairs to drop so that the rest hold. Ends with
+    code 2 then; with --repair FILE, the file has the pairs without these.
 
     Example:
-      smdeclust check people.csv -k 4 --constraints pairs.csv
+      smdeclust check people.csv -k 4 --constraints pairs.csv --repair mended.csv
     """
+    if repair is not None:
+        check_file(repair, force=force)
+        if repair.suffix.lower() not in _ENDINGS:
+            raise CommandError(f"{repair}: the name must end with {', '.join(_ENDINGS)}.")
     with screen.progress("Checking") as update:
         update("reading")
         inputs = options.read_inputs(data, constraints, reading)
         k = options.resolve_k(clusters, inputs)
-        n_soft = options.mention_soft(inputs, "only hard pairs can contradict each other")
-        result = examine(inputs, k, seed, update)
+        n_soft = inputs.constraints.n_soft
+        if not soft:
+            options.mention_soft(
+                inputs, "they contradict nothing, for they may be broken (--soft checks them too)"
+            )
+        update("looking for contradictions")
+        found = inputs.constraints.check(
+            k, soft=soft, max_time=_SECONDS if max_time is None else max_time
+        )
+        result = examine(inputs, k, found, seed, update)
+        if repair is not None:
+            found.repaired.write(repair)
+            result["repaired"] = str(repair)
     result["n_soft_pairs"] = n_soft
     if as_json:
         screen.print_json(result)
@@ -43,10 +89,8 @@ def check(
         raise Outcome(INFEASIBLE)
 
 
-def examine(inputs: Inputs, k: int, seed: int, update: Any) -> dict[str, Any]:
+def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:
     """Everything that `check` finds out, as data."""
-    from smdeclust.constraints.conflict import find_conflict
-
     pairs = inputs.constraints
     result: dict[str, Any] = {
         "data": str(inputs.path),
@@ -58,14 +102,11 @@ def examine(inputs: Inputs, k: int, seed: int, update: Any) -> dict[str, Any]:
         "standardized": inputs.standardized,
         "must_links": pair_counts(pairs.must_link),
         "cannot_links": pair_counts(pairs.cannot_link),
+        "groups": _groups(inputs),
     }
-    update("looking for contradictions")
-    conflict = find_conflict(len(inputs.X), k, pairs.must_link, pairs.cannot_link)
-    result["groups"] = _groups(inputs)
-    if conflict is not None:
-        result |= {"verdict": "infeasible", "conflict": conflict_document(conflict, inputs)}
-        return result
-    result["verdict"] = _verdict(inputs, k)
+    if found.feasible is False:
+        return result | {"verdict": "infeasible"} | judgement(found, inputs)
+    result["verdict"] = "unknown" if found.feasible is None else "feasible"
     update("plain k-means, for comparison")
     result["kmeans"] = _plain_kmeans(inputs, k, seed)
     return result
@@ -99,18 +140,6 @@ def _groups(inputs: Inputs) -> dict[str, Any]:
         "largest_sizes": sizes[:10].tolist(),
         "n_points_in_pairs": len(np.unique(np.concatenate([pairs.must_link, pairs.cannot_link]))),
     }
-
-
-def _verdict(inputs: Inputs, k: int) -> str:
-    """``feasible`` where a colouring is found, ``unknown`` where the search gave up."""
-    from smdeclust.constraints.graph import cannot_link_graph
-    from smdeclust.constraints.groups import contract
-    from smdeclust.problem import find_coloring
-
-    pairs = inputs.constraints
-    grouping = contract(len(inputs.X), pairs.must_link, pairs.cannot_link)
-    edges = grouping.of_point[pairs.cannot_link]
-    return find_coloring(*cannot_link_graph(edges, grouping.n_linked), k).verdict.value
 
 
 def _plain_kmeans(inputs: Inputs, k: int, seed: int) -> dict[str, Any]:
@@ -162,13 +191,27 @@ def _show(result: dict[str, Any], inputs: Inputs) -> None:
     }
     rows.append(("feasible", words[result["verdict"]]))
     screen.print_table(rows)
-    if "conflict" in result:
-        document = result["conflict"]
-        screen.print_table(
-            conflict_rows(document),
-            header=["pair", "ids" if inputs.table.ids is not None else "rows", "where"],
-        )
-        screen.print_result(summary(document, k))
+    if "conflicts" in result:
+        _show_conflicts(result, k, inputs)
+    if "repaired" in result:
+        screen.print_result(f"Pairs that can hold: {result['repaired']}")
+
+
+def _show_conflicts(result: dict[str, Any], k: int, inputs: Inputs) -> None:
+    header = ["pair", "ids" if inputs.table.ids is not None else "rows", "where"]
+    conflicts = result["conflicts"]
+    for number, document in enumerate(conflicts[:_SHOWN], start=1):
+        title = f"Contradiction {number} of {len(conflicts)}" if len(conflicts) > 1 else None
+        screen.print_table(conflict_rows(document), header=header, title=title)
+        screen.print_result(summary(document, k) + "\n")
+    if len(conflicts) > _SHOWN:
+        screen.print_result(f"... and {len(conflicts) - _SHOWN} more (all with --json).\n")
+    if not result["complete"]:
+        screen.note("there may be more contradictions: the time was over (--max-time).")
+    if len(conflicts) > 1 or result["conflict"]["n_pairs"] > 1:
+        screen.print_table(repair_rows(result), header=header, title=repair_words(result))
+    if "repaired" not in result:
+        screen.print_result("With --repair FILE, the other pairs are written to a file.")
 
 
 def _pairs_line(counts: dict[str, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from smdeclust.cli import screen
@@ -17,30 +18,77 @@ _REASONS = {
 _SHOWN = 40
 
 
-def conflict_document(conflict: Any, inputs: Inputs) -> dict[str, Any]:
-    """A conflict as data: the pairs by row, id and place in the files."""
+def pairs_document(found: Any, judged: Any, name: Callable[[int], str]) -> list[dict[str, Any]]:
+    """The pairs of a conflict or of a repair, by row, id and place in the files.
+
+    Parameters
+    ----------
+    found
+        Positions of pairs, as ``must_link`` and ``cannot_link``.
+    judged
+        The pairs that these are positions of.
+    name
+        From a row to its id.
+    """
     pairs = []
-    for kind, positions in (
-        ("must_link", conflict.must_link),
-        ("cannot_link", conflict.cannot_link),
-    ):
-        for position in positions.tolist():
-            rows = getattr(inputs.constraints, kind)[position].tolist()
+    for kind in ("must_link", "cannot_link"):
+        for position in getattr(found, kind).tolist():
+            rows = getattr(judged, kind)[position].tolist()
             pairs.append(
                 {
                     "type": kind,
                     "rows": rows,
-                    "ids": [inputs.name(row) for row in rows],
-                    "where": inputs.constraints.where(kind, position),
+                    "ids": [name(row) for row in rows],
+                    "where": judged.where(kind, position),
                 }
             )
+    return pairs
+
+
+def judgement(check: Any, inputs: Inputs) -> dict[str, Any]:
+    """Every contradiction and the least repair as data; `check` is what the pairs' check found."""
+    conflicts = []
+    for conflict in check.conflicts:
+        pairs = pairs_document(conflict, check.judged, inputs.name)
+        conflicts.append(
+            {
+                "reason": conflict.reason,
+                "explanation": _REASONS[conflict.reason],
+                "minimal": conflict.minimal,
+                "n_pairs": len(pairs),
+                "pairs": pairs,
+            }
+        )
+    repair = check.repair
     return {
-        "reason": conflict.reason,
-        "explanation": _REASONS[conflict.reason],
-        "minimal": conflict.minimal,
-        "n_pairs": len(pairs),
-        "pairs": pairs,
+        "conflict": conflicts[0],
+        "conflicts": conflicts,
+        "complete": check.complete,
+        "repair": {
+            "pairs": pairs_document(repair, check.judged, inputs.name),
+            "cost": repair.cost,
+            "bound": repair.bound,
+            "proven": repair.proven,
+        },
     }
+
+
+def repair_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The pairs to drop as the rows of a table."""
+    return conflict_rows(document["repair"])
+
+
+def repair_words(document: dict[str, Any]) -> str:
+    """What to drop, in a sentence."""
+    repair = document["repair"]
+    n = len(repair["pairs"])
+    these = "this pair" if n == 1 else f"these {n} pairs"
+    if repair["proven"]:
+        return f"Least repair: drop {these} and the rest hold. Nothing less is enough (proven)."
+    return (
+        f"Repair: drop {these} and the rest hold. Less may be enough: this costs "
+        f"{repair['cost']:g}, and nothing below {repair['bound']:g} is."
+    )
 
 
 def conflict_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -11,10 +11,14 @@ import typer
 
 from smdeclust.cli import methods, options, provenance, screen
 from smdeclust.cli.errors import INFEASIBLE, STOPPED, Outcome
-from smdeclust.cli.explain_conflict import conflict_document, conflict_rows, summary
+from smdeclust.cli.explain_conflict import conflict_rows, judgement, repair_words, summary
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
+
+# For the search for all contradictions, where there are any; so many of them are listed.
+_CHECK_SECONDS = 10.0
+_SHOWN = 5
 
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
 
@@ -133,26 +137,33 @@ def solve(
             update=update,
         )
     except InfeasibleConstraintsError as error:
-        from smdeclust.constraints.conflict import find_conflict
-
         update("looking for the pairs that contradict each other")
-        pairs = inputs.constraints
-        conflict = find_conflict(len(inputs.X), k, pairs.must_link, pairs.cannot_link)
-        if conflict is None:
+        found = inputs.constraints.check(k, max_time=_CHECK_SECONDS)
+        if found.feasible is not False:
             raise
-        document = conflict_document(conflict, inputs)
-        lines = "".join(
-            f"  {kind} {names}  ({where})\n" for kind, names, where in conflict_rows(document)
-        )
+        document = judgement(found, inputs)
+        message = _contradictions(document, k)
         if as_json:
-            about = {"type": type(error).__name__, "reason": document["reason"]}
-            message = summary(document, k)
+            about = {"type": type(error).__name__, "reason": document["conflict"]["reason"]}
             screen.print_json(
                 {"error": {**about, "message": message, "exit_code": INFEASIBLE}}
-                | {"verdict": "infeasible", "conflict": document}
+                | {"verdict": "infeasible", **document}
             )
-        screen.say(f"Error: {summary(document, k)}\n{lines}".rstrip(), style="red")
+        screen.say(f"Error: {message}", style="red")
         raise Outcome(INFEASIBLE) from error
+
+
+def _contradictions(document: dict[str, Any], k: int) -> str:
+    """All contradictions, and what to do, for people."""
+    parts = []
+    for conflict in document["conflicts"][:_SHOWN]:
+        rows = [f"  {kind} {names}  ({where})" for kind, names, where in conflict_rows(conflict)]
+        parts.append("\n".join([summary(conflict, k), *rows]))
+    hidden = len(document["conflicts"]) - _SHOWN
+    if hidden > 0:
+        parts.append(f"... and {hidden} more contradictions.")
+    command = "'smdeclust check' with --repair FILE writes the pairs that can hold."
+    return "\n".join([*parts, f"{repair_words(document)} {command}"])
 
 
 def result_document(

@@ -320,22 +320,21 @@ def _read_pairs(
     path: Path, pair_paths: list[Path] | None, reading: Reading, table: Any, by_id: bool
 ) -> Any:
     """The pairs of the files, and those of the group column."""
-    from smdeclust.io import Constraints, pairs_from_groups, read_constraints
-    from smdeclust.io.constraints import merge
+    from smdeclust.constraints import Constraints
+    from smdeclust.io import pairs_from_groups
 
-    parts = []
+    ids, n_points = (table.ids, None) if by_id else (None, len(table.X))
+    known = Constraints(ids=ids, n_points=n_points)
     if pair_paths:
-        parts.append(
-            read_constraints(
-                list(pair_paths),
-                format=reading.format,
-                n_points=len(table.X),
-                ids=table.ids if by_id else None,
-                kind=reading.kind,
-                index_base=reading.index_base,
-                must_link_sign=reading.must_link_sign,
-                encoding=reading.encoding,
-            )
+        known = Constraints.read(
+            list(pair_paths),
+            ids=ids,
+            n_points=n_points,
+            format=reading.format,
+            kind=reading.kind,
+            index_base=reading.index_base,
+            must_link_sign=reading.must_link_sign,
+            encoding=reading.encoding,
         )
     if table.groups is not None:
         if reading.kind is None:
@@ -343,8 +342,8 @@ def _read_pairs(
                 f"Do rows with the same {table.group_name} go together or apart? Say --kind ml or "
                 "--kind cl."
             )
-        parts.append(pairs_from_groups(table, reading.kind, path))
-    return merge(parts) if parts else Constraints()
+        known = known | pairs_from_groups(table, reading.kind, path)
+    return known
 
 
 def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:

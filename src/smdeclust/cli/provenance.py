@@ -56,14 +56,11 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, n_clusters: int) -> str:
     code = "\n".join(parts)
     readers = [name for name in ("pairs_from_groups", "read_constraints") if name in code]
     imports.append(f"from smdeclust.io import {', '.join([*readers, 'read_table'])}")
-    if len(readers) == 2:
-        imports.append("from smdeclust.io.constraints import merge")
     lines = [*imports, "", f"table = read_table({_call(str(inputs.path), table_options)})"]
     lines.append(f"X = {'standardize(table.X)' if inputs.standardized else 'table.X'}")
     fit = "X"
     if parts:
-        joined = ", ".join(parts)
-        lines.append(f"pairs = {joined}" if len(parts) == 1 else f"pairs = merge([{joined}])")
+        lines.append(f"pairs = {' | '.join(parts)}")
         names = methods.fit_arguments(run.method, inputs.constraints)
         fit = ", ".join(["X", *(f"{name}=pairs.{name}" for name in names)])
     chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
