@@ -203,7 +203,7 @@ def _show_conflicts(result: dict[str, Any], k: int, inputs: Inputs) -> None:
     for number, document in enumerate(conflicts[:_SHOWN], start=1):
         title = f"Contradiction {number} of {len(conflicts)}" if len(conflicts) > 1 else None
         screen.print_table(conflict_rows(document), header=header, title=title)
-        screen.print_result(summary(document, k) + "\n")
+        screen.print_words(summary(document, k) + "\n\n")
     if len(conflicts) > _SHOWN:
         screen.print_result(f"... and {len(conflicts) - _SHOWN} more (all with --json).\n")
     if not result["complete"]:

@@ -15,11 +15,13 @@ from smdeclust.cli.generate import generate
 from smdeclust.cli.paper import paper
 from smdeclust.cli.plot import plot
 from smdeclust.cli.verify import verify
+from smdeclust.cli.what_if import what_if
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "demo": demo,
     "fit": fit,
     "check": check,
+    "what-if": what_if,
     "compare": compare,
     "plot": plot,
     "convert": convert,

@@ -115,7 +115,7 @@ def summary(document: dict[str, Any], n_clusters: int) -> str:
     """A conflict in a sentence."""
     n = document["n_pairs"]
     these = "This pair" if n == 1 else f"These {n} pairs"
-    advice = "Remove it." if n == 1 else "Without any one of them the others can."
+    advice = "Remove it." if n == 1 else "Drop any one of them and the others can."
     if document["reason"] in ("too_few_groups", "clique", "no_coloring"):
         advice += " Or change the number of clusters."
     if not document["minimal"]:

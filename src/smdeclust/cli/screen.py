@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,14 @@ def note(message: str) -> None:
 def print_result(text: str) -> None:
     """Write a result to standard output as it is."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def print_words(text: str) -> None:
+    """Write sentences to standard output, broken between words where that is a terminal."""
+    if sys.stdout.isatty():
+        width = _console(stderr=False).width
+        text = "\n".join(textwrap.fill(line, width) for line in text.split("\n"))
+    print_result(text)
 
 
 def print_json(document: Any) -> None:

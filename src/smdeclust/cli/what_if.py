@@ -1,0 +1,199 @@
+"""``smdeclust what-if``: what changes when some pairs are dropped or added?"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import methods, options, screen
+from smdeclust.cli.errors import STOPPED, CommandError, Outcome
+from smdeclust.cli.fit import solve
+from smdeclust.cli.folder import check_file
+from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.patience import Patience
+
+_KINDS = {"ml": "must_link", "cl": "cannot_link"}
+_LISTED = 20
+
+
+@options.reads_files()
+def what_if(
+    data: options.DataFile,
+    clusters: options.NClusters = None,
+    constraints: options.ConstraintFiles = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B", help="A pair to drop, by id or row (or ml:A,B, cl:A,B); repeat for more."
+        ),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ml:A,B", help="A pair to add, ml: or cl:; repeat for more."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the changed pairs (.csv, .json or .txt)."),
+    ] = None,
+    method: Annotated[
+        str, typer.Option("--method", "-m", metavar="NAME", help="Method; 'compare' lists them.")
+    ] = methods.DEFAULT,
+    max_time: options.MaxTime = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Cluster with the pairs as they are and with some dropped or added, and compare.
+
+    Shows what the change does to the objective and which points move. The files stay as they are;
+    --save writes the changed pairs.
+
+    Example:
+      smdeclust what-if people.csv -k 4 -c pairs.csv --drop ann,bob --add cl:ann,eve
+    """
+    if not drop and not add:
+        raise CommandError("Nothing to change: name pairs with --drop A,B or --add ml:A,B.")
+    if save is not None:
+        check_file(save, force=force)
+    name = methods.check_method(method)
+    patience = Patience(max_time)
+    with screen.progress("Comparing") as update, patience.listen():
+        update("reading")
+        inputs = options.read_inputs(data, constraints, reading)
+        options.mention_columns(inputs)
+        k = options.resolve_k(clusters, inputs)
+        changed = change(inputs, drop or [], add or [])
+        update(screen.starting())
+        runs = [
+            solve(each, k, name, seed, max_time, patience, update, as_json=as_json)
+            for each in (inputs, changed)
+        ]
+        document = compare_runs(inputs, changed, runs, k)
+        if save is not None:
+            changed.constraints.write(save)
+            document["file"] = str(save)
+    if as_json:
+        screen.print_json(document)
+    else:
+        _show(document, inputs, k)
+    if patience.stopped:
+        raise Outcome(STOPPED)
+
+
+def change(inputs: Inputs, drop: list[str], add: list[str]) -> Inputs:
+    """The same inputs without some pairs, and with some more."""
+    from dataclasses import replace
+
+    known = inputs.constraints
+    for written in drop:
+        kind, pair = _parse(written, inputs, "--drop")
+        kinds = [kind] if kind is not None else list(_KINDS.values())
+        present = [each for each in kinds if _has(getattr(known, each), pair)]
+        if not present:
+            what = "pair" if kind is None else kind.replace("_", "-")
+            raise CommandError(f"--drop {written}: there is no such {what} in the files.")
+        known = known.drop(**{each: [pair] for each in present}, by_row=True)
+    for written in add:
+        kind, pair = _parse(written, inputs, "--add")
+        if kind is None:
+            raise CommandError(f"--add {written}: say ml:{written} or cl:{written}.")
+        known = known.add(**{kind: [pair]}, by_row=True)
+    return replace(inputs, constraints=known)
+
+
+def _parse(written: str, inputs: Inputs, option: str) -> tuple[str | None, tuple[int, int]]:
+    """The kind, where it is written, and the rows of a pair."""
+    prefix, _, rest = written.partition(":")
+    kind = _KINDS.get(prefix.strip().lower()) if rest else None
+    words = next(csv.reader([rest if kind else written], skipinitialspace=True), [])
+    if len(words) != 2:
+        raise CommandError(f"{option} {written}: expected a pair A,B (or ml:A,B, cl:A,B).")
+    by_id = inputs.pairs_by == "id"
+    names = inputs.table.ids if by_id else [str(row) for row in range(len(inputs.X))]
+    row_of = {name: row for row, name in enumerate(names)}
+    rows = []
+    for word in words:
+        if word.strip() not in row_of:
+            what = "no id of the data" if by_id else f"no row from 0 to {len(inputs.X) - 1}"
+            raise CommandError(f"{option} {written}: {word.strip()!r} is {what}.")
+        rows.append(row_of[word.strip()])
+    return kind, (rows[0], rows[1])
+
+
+def _has(pairs: Any, pair: tuple[int, int]) -> bool:
+    i, j = pair
+    return bool(
+        (
+            ((pairs[:, 0] == i) & (pairs[:, 1] == j)) | ((pairs[:, 0] == j) & (pairs[:, 1] == i))
+        ).any()
+    )
+
+
+def compare_runs(
+    inputs: Inputs, changed: Inputs, runs: list[methods.Run], k: int
+) -> dict[str, Any]:
+    """The two clusterings side by side, and the points that move."""
+    from smdeclust.constraints.pairs import count_broken
+    from smdeclust.report.moved import compare
+
+    before, after = runs
+    objective, labels = after.objective, after.labels
+    pairs = changed.constraints
+    # Where the earlier labels keep the changed pairs too, they are an answer as well.
+    kept = sum(count_broken(pairs.must_link, pairs.cannot_link, before.labels)) == 0
+    if kept and before.objective < objective:
+        objective, labels = before.objective, before.labels
+    moved = compare(before.labels, labels, k)
+    return {
+        "objective": before.objective,
+        "objective_changed": objective,
+        "difference": objective - before.objective,
+        "n_pairs": inputs.constraints.n_pairs,
+        "n_pairs_changed": pairs.n_pairs,
+        "n_moved": len(moved.rows),
+        "moved": [
+            {
+                "id": inputs.name(row),
+                "from": int(before.labels[row]),
+                "to": int(moved.free_labels[row]),
+            }
+            for row in moved.rows.tolist()
+        ],
+        "seconds": before.seconds + after.seconds,
+    }
+
+
+def _show(document: dict[str, Any], inputs: Inputs, k: int) -> None:
+    before, difference = document["objective"], document["difference"]
+    share = f" ({100 * difference / before:+.3f} %)" if before > 0 else ""
+    rows = [
+        ("pairs", f"{document['n_pairs']:,}", f"{document['n_pairs_changed']:,}"),
+        (
+            "objective",
+            screen.number(before, 10),
+            f"{screen.number(document['objective_changed'], 10)}{share}",
+        ),
+    ]
+    title = f"{inputs.path.name}: {len(inputs.X):,} points, {k} clusters"
+    screen.print_table(rows, header=["", "as it is", "changed"], title=title, right=[1, 2])
+    n = document["n_moved"]
+    if n == 0:
+        screen.print_result("No point moves.")
+    else:
+        shown = [
+            (point["id"], str(point["from"]), str(point["to"]))
+            for point in document["moved"][:_LISTED]
+        ]
+        more = f" (the first {_LISTED}; all with --json)" if n > _LISTED else ""
+        screen.print_table(
+            shown,
+            header=["id" if inputs.table.ids is not None else "row", "from", "to"],
+            title=f"{screen.plural(n, 'point')} would move{more}",
+        )
+    if "file" in document:
+        screen.print_result(f"Changed pairs: {document['file']}")
