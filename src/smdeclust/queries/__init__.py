@@ -1,0 +1,7 @@
+"""Which pair to ask next, the loop around it, and how many clusters there are."""
+
+from smdeclust.queries.active import ActiveClustering
+from smdeclust.queries.suggest import suggest_pairs
+from smdeclust.queries.suggestion import Suggestion
+
+__all__ = ["ActiveClustering", "Suggestion", "suggest_pairs"]

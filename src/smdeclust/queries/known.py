@@ -1,0 +1,99 @@
+"""What the answers so far say: which points belong together, which apart, and what follows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from smdeclust.constraints.graph import cannot_link_graph
+from smdeclust.constraints.groups import contract
+
+
+class Known:
+    """Hard pairs, read as answers.
+
+    A *group* is a set of points that belong together. A *neighbourhood* is one of a set of groups
+    that are all known to be different from each other: each stands for a cluster of its own. A
+    *pending* group was answered about, but is not yet known to be in any neighbourhood.
+
+    Parameters
+    ----------
+    n_points, n_clusters
+        N and K.
+    must_link, cannot_link
+        (m, 2) rows.
+    """
+
+    def __init__(
+        self, n_points: int, n_clusters: int, must_link: np.ndarray, cannot_link: np.ndarray
+    ) -> None:
+        self.n_points, self.n_clusters = n_points, n_clusters
+        grouping = contract(n_points, must_link, cannot_link)
+        self.group_of = grouping.of_point
+        self.n_linked, self.n_compound = grouping.n_linked, grouping.n_compound
+        edges = grouping.of_point[cannot_link]
+        self._indptr, self._indices = cannot_link_graph(edges, grouping.n_linked)
+
+    def apart_from(self, group: int) -> np.ndarray:
+        """The groups known to differ from this one by an answer of their own."""
+        if group >= self.n_linked:
+            return np.empty(0, dtype=np.int64)
+        return self._indices[self._indptr[group] : self._indptr[group + 1]]
+
+    @cached_property
+    def members(self) -> dict[int, np.ndarray]:
+        """Rows of each group that was answered about."""
+        rows = np.flatnonzero(self.group_of < self.n_compound)
+        order = rows[np.argsort(self.group_of[rows], kind="stable")]
+        parts = np.unique(self.group_of[order], return_index=True, return_counts=True)
+        return {int(g): order[start : start + n] for g, start, n in zip(*parts, strict=True)}
+
+    @cached_property
+    def neighbourhoods(self) -> list[int]:
+        """Groups all known to be different, largest first: as many as a greedy choice finds."""
+        sizes = {group: len(rows) for group, rows in self.members.items()}
+        chosen: list[int] = []
+        for group in sorted(sizes, key=lambda g: (-sizes[g], g)):
+            apart = set(self.apart_from(group).tolist())
+            if apart.issuperset(chosen):
+                chosen.append(group)
+        return chosen
+
+    @cached_property
+    def pending(self) -> list[int]:
+        """Groups that were answered about but are in no neighbourhood."""
+        inside = set(self.neighbourhoods)
+        return [group for group in self.members if group not in inside]
+
+    def follows(self, first: int, second: int) -> bool:
+        """Whether the answer to this pair of rows is known already."""
+        a, b = int(self.group_of[first]), int(self.group_of[second])
+        if a == b or b in self.apart_from(a):
+            return True
+        hoods = self.neighbourhoods
+        if len(hoods) < self.n_clusters:
+            return False
+        # All clusters have a neighbourhood: being in none but one of them says which.
+        homes = [self._home(group) for group in (a, b)]
+        return homes[0] is not None and homes[1] is not None
+
+    def _home(self, group: int) -> int | None:
+        """The neighbourhood that this group must be in, if that is known."""
+        if group in self.neighbourhoods:
+            return group
+        left = [hood for hood in self.neighbourhoods if hood not in self.apart_from(group)]
+        return left[0] if len(left) == 1 else None
+
+    def is_settled(self, row: int) -> bool:
+        """Whether the cluster of this row is known."""
+        group = int(self.group_of[row])
+        if group in self.neighbourhoods:
+            return True
+        return len(self.neighbourhoods) >= self.n_clusters and self._home(group) is not None
+
+    @cached_property
+    def settled_rows(self) -> np.ndarray:
+        """Rows whose cluster is known."""
+        rows = [part for group, part in self.members.items() if self.is_settled(int(part[0]))]
+        return np.sort(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
