@@ -1,7 +1,8 @@
 """Which pair to ask next, the loop around it, and how many clusters there are."""
 
 from smdeclust.queries.active import ActiveClustering
+from smdeclust.queries.choose_k import Choice, choose_n_clusters
 from smdeclust.queries.suggest import suggest_pairs
 from smdeclust.queries.suggestion import Suggestion
 
-__all__ = ["ActiveClustering", "Suggestion", "suggest_pairs"]
+__all__ = ["ActiveClustering", "Choice", "Suggestion", "choose_n_clusters", "suggest_pairs"]

@@ -1,0 +1,235 @@
+"""``choose_n_clusters``: how many clusters, judged by pairs that the fit has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from smdeclust.constraints import Constraints
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+
+# Share of the points in each sample that stability is judged by.
+SAMPLE = 0.8
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One number of clusters.
+
+    Attributes
+    ----------
+    n_clusters
+        K.
+    objective
+        Of the clustering with all pairs; infinite where the pairs do not allow K clusters.
+    kept
+        Share of held-out pairs that a clustering without them keeps: the mean of the share of
+        must-links and that of cannot-links. NaN without pairs.
+    kept_error
+        Standard error of it over the folds.
+    stability
+        Agreement (adjusted Rand index) between clusterings of random samples of the points.
+    note
+        Why K is not possible, or nothing.
+    """
+
+    n_clusters: int
+    objective: float
+    kept: float
+    kept_error: float
+    stability: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The table, the recommended K and the reason.
+
+    Attributes
+    ----------
+    n_clusters
+        The recommendation.
+    reason
+        Why, in words.
+    least
+        The least K of those tried that the pairs allow.
+    table
+        All that were tried.
+    """
+
+    n_clusters: int
+    reason: str
+    least: int
+    table: tuple[Candidate, ...]
+
+
+def choose_n_clusters(
+    X: Any,
+    candidates: Iterable[int],
+    *,
+    constraints: Constraints | None = None,
+    estimator: Any = None,
+    n_folds: int = 5,
+    n_samples: int = 3,
+    random_state: Any = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Choice:
+    """Try several numbers of clusters and recommend one.
+
+    Parameters
+    ----------
+    X
+        (N, d) points.
+    candidates
+        The numbers to try.
+    constraints
+        Pairs; hard ones are held out in turn.
+    estimator
+        What clusters, its ``n_clusters`` is set; default ``SMDEClust(random_state=0)``.
+    n_folds
+        Parts that the pairs are split into; each is held out once.
+    n_samples
+        Random samples of the points that stability is judged by.
+    random_state
+        Seed of folds and samples.
+    progress
+        Called with each K before it is tried.
+
+    Returns
+    -------
+    Choice
+        ``n_clusters``, ``reason``, ``least``, ``table``.
+    """
+    points = np.asarray(X, dtype=np.float64)
+    numbers = sorted({int(k) for k in candidates})
+    if not numbers or numbers[0] < 1:
+        raise InvalidInputError("candidates must be whole numbers from 1 on, at least one of them.")
+    if n_folds < 2 or n_samples < 2:
+        raise InvalidInputError("n_folds and n_samples must be at least 2.")
+    if estimator is None:
+        from smdeclust.estimators import SMDEClust
+
+        estimator = SMDEClust(random_state=0)
+    known = Constraints(n_points=len(points)) if constraints is None else constraints
+    table = []
+    for k in numbers:
+        if progress is not None:
+            progress(k)
+        # The same folds and samples for every K.
+        rng = np.random.default_rng(random_state)
+        model = clone(estimator).set_params(n_clusters=k)
+        table.append(_try(model, points, known, k, n_folds, n_samples, rng))
+    possible = [row for row in table if np.isfinite(row.objective)]
+    if not possible:
+        raise InfeasibleConstraintsError(
+            f"The pairs allow none of {numbers[0]} to {numbers[-1]} clusters: {table[-1].note}",
+            "too_few_clusters",
+        )
+    chosen, reason = recommend(possible)
+    return Choice(chosen, reason, possible[0].n_clusters, tuple(table))
+
+
+def recommend(possible: list[Candidate]) -> tuple[int, str]:
+    """The least K whose held-out pairs are kept as well as the best, up to one standard error."""
+    judged = [row for row in possible if np.isfinite(row.kept)]
+    if judged:
+        best = max(judged, key=lambda row: (row.kept, -row.n_clusters))
+        level = best.kept - best.kept_error
+        chosen = next(row for row in judged if row.kept >= level)
+        reason = f"With {chosen.n_clusters} clusters {chosen.kept:.1%} of held-out pairs are kept"
+        if chosen is best:
+            return chosen.n_clusters, f"{reason}: more than with any other number."
+        return chosen.n_clusters, (
+            f"{reason}; the most, {best.kept:.1%} with {best.n_clusters}, is within its error, and "
+            f"fewer clusters say the same more simply."
+        )
+    best = max(possible, key=lambda row: (row.stability, row.n_clusters))
+    return best.n_clusters, (
+        f"There are no pairs to judge by. Samples of the points agree most on "
+        f"{best.n_clusters} clusters (adjusted Rand index {best.stability:.2f})."
+    )
+
+
+def _try(
+    model: Any,
+    points: np.ndarray,
+    known: Constraints,
+    k: int,
+    n_folds: int,
+    n_samples: int,
+    rng: np.random.Generator,
+) -> Candidate:
+    folds = _folds(known, n_folds, rng)
+    samples = [_sample(len(points), rng) for _ in range(n_samples)]
+    try:
+        objective = float(clone(model).fit(points, constraints=known).inertia_)
+        shares = [_kept(model, points, rest, held) for rest, held in folds]
+        stability = _stability(model, points, known, samples)
+    except (InfeasibleConstraintsError, InvalidInputError) as error:
+        return Candidate(k, np.inf, np.nan, np.nan, np.nan, str(error))
+    shares = [share for share in shares if np.isfinite(share)]
+    kept = float(np.mean(shares)) if shares else np.nan
+    error = float(np.std(shares, ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0
+    return Candidate(k, objective, kept, error, stability)
+
+
+def _folds(
+    known: Constraints, n_folds: int, rng: np.random.Generator
+) -> list[tuple[Constraints, Constraints]]:
+    """Pairs to fit with and pairs to judge by."""
+    parts = {}
+    for kind in ("must_link", "cannot_link"):
+        order = rng.permutation(len(getattr(known, kind)))
+        parts[kind] = np.array_split(order, n_folds)
+    if len(known.must_link) + len(known.cannot_link) < n_folds:
+        return []
+    out = []
+    for fold in range(n_folds):
+        held = Constraints(
+            must_link=known.must_link[parts["must_link"][fold]],
+            cannot_link=known.cannot_link[parts["cannot_link"][fold]],
+            n_points=len(known),
+        )
+        rest = Constraints(
+            must_link=np.delete(known.must_link, parts["must_link"][fold], axis=0),
+            cannot_link=np.delete(known.cannot_link, parts["cannot_link"][fold], axis=0),
+            n_points=len(known),
+        )
+        out.append((rest, held))
+    return out
+
+
+def _kept(model: Any, points: np.ndarray, rest: Constraints, held: Constraints) -> float:
+    labels = clone(model).fit(points, constraints=rest).labels_
+    shares = []
+    if len(held.must_link):
+        shares.append(np.mean(labels[held.must_link[:, 0]] == labels[held.must_link[:, 1]]))
+    if len(held.cannot_link):
+        shares.append(np.mean(labels[held.cannot_link[:, 0]] != labels[held.cannot_link[:, 1]]))
+    return float(np.mean(shares)) if shares else np.nan
+
+
+def _sample(n_points: int, rng: np.random.Generator) -> np.ndarray:
+    return np.sort(rng.choice(n_points, max(1, int(SAMPLE * n_points)), replace=False))
+
+
+def _stability(
+    model: Any, points: np.ndarray, known: Constraints, samples: list[np.ndarray]
+) -> float:
+    """Mean agreement of clusterings of the samples, on the points that two of them share."""
+    labels = []
+    for rows in samples:
+        found = np.full(len(points), -1, dtype=np.int64)
+        found[rows] = clone(model).fit(points[rows], constraints=known[rows]).labels_
+        labels.append(found)
+    scores = []
+    for a in range(len(labels)):
+        for b in range(a):
+            shared = (labels[a] >= 0) & (labels[b] >= 0)
+            scores.append(adjusted_rand_score(labels[a][shared], labels[b][shared]))
+    return float(np.mean(scores))

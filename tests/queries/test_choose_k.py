@@ -1,0 +1,57 @@
+"""The number of clusters: pairs that were held out find it; impossible numbers are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from smdeclust import Constraints, InfeasibleConstraintsError, SMDEClust, choose_n_clusters
+from smdeclust.queries.choose_k import Candidate, recommend
+
+QUICK = SMDEClust(max_populations=1, max_generations=2, random_state=0)
+
+
+def test_pairs_find_k() -> None:
+    """Well separated blobs and some pairs: the number is found, and the table is whole."""
+    X, y = make_blobs(120, centers=4, cluster_std=1.0, random_state=1)
+    rows = np.random.default_rng(0).integers(0, 120, (60, 2))
+    rows = rows[rows[:, 0] != rows[:, 1]]
+    same = y[rows[:, 0]] == y[rows[:, 1]]
+    pairs = Constraints(must_link=rows[same], cannot_link=rows[~same], n_points=120)
+    choice = choose_n_clusters(X, range(2, 7), constraints=pairs, estimator=QUICK)
+    assert choice.n_clusters == 4
+    assert "4 clusters" in choice.reason
+    assert [row.n_clusters for row in choice.table] == [2, 3, 4, 5, 6]
+    best = next(row for row in choice.table if row.n_clusters == 4)
+    assert best.kept > 0.9
+    assert best.stability > 0.95
+
+
+def test_least_that_the_pairs_allow() -> None:
+    """Four points all apart: fewer than four clusters are impossible, with the reason."""
+    X, _ = make_blobs(40, centers=4, random_state=0)
+    apart = [(i, j) for i in range(4) for j in range(i)]
+    pairs = Constraints(cannot_link=apart, n_points=40)
+    choice = choose_n_clusters(X, [2, 3, 4, 5], constraints=pairs, estimator=QUICK)
+    assert choice.least == 4
+    assert [np.isinf(row.objective) for row in choice.table] == [True, True, False, False]
+    assert choice.table[0].note
+    with pytest.raises(InfeasibleConstraintsError):
+        choose_n_clusters(X, [2, 3], constraints=pairs, estimator=QUICK)
+
+
+def test_without_pairs_stability_decides() -> None:
+    """Without pairs the reason says that there are none."""
+    X, _ = make_blobs(90, centers=3, cluster_std=0.5, random_state=2)
+    choice = choose_n_clusters(X, [2, 3, 4, 5], estimator=QUICK)
+    assert "no pairs" in choice.reason
+
+
+def test_fewest_within_the_error() -> None:
+    """Of numbers that keep pairs as well up to the error, the smallest is taken."""
+    rows = [Candidate(2, 9.0, 0.7, 0.05, 1.0), Candidate(3, 5.0, 0.9, 0.05, 1.0),
+            Candidate(4, 4.0, 0.92, 0.05, 1.0)]  # fmt: skip
+    chosen, reason = recommend(rows)
+    assert chosen == 3
+    assert "within its error" in reason

@@ -1,0 +1,130 @@
+"""Suggestions are worth asking, never known already, and reproducible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+
+from smdeclust import Constraints, InvalidInputError, SMDEClust, suggest_pairs
+from smdeclust.queries.known import Known
+from smdeclust.queries.strategies import STRATEGIES
+
+ALL = ["random", *STRATEGIES]
+
+
+def blobs(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X, y = make_blobs(n, centers=3, cluster_std=2.0, random_state=seed)
+    return X, y
+
+
+def known_from(y: np.ndarray, rng: np.random.Generator, n_pairs: int) -> Constraints:
+    pairs = rng.integers(0, len(y), (n_pairs, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    return Constraints(must_link=pairs[same], cannot_link=pairs[~same], n_points=len(y))
+
+
+@pytest.mark.parametrize("strategy", ALL)
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_known_is_asked(strategy: str, seed: int) -> None:
+    """No suggested pair follows from what is known, none twice, and rows are in range."""
+    rng = np.random.default_rng(seed)
+    X, y = blobs(seed=seed)
+    constraints = known_from(y, rng, 5 * seed)
+    model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
+    found = suggest_pairs(
+        model, X, constraints=constraints, n_pairs=8, strategy=strategy, random_state=1
+    )
+    known = Known(len(X), 3, constraints.must_link, constraints.cannot_link)
+    keys = {tuple(sorted(s.pair)) for s in found}
+    assert len(keys) == len(found) > 0
+    for suggestion in found:
+        i, j = suggestion.pair
+        assert i != j
+        assert min(i, j) >= 0
+        assert max(i, j) < len(X)
+        assert not known.follows(i, j)
+        assert suggestion.reason.endswith(".")
+        same = model.labels_[i] == model.labels_[j]
+        assert suggestion.expected == ("same" if same else "different")
+
+
+@pytest.mark.parametrize("strategy", ALL)
+def test_same_seed_same_pairs(strategy: str) -> None:
+    """The same seed gives the same suggestions."""
+    X, _ = blobs()
+    model = SMDEClust(3, random_state=0).fit(X)
+    first, second = (
+        suggest_pairs(model, X, n_pairs=3, strategy=strategy, random_state=7) for _ in range(2)
+    )
+    assert first == second
+
+
+def test_several_are_about_different_points() -> None:
+    """Pairs asked for at once are about different points."""
+    X, y = blobs()
+    constraints = Constraints.from_labels(np.where(np.arange(len(y)) < 12, y, -1))
+    model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
+    found = suggest_pairs(model, X, constraints=constraints, n_pairs=6)
+    assert len({s.pair[0] for s in found}) == 6
+
+
+def test_everything_known_leaves_nothing_to_ask() -> None:
+    """Where all classes are known, no strategy finds a pair."""
+    X, y = blobs()
+    constraints = Constraints.from_labels(y)
+    model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
+    for strategy in ALL:
+        assert suggest_pairs(model, X, constraints=constraints, strategy=strategy) == []
+
+
+def test_what_follows() -> None:
+    """Answers that follow: by must-links, by a cannot-link between groups, by exclusion."""
+    known = Known(
+        7, 2, np.array([[0, 1], [2, 3]]), np.array([[1, 2], [4, 0]])
+    )  # two neighbourhoods {0, 1}, {2, 3}; 4 is not in the first
+    assert known.follows(0, 1)
+    assert known.follows(0, 3)
+    assert known.follows(4, 1)
+    assert known.follows(4, 2), "with two clusters, 4 must be in the second"
+    assert not known.follows(5, 0)
+    assert known.is_settled(4)
+    assert not known.is_settled(6)
+
+
+def test_a_begun_point_is_finished_first() -> None:
+    """A point that is known to differ from one neighbourhood is asked against the next."""
+    X, y = blobs()
+    rows = [int(np.flatnonzero(y == k)[0]) for k in range(3)]
+    other = int(np.flatnonzero(y == 0)[1])
+    apart = [(rows[0], rows[1]), (rows[0], rows[2]), (rows[1], rows[2]), (other, rows[1])]
+    constraints = Constraints(cannot_link=apart, n_points=len(X))
+    model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
+    (found,) = suggest_pairs(model, X, constraints=constraints)
+    assert other in found.pair
+    assert (set(found.pair) - {other}) <= {rows[0], rows[2]}
+
+
+def test_skipped_pairs_do_not_come_back() -> None:
+    """A pair that nobody can answer is not suggested again."""
+    X = load_iris().data
+    model = SMDEClust(3, random_state=0).fit(X)
+    skipped: list[tuple[int, int]] = []
+    for _ in range(5):
+        (found,) = suggest_pairs(model, X, skip=skipped)
+        assert found.pair not in skipped
+        assert found.pair[::-1] not in skipped
+        skipped.append(found.pair)
+
+
+def test_bad_input() -> None:
+    """A wrong strategy, number or table is named."""
+    X, _ = blobs()
+    model = SMDEClust(3, random_state=0).fit(X)
+    with pytest.raises(InvalidInputError, match="strategy must be one of random, influence"):
+        suggest_pairs(model, X, strategy="best")
+    with pytest.raises(InvalidInputError, match="n_pairs must be at least 1"):
+        suggest_pairs(model, X, n_pairs=0)
+    with pytest.raises(InvalidInputError, match="X has 10 rows"):
+        suggest_pairs(model, X[:10])
