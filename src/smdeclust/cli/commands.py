@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from smdeclust.cli.ask import ask
 from smdeclust.cli.certify import certify
 from smdeclust.cli.check import check
+from smdeclust.cli.choose_k import choose_k
 from smdeclust.cli.compare import compare
 from smdeclust.cli.convert import convert
 from smdeclust.cli.demo import demo
@@ -22,6 +24,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "fit": fit,
     "check": check,
     "what-if": what_if,
+    "ask": ask,
+    "choose-k": choose_k,
     "compare": compare,
     "plot": plot,
     "convert": convert,

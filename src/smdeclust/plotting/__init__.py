@@ -6,6 +6,7 @@ Not imported by ``import smdeclust``, so that matplotlib is loaded only where pi
 from smdeclust.extras import optional
 
 with optional("A picture"):
+    from smdeclust.plotting.choice import plot_choice
     from smdeclust.plotting.clusters import plot_clusters
     from smdeclust.plotting.comparison import plot_comparison
     from smdeclust.plotting.constraint_graph import plot_constraint_graph
@@ -19,6 +20,7 @@ with optional("A picture"):
 __all__ = [
     "PerformanceProfile",
     "performance_profile",
+    "plot_choice",
     "plot_clusters",
     "plot_comparison",
     "plot_constraint_graph",

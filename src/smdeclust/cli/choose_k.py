@@ -1,0 +1,117 @@
+"""``smdeclust choose-k``: how many clusters, judged by pairs that were held out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import options, screen
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.folder import check_file
+from smdeclust.cli.options import Reading
+
+
+@options.reads_files()
+def choose_k(
+    data: options.DataFile,
+    clusters: Annotated[
+        str, typer.Option("--clusters", "-k", metavar="A..B", help="Numbers to try, as in 2..12.")
+    ] = "2..10",
+    constraints: options.ConstraintFiles = None,
+    folds: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Parts that pairs are held out in.")
+    ] = 5,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the table as a picture.")
+    ] = None,
+    seed: options.Seed = 0,
+    max_time: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Most seconds of each single fit.")
+    ] = 10.0,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Try several numbers of clusters and recommend one, with the reason.
+
+    For each number: the objective, the share of held-out pairs that a clustering without them
+    keeps, and how well samples of the points agree.
+
+    Example:
+      smdeclust choose-k people.csv -k 2..12 --constraints pairs.csv --standardize
+    """
+    from smdeclust import SMDEClust, choose_n_clusters
+    from smdeclust.queries.choose_k import Choice
+
+    numbers = _numbers(clusters)
+    if plot is not None:
+        check_file(plot, force=force)
+    inputs = options.read_inputs(data, constraints, reading)
+    options.mention_columns(inputs)
+    known = _sized(inputs)
+    with screen.progress("Choosing", total=len(numbers)) as update:
+        choice: Choice = choose_n_clusters(
+            inputs.X,
+            numbers,
+            constraints=known,
+            estimator=SMDEClust(random_state=seed, max_time=max_time),
+            n_folds=folds,
+            random_state=seed,
+            progress=lambda k: update(f"{k} clusters", completed=numbers.index(k)),
+        )
+    if plot is not None:
+        from smdeclust.plotting import plot_choice
+
+        plot_choice(choice).figure.savefig(plot, dpi=120, bbox_inches="tight")
+    if as_json:
+        screen.print_json(_document(choice))
+        return
+    rows = [
+        [
+            f"{row.n_clusters}{' *' if row.n_clusters == choice.n_clusters else ''}",
+            screen.number(row.objective),
+            "-" if row.kept != row.kept else f"{row.kept:.1%}",
+            "-" if row.stability != row.stability else f"{row.stability:.2f}",
+            row.note.partition(". ")[0],
+        ]
+        for row in choice.table
+    ]
+    head = ["K", "objective", "held-out pairs kept", "stability", ""]
+    screen.print_table(rows, header=head, right=(0, 1, 2, 3), caption=choice.reason)
+
+
+def _numbers(text: str) -> list[int]:
+    """``2..12`` or ``3,5,8`` as numbers."""
+    try:
+        if ".." in text:
+            low, high = (int(part) for part in text.split("..", 1))
+            found = list(range(low, high + 1))
+        else:
+            found = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        found = []
+    if not found or found[0] < 1:
+        raise CommandError(f"-k {text}: expected numbers to try, such as -k 2..12 or -k 3,5,8.")
+    return found
+
+
+def _sized(inputs: Any) -> Any:
+    """The pairs as an object that knows how many points there are."""
+    from smdeclust import Constraints
+
+    pairs = inputs.constraints
+    return Constraints(
+        must_link=pairs.must_link, cannot_link=pairs.cannot_link, n_points=len(inputs.X)
+    )
+
+
+def _document(choice: Any) -> dict[str, Any]:
+    return {
+        "n_clusters": choice.n_clusters,
+        "reason": choice.reason,
+        "least": choice.least,
+        "table": [vars(row) for row in choice.table],
+    }
