@@ -22,6 +22,7 @@ ROOMS = [
     "smdeclust.io",
     "smdeclust.plotting",
     "smdeclust.problem",
+    "smdeclust.queries",
 ]
 
 
