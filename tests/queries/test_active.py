@@ -67,13 +67,19 @@ def test_unknown_is_not_asked_again() -> None:
 
 
 def test_contradictions_are_shown() -> None:
-    """An oracle that calls everything different soon contradicts K clusters: shown, not used."""
-    loop = ActiveClustering(small(), lambda i, j: False, budget=12, patience=None).fit(X)
-    assert loop.conflicts_
+    """An oracle that calls random pairs different soon needs a third cluster: shown, not used."""
+    loop = ActiveClustering(
+        SMDEClust(2, max_populations=1, max_generations=2, random_state=0),
+        lambda i, j: False,
+        budget=25,
+        strategy="random",
+        patience=None,
+        random_state=0,
+    ).fit(X[:12])
     answer, sentence = loop.conflicts_[0]
     assert answer.verdict == "different"
     assert sentence
-    loop.constraints_.check(3)
+    assert loop.constraints_.check(2)
 
 
 def test_stops_when_nothing_changes() -> None:

@@ -115,8 +115,12 @@ class _Session:
         from smdeclust import SMDEClust
 
         before = self.model
+        model = SMDEClust(self.k, random_state=self.seed)
         more = {} if before is None else {"init": before.labels_}
-        model = SMDEClust(self.k, metric=self.metric, random_state=self.seed, **more)
+        if self.metric != "euclidean":
+            more["metric"] = self.metric
+        known = model.get_params()
+        model.set_params(**{name: value for name, value in more.items() if name in known})
         model.fit(self.inputs.X, constraints=self.known)
         self.model = model
         if before is None:

@@ -65,7 +65,8 @@ def choose_k(
     if plot is not None:
         from smdeclust.plotting import plot_choice
 
-        plot_choice(choice).figure.savefig(plot, dpi=120, bbox_inches="tight")
+        figure: Any = plot_choice(choice).figure
+        figure.savefig(plot, dpi=120, bbox_inches="tight")
     if as_json:
         screen.print_json(_document(choice))
         return

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
-from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.queries.answers import DIFFERENT, SAME, UNKNOWN, Answer, AnswerFile, as_answer
 from smdeclust.queries.suggest import suggest_pairs
 
@@ -62,6 +62,9 @@ class ActiveClustering:
     stop_reason_
         Why it ended, in words.
     """
+
+    estimator_: Any
+    labels_: np.ndarray
 
     def __init__(
         self,
@@ -152,11 +155,10 @@ class ActiveClustering:
             kind, pair = f"soft_{kind}", (*pair, answer.confidence)
         more = self.constraints_.add(**{kind: [pair]})
         if answer.confidence >= 1:
-            try:
-                more.check(self.estimator.n_clusters)
-            except InfeasibleConstraintsError as error:
-                self.conflicts_.append((answer, str(error)))
-                logger.warning("An answer contradicts earlier ones and is not used: %s", error)
+            verdict = more.check(self.estimator.n_clusters, max_time=1.0)
+            if verdict.feasible is False:
+                self.conflicts_.append((answer, str(verdict)))
+                logger.warning("An answer contradicts earlier ones and is not used: %s", verdict)
                 return False
         self.constraints_ = more
         return True

@@ -150,7 +150,7 @@ def recommend(possible: list[Candidate]) -> tuple[int, str]:
         )
     best = max(possible, key=lambda row: (row.stability, row.n_clusters))
     return best.n_clusters, (
-        f"There are no pairs to judge by. Samples of the points agree most on "
+        f"There are too few pairs to judge by. Samples of the points agree most on "
         f"{best.n_clusters} clusters (adjusted Rand index {best.stability:.2f})."
     )
 
@@ -174,8 +174,8 @@ def _try(
         return Candidate(k, np.inf, np.nan, np.nan, np.nan, str(error))
     shares = [share for share in shares if np.isfinite(share)]
     kept = float(np.mean(shares)) if shares else np.nan
-    error = float(np.std(shares, ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0
-    return Candidate(k, objective, kept, error, stability)
+    doubt = float(np.std(shares, ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0
+    return Candidate(k, objective, kept, doubt, stability)
 
 
 def _folds(
