@@ -101,13 +101,14 @@ def prove_in_parts(
             lower = math.fsum(part.proven.lower_bound for part in parts)
             if relative_gap(upper, lower) <= tol:
                 break
-            pairs, rest = _weakest_pairs(parts, jobs, deadline)
+            pairs, rest = _weakest_pairs(parts, jobs, deadline - time.time())
             if not pairs:
                 break
             joint = [np.concatenate([a.rows, b.rows]) for a, b in pairs]
-            parts = rest + _better(pairs, list(jobs.run(joint, max(0.5 * tol, _JOINED_TOL))))
-            if math.fsum(part.proven.lower_bound for part in parts) <= lower:
+            better = _better(pairs, list(jobs.run(joint, max(0.5 * tol, _JOINED_TOL))))
+            if len(better) == 2 * len(pairs):
                 break
+            parts = rest + better
             _say(progress, parts, len(parts), upper)
     except KeyboardInterrupt:
         ending = Ending.INTERRUPTED
@@ -153,26 +154,22 @@ def _together(problem: Problem, labels: IntArray, parts: list[Part], ending: End
 
 
 def _weakest_pairs(
-    parts: list[Part], jobs: _Jobs, deadline: float
+    parts: list[Part], jobs: _Jobs, left: float
 ) -> tuple[list[tuple[Part, Part]], list[Part]]:
-    """Parts to prove together next, the weakest first, as many as there is time for.
+    """Parts to prove together next, one pair for each process: the weakest that there is time for.
 
     ``f*(A and B) >= f*(A) + f*(B)``: a part of twice the size loses about half as much.
     """
-    order = sorted(parts, key=lambda part: -part.missing / max(part.proven.upper_bound, 1e-300))
-    left = (deadline - time.time()) * jobs.n_jobs
+    order = sorted(parts, key=lambda part: (len(part.rows) > _JOINED_LARGEST // 2, -part.missing))
     pairs: list[tuple[Part, Part]] = []
-    rest: list[Part] = []
-    while len(order) >= 2:
+    while len(order) >= 2 and len(pairs) < jobs.n_jobs:
         a, b = order[0], order[1]
-        cost = jobs.estimate(len(a.rows) + len(b.rows))
-        if len(a.rows) + len(b.rows) > _JOINED_LARGEST or cost > left:
-            rest.append(order.pop(0))
-            continue
+        n = len(a.rows) + len(b.rows)
+        if n > _JOINED_LARGEST or jobs.estimate(n) > left:
+            break
         pairs.append((a, b))
-        left -= cost
         order = order[2:]
-    return pairs, rest + order
+    return pairs, order
 
 
 def _better(pairs: list[tuple[Part, Part]], joined: list[Part]) -> list[Part]:
@@ -221,12 +218,11 @@ class _Jobs:
             task = _Task.of(self.problem, self.labels, self.group, rows, tol, self.folder)
             tasks.append(delayed(task.run)(self.deadline, waiting))
         kind: dict[str, Any] = {} if self.n_jobs > 1 else {"backend": "sequential"}
-        slowest = 0.0
         for rows, proven, seconds in Parallel(self.n_jobs, return_as="generator_unordered", **kind)(
             tasks
         ):
-            slowest = max(slowest, seconds / len(rows) ** 3)
-            self.seconds_per_cube = max(self.seconds_per_cube, slowest)
+            # The largest tell most about what is larger still.
+            self.seconds_per_cube = max(0.5 * self.seconds_per_cube, seconds / len(rows) ** 3)
             yield Part(rows, proven)
 
 
