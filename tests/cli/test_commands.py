@@ -70,6 +70,17 @@ def test_generate_fit_certify_verify(cli, tmp_path):
     assert cli("verify", data, pairs, "-c", pairs).code == 1
 
 
+def test_fit_certifies(cli, flowers, tmp_path):
+    """--certify says how far from the best possible it is, and writes a proof that verifies."""
+    out = tmp_path / "out"
+    result = cli("fit", flowers, "-k", 3, "--certify", "--out", out, "--pair-costs", 0, "--json")
+    assert result.code == 0, result.err
+    proof = json.loads(result.out)["proof"]
+    assert "above the best possible" in proof["sentence"]
+    assert "above the best possible" in (out / "report.html").read_text()
+    assert cli("verify", flowers, out / "proof.npz", "-l", out / "labels.csv").code == 0
+
+
 def test_generate_for_given_data(cli, flowers, tmp_path):
     """Pairs made from the classes of a file agree with them."""
     assert cli("generate", "--data", flowers, "--pairs", 30, "--out", tmp_path / "p").code == 0

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import options, screen
+from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
@@ -27,6 +28,7 @@ _STATUS = {
     "memory_limit": "not proven: out of memory",
     "too_large": "not proven: too large",
     "precision_limit": "not proven so finely: rounding errors",
+    "parts": "not proven so finely: the data were split into parts",
 }
 
 
@@ -46,6 +48,19 @@ def certify(
         typer.Option(metavar="GAP", min=0, max=0.999, help="Relative gap that counts as proven."),
     ] = 1e-4,
     weights: WeightFile = None,
+    parts: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|N", help="Parts to split the points into: weaker bounds for large data."
+        ),
+    ] = "auto",
+    jobs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Processes that prove parts side by side.")
+    ] = 1,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep finished parts here, to go on from another time."),
+    ] = None,
     max_time: options.MaxTime = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
@@ -54,14 +69,16 @@ def certify(
 ) -> None:
     """Prove a lower bound on every feasible clustering, and so how good yours is.
 
-    For small data (hundreds of groups). Read data and pairs in the same way as for the fit,
-    --standardize included. Ctrl-C ends the search and keeps the bound found so far.
+    Exact up to some hundreds of groups; above 1,000 the points are split into parts, whose bounds
+    add up to a little less. Read data and pairs in the same way as for the fit, --standardize
+    included. Ctrl-C ends the search and keeps the bound found so far.
     'smdeclust verify' checks the certificate independently.
 
     Example:
       smdeclust certify people.csv --labels result/labels.csv -c pairs.csv --out proof.npz
     """
     from smdeclust.exact import certify as prove
+    from smdeclust.io import write_bytes
 
     if out is not None:
         check_file(out, force=force)
@@ -79,9 +96,13 @@ def certify(
             sample_weight=None if weights is None else read_weights(weights, inputs.table),
             tol=tol,
             max_time=max_time,
+            n_jobs=jobs,
+            parts=_parts(parts),
+            folder=folder,
+            progress=update,
         )
         if out is not None:
-            _save(certificate, out)
+            write_bytes(out, as_bytes(certificate))
     document: dict[str, Any] = {
         name: getattr(certificate, name)
         for name in (
@@ -99,6 +120,7 @@ def certify(
         ("objective", screen.number(certificate.upper_bound, 12)),
         ("lower bound", screen.number(certificate.lower_bound, 12)),
         ("gap", f"{100 * certificate.gap:.4f} %"),
+        ("so it is", certificate.sentence),
         ("nodes", f"{certificate.n_nodes:,}"),
         ("time", screen.seconds(certificate.seconds)),
     ]
@@ -111,13 +133,17 @@ def certify(
         screen.print_result(str(out))
 
 
-def _save(certificate: Any, out: Path) -> None:
-    """Through memory, so that the file appears whole or not at all."""
-    import tempfile
+def _parts(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise CommandError(f"--parts: {text!r} is neither 'auto' nor a whole number.") from None
 
-    from smdeclust.io import write_bytes
 
-    with tempfile.TemporaryDirectory(prefix="smdeclust-") as folder:
-        aside = Path(folder) / "certificate.npz"
-        certificate.save(aside)
-        write_bytes(out, io.BytesIO(aside.read_bytes()).getvalue())
+def as_bytes(certificate: Any) -> bytes:
+    """The certificate as a file."""
+    stream = io.BytesIO()
+    certificate.save(stream)
+    return stream.getvalue()

@@ -12,6 +12,7 @@ import typer
 from smdeclust.cli import methods, options, provenance, screen
 from smdeclust.cli.errors import INFEASIBLE, STOPPED, Outcome
 from smdeclust.cli.explain_conflict import conflict_rows, judgement, repair_words, summary
+from smdeclust.cli.fit_proof import prove_fit
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
@@ -21,6 +22,7 @@ _CHECK_SECONDS = 10.0
 _SHOWN = 5
 
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
+PROOF = "proof.npz"
 
 
 @options.reads_files()
@@ -52,6 +54,14 @@ def fit(
             help="For the report: how many pairs to leave out one by one, to see what they cost.",
         ),
     ] = 10,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify",
+            help="Prove how far from the best possible it is at most (half of --max-time, or a "
+            "minute), and write proof.npz.",
+        ),
+    ] = False,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -70,7 +80,7 @@ def fit(
     """
     name = methods.check_method(method)
     patience = Patience(max_time)
-    files = [LABELS, CENTERS, RESULT, *([REPORT] if report else [])]
+    files = [LABELS, CENTERS, RESULT, *([REPORT] if report else []), *([PROOF] if certify else [])]
     if out is not None:
         check_folder(out, files, force=force)
     with screen.progress("Clustering") as update, patience.listen():
@@ -81,12 +91,17 @@ def fit(
         if not methods.takes_soft_pairs(name):
             options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
         update(screen.starting())
-        run = solve(inputs, k, name, seed, max_time, patience, update, as_json=as_json)
+        half = max_time / 2 if certify and max_time is not None else max_time
+        run = solve(inputs, k, name, seed, half, patience, update, as_json=as_json)
         result = result_document(inputs, run, k, seed, context.obj or [])
+        proof = prove_fit(inputs, run, patience, update) if certify else None
+        if proof is not None:
+            result["proof"] = proof.document
         if out is not None:
             contents = {
                 LABELS: labels_csv(inputs, run.labels),
                 CENTERS: centers_csv(inputs, run.labels, k),
+                **({} if proof is None or proof.content is None else {PROOF: proof.content}),
                 RESULT: _json({**result, **labels_document(inputs, run), "history": run.history}),
             }
             if report:
@@ -98,7 +113,7 @@ def fit(
                     update=update,
                 )  # fmt: skip
             write_folder(out, contents)
-            result["files"] = {name.split(".")[0]: str(out / name) for name in files}
+            result["files"] = {name.split(".")[0]: str(out / name) for name in contents}
     if as_json:
         if out is None:
             result |= labels_document(inputs, run)
@@ -259,6 +274,8 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         ("columns", options.columns_line(inputs)),
         ("time", screen.seconds(result["seconds"])),
     ]
+    if "proof" in result:
+        rows.insert(1, ("so it is", result["proof"]["sentence"]))
     if result["n_soft_pairs"]:
         broken = f"{result['broken_soft_pairs']:,} of {result['n_soft_pairs']:,}"
         left_out = "" if result["soft_pairs_used"] else " (not used by this method)"

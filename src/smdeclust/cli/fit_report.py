@@ -94,6 +94,7 @@ def make_report(
         free_note=free_note,
         n_soft_pairs=pairs.n_soft if result["soft_pairs_used"] else 0,
         broken_soft_pairs=run.broken_soft_pairs,
+        proof=result["proof"]["sentence"] if "proof" in result else "",
         history=run.history,
         agreement=agreement,
         command=result["command"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,16 +152,24 @@ class Certificate:
     message: str = ""
     proof: Proof = field(default_factory=Proof, repr=False)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to an ``.npz`` file of plain arrays (no pickle). The name is used as given."""
+    @property
+    def sentence(self) -> str:
+        """How good the labels are, in one line."""
+        return above_best(self.upper_bound, self.lower_bound)
+
+    def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write to an ``.npz`` file of plain arrays (no pickle), or to an open binary file."""
         arrays: dict[str, Any] = {"format": np.int64(FORMAT)}
         for item in fields(self):
             if item.name != "proof":
                 arrays[item.name] = np.asarray(getattr(self, item.name))
         for item in fields(self.proof):
             arrays[f"proof_{item.name}"] = getattr(self.proof, item.name)
-        with open(path, "wb") as stream:
-            np.savez_compressed(stream, **arrays)
+        if isinstance(path, str | os.PathLike):
+            with open(path, "wb") as stream:
+                np.savez_compressed(stream, **arrays)
+        else:
+            np.savez_compressed(path, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Certificate:
@@ -203,6 +211,15 @@ class Certificate:
                 f"{path} is not a certificate written by Certificate.save: {reason}"
             ) from error
         return cls(**values)
+
+
+def above_best(upper: float, lower: float) -> str:
+    """How far a cost can be above the best possible, given a lower bound: for people."""
+    if upper == 0.0:
+        return "the best possible: it costs nothing"
+    if lower <= 0.0:
+        return "no useful bound was found"
+    return f"at most {100.0 * max(upper / lower - 1.0, 0.0):.2g}% above the best possible"
 
 
 def relative_gap(upper: float, lower: float) -> float:

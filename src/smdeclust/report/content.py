@@ -54,6 +54,8 @@ class Content:
         Why the solution without constraints is missing or not to be trusted; empty otherwise.
     n_soft_pairs, broken_soft_pairs
         Soft pairs that the method used, and those that do not hold.
+    proof
+        How good the clustering is proven to be; empty where nothing is proven.
     costs
         What single pairs cost; None where that was not computed, and `costs_note` says why.
     history
@@ -89,6 +91,7 @@ class Content:
     free_note: str = ""
     n_soft_pairs: int = 0
     broken_soft_pairs: int = 0
+    proof: str = ""
     costs: PairCosts | None = None
     costs_note: str = ""
     history: dict[str, Any] | None = None

@@ -63,7 +63,7 @@ def _lead(content: Content) -> str:
     scaled = "columns standardised" if content.standardized else "columns as given"
     return (
         f"{len(content.X):,} points in {content.n_clusters} clusters by {content.method_title}; "
-        f"{held}; {scaled}."
+        f"{held}; {scaled}." + (f" This clustering is {content.proof}." if content.proof else "")
     )
 
 
