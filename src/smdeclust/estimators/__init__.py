@@ -3,6 +3,7 @@
 from smdeclust.estimators.blp_kmeans import BLPKMeans
 from smdeclust.estimators.cop_kmeans import COPKMeans
 from smdeclust.estimators.exact import ExactMSSC
+from smdeclust.estimators.learned_distance import LearnedDistance
 from smdeclust.estimators.pccc import PCCC
 from smdeclust.estimators.pck_means import PCKMeans
 from smdeclust.estimators.smdeclust import SMDEClust
@@ -13,6 +14,7 @@ __all__ = [
     "BLPKMeans",
     "COPKMeans",
     "ExactMSSC",
+    "LearnedDistance",
     "PCKMeans",
     "SMDEClust",
     "SoftHGMeans",

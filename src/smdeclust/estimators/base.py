@@ -49,10 +49,10 @@ class ConstrainedClusterer(
         if is_dask(X):
             from smdeclust.points.dask_fit import lazy_predict
 
-            return lazy_predict(X, self.cluster_centers_, self._names)
+            return lazy_predict(*self._lazily_in_distance(X))
         points = self._check_points(X, reset=False)
         labels = np.empty(points.shape[0], dtype=np.int64)
-        for block, squares in squares_to(points, self.cluster_centers_):
+        for block, squares in squares_to(*self._in_distance(points)):
             labels[block] = squares.argmin(axis=1)
         return labels
 
@@ -62,10 +62,10 @@ class ConstrainedClusterer(
         if is_dask(X):
             from smdeclust.points.dask_fit import lazy_transform
 
-            return lazy_transform(X, self.cluster_centers_, self._names)
+            return lazy_transform(*self._lazily_in_distance(X))
         points = self._check_points(X, reset=False)
         distances = np.empty((points.shape[0], len(self.cluster_centers_)))
-        for block, squares in squares_to(points, self.cluster_centers_):
+        for block, squares in squares_to(*self._in_distance(points)):
             np.sqrt(squares, out=distances[block])
         return distances
 
@@ -75,14 +75,29 @@ class ConstrainedClusterer(
         if is_dask(X):
             from smdeclust.points.dask_fit import least_squares
 
-            return -least_squares(X, self.cluster_centers_, self._names, sample_weight)
+            return -least_squares(*self._lazily_in_distance(X), sample_weight)
         points = self._check_points(X, reset=False)
         weight = as_weights(sample_weight, points.shape[0])
         total = 0.0
-        for block, squares in squares_to(points, self.cluster_centers_):
+        for block, squares in squares_to(*self._in_distance(points)):
             least = squares.min(axis=1)
             total += float(least.sum() if weight is None else least @ weight[block])
         return -total
+
+    def _in_distance(self, points: Any) -> tuple[Any, np.ndarray]:
+        """Points and centers in coordinates where the distance of the clusters is Euclid's."""
+        distance = getattr(self, "distance_", None)
+        if distance is None:
+            return points, self.cluster_centers_
+        return distance.map_points(points), distance.map_centers(self.cluster_centers_, points)
+
+    def _lazily_in_distance(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """The same of a Dask collection, and the names of its columns that are still to check."""
+        if getattr(self, "distance_", None) is None:
+            return X, self.cluster_centers_, self._names
+        from smdeclust.points.dask_fit import same_features
+
+        return *self._in_distance(same_features(X, self.cluster_centers_, self._names)), None
 
     @property
     def _names(self) -> np.ndarray | None:

@@ -53,6 +53,8 @@ VARIANTS = {
     "SMG-MDE": ("greedy", True),
 }
 
+METRICS = ("euclidean", "diagonal", "learned", "auto")
+
 # the assignment step inside mutation
 REASSIGN: dict[str, Callable[[Problem], Reassign]] = {
     "greedy": greedy_reassign,
@@ -113,6 +115,13 @@ class SMDEClust(ConstrainedClusterer):
         ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another device of PyTorch: points
         live there, and with ``replacement="generation"`` a whole generation is refined at once.
         (Needs ``smdeclust[torch]``; single precision, and no Kempe swaps.)
+    metric
+        ``"euclidean"``: squared distances of the data as given, as in the paper. ``"learned"``: a
+        distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
+        depend on the units of the columns). ``"diagonal"``: the same with one weight for each
+        column; this is also for sparse data and Dask collections. ``"auto"``: learned, unless
+        Euclid's distance, fitted without them, clearly keeps more of the pairs held out (for
+        sparse data and Dask: diagonal instead of learned).
     random_state
         Seed, ``RandomState`` or ``None``. The same seed gives the same result.
     callback
@@ -126,9 +135,19 @@ class SMDEClust(ConstrainedClusterer):
     labels_
         (N,) cluster of each point; all constraints hold.
     cluster_centers_
-        (K, d) means of the clusters, in lexicographic order.
+        (K, d) means of the clusters in the units of the data, in lexicographic order.
     inertia_
-        Sum of (weighted) squared distances of the points to the centers of their clusters.
+        Sum of (weighted) squared distances of the points to the centers of their clusters, in the
+        distance that `metric_` names. Values of different distances cannot be compared.
+    metric_
+        ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
+    distance_
+        The fitted :class:`LearnedDistance`, or ``None`` for Euclid's. ``predict``, ``transform``
+        and ``score`` use it.
+    feature_weights_
+        (d,) how much each column counts in a learned distance, 1 on average.
+    held_out_
+        After ``metric="auto"``: the share of held-out pairs that each distance kept beyond chance.
     n_iter_
         Generations, of all populations together.
     n_populations_
@@ -143,7 +162,8 @@ class SMDEClust(ConstrainedClusterer):
     history_
         Arrays of equal length, one entry a generation: ``generation`` (numbered on through all
         populations), ``evaluations`` (local searches so far), ``time``, ``best`` (of the run so
-        far), and ``mean``, ``worst``, ``diversity`` of the population at work.
+        far), and ``mean``, ``worst``, ``diversity`` of the population at work. With a learned
+        distance also ``criterion``, one entry for each round of learning; it falls.
     """
 
     stop_reason_: str | None
@@ -168,6 +188,7 @@ class SMDEClust(ConstrainedClusterer):
         max_time: float | None = None,
         replacement: str = "immediate",
         device: str | None = None,
+        metric: str = "euclidean",
         random_state: Any = None,
         callback: Callable[[State], bool | None] | None = None,
         verbose: int = 0,
@@ -189,6 +210,7 @@ class SMDEClust(ConstrainedClusterer):
         self.max_time = max_time
         self.replacement = replacement
         self.device = device
+        self.metric = metric
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -241,6 +263,12 @@ class SMDEClust(ConstrainedClusterer):
         """
         deadline = deadline_after(self.max_time)
         self._check_parameters()
+        if self.metric != "euclidean":
+            from smdeclust.estimators.metric import fit_in_distance
+
+            pairs = {"must_link": must_link, "cannot_link": cannot_link, "constraints": constraints}
+            return fit_in_distance(self, X, y, sample_weight, **pairs)
+        self.metric_, self.distance_ = "euclidean", None
         must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         self._check_device(X)
         if is_dask(X):
@@ -365,6 +393,7 @@ class SMDEClust(ConstrainedClusterer):
         check_choice("assignment", self.assignment, tuple(REASSIGN))
         check_choice("local_search", self.local_search, ("deep", "lloyd"))
         check_choice("replacement", self.replacement, ("immediate", "generation"))
+        check_choice("metric", self.metric, METRICS)
         check_number("population_size", self.population_size, low=4, whole=True)
         check_number("max_populations", self.max_populations, low=1, whole=True)
         check_number("n_agree", self.n_agree, low=1, whole=True)

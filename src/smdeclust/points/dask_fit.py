@@ -95,7 +95,7 @@ def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None =
     No label is computed yet; of a data frame the lengths of its partitions are. A value that is not
     finite raises an error when the labels are computed.
     """
-    array = _same_features(X, cluster_centers, names)
+    array = same_features(X, cluster_centers, names)
     middle = cluster_centers.mean(axis=0)
     shifted = cluster_centers - middle
     scale = float(np.sqrt(np.einsum("kj,kj->", shifted, shifted))) or 1.0
@@ -117,7 +117,7 @@ def lazy_transform(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None
     No distance is computed yet; of a data frame the lengths of its partitions are. A value that is
     not finite raises an error when the distances are computed.
     """
-    array = _same_features(X, cluster_centers, names)
+    array = same_features(X, cluster_centers, names)
     chunks = (array.chunks[0], (len(cluster_centers),))
     return array.map_blocks(
         dask_blocks.distances_of, cluster_centers, dtype=np.float64, chunks=chunks
@@ -128,7 +128,7 @@ def least_squares(
     X: Any, cluster_centers: np.ndarray, names: np.ndarray | None, sample_weight: Any
 ) -> float:
     """The sum of squared distances of rows to their nearest centers, computed now."""
-    array = _same_features(X, cluster_centers, names)
+    array = same_features(X, cluster_centers, names)
     weight = as_weights(in_memory(sample_weight), array.shape[0])
     squares = lazy_transform(array, cluster_centers).min(axis=1) ** 2
     if weight is not None:
@@ -142,7 +142,8 @@ def _like(values: np.ndarray, array: Any) -> Any:
     return da.from_array(values, chunks=array.chunks)
 
 
-def _same_features(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None) -> Any:
+def same_features(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None) -> Any:
+    """A Dask collection as an array, where its columns are those of the clusters."""
     if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
         raise InvalidInputError(
             f"X has the columns {', '.join(map(str, X.columns))}, but the clusters were made of "

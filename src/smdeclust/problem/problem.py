@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import qr
+from scipy.sparse import issparse
 
 from smdeclust.constraints.graph import cannot_link_graph
 from smdeclust.constraints.groups import Grouping, contract
@@ -134,6 +135,11 @@ class Problem:
         if weight is None:
             return np.asarray(points.mean(axis=0, dtype=np.float64))
         return np.asarray((weight / weight.sum()) @ points, dtype=np.float64)
+
+    def with_points(self, X: Any) -> Self:
+        """The same constraints on other points, row by row; `X` is taken as valid."""
+        offset = _frozen(type(self)._mean(X, self.sample_weight))
+        return replace(self, X=X if issparse(X) else _frozen(X), offset=offset)
 
     @property
     def n_points(self) -> int:

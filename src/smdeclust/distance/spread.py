@@ -1,0 +1,98 @@
+"""Spread: the scatter of points about the means of their groups, as a matrix or column by column."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+
+
+class Spread(Protocol):
+    """What the two forms of a distance have in common."""
+
+    def within(self, points: Any, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Scatter of the points about the means of their labels."""
+
+    def target(self, n_directions: int) -> np.ndarray:
+        """The identity."""
+
+    def log_det(self, scatter: np.ndarray) -> float:
+        """Logarithm of the determinant."""
+
+    def root(self, scatter: np.ndarray) -> np.ndarray:
+        """Root of the inverse, scaled so that the scatter is 1 in every direction."""
+
+    def apply(self, points: Any, root: np.ndarray) -> Any:
+        """Points in the coordinates that `root` leads to."""
+
+    def matrix(self, root: np.ndarray) -> np.ndarray:
+        """(r', r) `root` as a matrix."""
+
+
+class _Full:
+    """A whole matrix: directions, and how they go together."""
+
+    def within(self, points: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        totals = np.bincount(labels, weights)
+        means = _sums(points, labels, weights, len(totals))
+        means /= np.where(totals > 0, totals, 1.0)[:, None]
+        gaps = points - means[labels]
+        return (gaps * weights[:, None]).T @ gaps
+
+    def target(self, n_directions: int) -> np.ndarray:
+        return np.eye(n_directions)
+
+    def log_det(self, scatter: np.ndarray) -> float:
+        return float(np.linalg.slogdet(scatter)[1])
+
+    def root(self, scatter: np.ndarray) -> np.ndarray:
+        sizes, axes = np.linalg.eigh(scatter)
+        rows = (axes / np.sqrt(sizes)).T
+        # An axis has no sign of its own: the largest entry is positive, on every machine.
+        largest = np.abs(rows).argmax(axis=1)
+        return rows * np.sign(rows[np.arange(len(rows)), largest])[:, None]
+
+    def apply(self, points: np.ndarray, root: np.ndarray) -> np.ndarray:
+        return points @ root.T
+
+    def matrix(self, root: np.ndarray) -> np.ndarray:
+        return root
+
+
+class _Diagonal:
+    """One number a column."""
+
+    def within(self, points: Any, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        totals = np.bincount(labels, weights)
+        sums = _sums(points, labels, weights, len(totals))
+        inverse = np.where(totals > 0, 1.0 / np.where(totals > 0, totals, 1.0), 0.0)
+        if issparse(points):
+            return np.maximum(weights @ points.power(2) - inverse @ sums.power(2), 0.0)
+        gaps = points - (sums * inverse[:, None])[labels]
+        return weights @ gaps**2
+
+    def target(self, n_directions: int) -> np.ndarray:
+        return np.ones(n_directions)
+
+    def log_det(self, scatter: np.ndarray) -> float:
+        return float(np.log(scatter).sum())
+
+    def root(self, scatter: np.ndarray) -> np.ndarray:
+        return 1.0 / np.sqrt(scatter)
+
+    def apply(self, points: Any, root: np.ndarray) -> Any:
+        return csr_array(points @ diags_array(root)) if issparse(points) else points * root
+
+    def matrix(self, root: np.ndarray) -> np.ndarray:
+        return np.diag(root)
+
+
+FULL: Spread = _Full()
+DIAGONAL: Spread = _Diagonal()
+
+
+def _sums(points: Any, labels: np.ndarray, weights: np.ndarray, n_labels: int) -> Any:
+    """(n_labels, r) weighted sums of the points of each label, sparse where the points are."""
+    entries = (weights, (labels, np.arange(len(labels))))
+    return csr_array(entries, shape=(n_labels, len(labels))) @ points

@@ -1,0 +1,279 @@
+"""LearnedDistance: a distance learned from pairs, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from smdeclust.constraints.groups import contract
+from smdeclust.constraints.pairs import as_pairs
+from smdeclust.distance import DIAGONAL, FULL, Frame, Learned, learn
+from smdeclust.distance.learn import criterion_of
+from smdeclust.estimators.given import hard_pairs
+from smdeclust.estimators.quick_clusters import QuickClusters
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.local_search.streaming import is_past
+from smdeclust.points import is_dask
+from smdeclust.points.sparse_validation import as_sparse_points
+from smdeclust.points.validation import as_points, as_weights
+from smdeclust.problem import Problem
+
+# Rows that a distance is learned from at most; pairs come first.
+MAX_ROWS = 5000
+
+# Columns above which a diagonal matrix is kept sparse.
+LARGE = 1000
+
+
+class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The distance that pairs of points teach, as a linear map of the data.
+
+    Points that belong together show which directions vary inside a group and so say little about
+    it. The map shrinks these directions. It lowers Friedman and Rubin's determinant criterion,
+    N log det(W + v T): W is the scatter inside the clusters, T the scale of the columns, and v a
+    quarter of a point for each column. Squared Euclidean distance after the map is the learned
+    distance, so any method can follow it in a pipeline.
+
+    The distance does not depend on the units of the columns: scaling one changes nothing.
+
+    Parameters
+    ----------
+    n_clusters
+        K: learn from must-link groups and from clusters, in turn. ``None``: from must-link groups
+        alone.
+    diagonal
+        Whether to learn one weight for each column only. Sparse matrices need this.
+    random_state
+        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
+
+    Attributes
+    ----------
+    components_
+        (r, d) the map. r is d, or less where d is above 128 or above the number of points: the
+        leading directions then. With ``diagonal=True`` a diagonal matrix, sparse where d is large.
+    mean_
+        (d,) means of the columns.
+    feature_weights_
+        (d,) how much each column counts: the squared length of a step of one standard deviation
+        in it, 1 on average; 0 where a column is constant.
+    labels_
+        (N,) clusters of the last round (of the rows in ``rows_``); None without `n_clusters`.
+    rows_
+        Rows it was learned from; all, up to 5000.
+    history_
+        ``round`` and ``criterion``, one entry a round. The criterion falls.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.cluster import KMeans
+    >>> from smdeclust import LearnedDistance
+    >>> pipe = make_pipeline(LearnedDistance(2), KMeans(2, n_init=3, random_state=0))
+    >>> X = [[0, 5], [0.1, 0], [1, 5.2], [1.1, 0.1]]
+    >>> pipe.fit(X, learneddistance__must_link=[(0, 1), (2, 3)]).predict(X)[0::2].tolist()
+    [1, 0]
+    """
+
+    def __init__(
+        self, n_clusters: int | None = None, *, diagonal: bool = False, random_state: Any = None
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.diagonal = diagonal
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraints: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Learn the distance of the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points; a sparse matrix with ``diagonal=True``.
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions: (m, 2) integers.
+        constraints
+            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        must, cannot = hard_pairs(self, X, y, constraints, must_link, cannot_link)
+        points = self._check(X, reset=True)
+        n_points = points.shape[0]
+        together = as_pairs(must, n_points, "must_link")
+        apart = as_pairs(cannot, n_points, "cannot_link")
+        weight = as_weights(sample_weight, n_points)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        rows = sample_rows(n_points, together, apart, rng)
+        if len(rows) < n_points:
+            points = points[rows]
+            together, apart = (restricted(pairs, rows, n_points) for pairs in (together, apart))
+            weight = None if weight is None else weight[rows]
+        self._learn(points, together, apart, weight, rng, rows, None)
+        return self
+
+    def _learn(
+        self,
+        points: Any,
+        must_link: np.ndarray,
+        cannot_link: np.ndarray,
+        weight: np.ndarray | None,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        deadline: float | None,
+    ) -> Self:
+        """Learn from validated rows."""
+        cluster = None
+        if self.n_clusters is not None:
+            build: Any = Problem.build
+            if issparse(points):
+                from smdeclust.points.sparse_problem import SparseProblem
+
+                build = SparseProblem.build
+            problem = build(points, self.n_clusters, must_link, cannot_link, weight)
+            cluster = QuickClusters(problem, rng, deadline)
+        self._spread = DIAGONAL if self.diagonal else FULL
+        self._share = np.ones(len(rows)) if weight is None else weight * (len(rows) / weight.sum())
+        self._frame = Frame.of(points, self._share, rotate=not self.diagonal)
+        learned = learn(
+            self._frame.enter(points),
+            contract(points.shape[0], must_link, cannot_link).of_point,
+            self._share,
+            self._spread,
+            cluster,
+            n_columns=self._frame.n_columns,
+            is_late=lambda: is_past(deadline),
+        )
+        self._describe(learned, rows)
+        return self
+
+    def _describe(self, learned: Learned, rows: np.ndarray) -> None:
+        self.mean_ = self._frame.mean
+        self._target = learned.target
+        if self.diagonal:
+            self._factors = learned.root * self._frame.factor
+            self.components_ = _diagonal(self._factors)
+            lengths = self._factors**2
+        else:
+            self.components_ = self._frame.components(learned.root)
+            lengths = np.einsum("rj,rj->j", self.components_, self.components_)
+        steps = lengths * self._frame.spread**2
+        self.feature_weights_ = steps / (steps.mean() or 1.0)
+        self.labels_ = learned.labels
+        self.rows_ = rows
+        self._record(learned.criterion)
+
+    def _record(self, criterion: list[float]) -> None:
+        self.history_ = {
+            "round": np.arange(len(criterion)),
+            "criterion": np.array(criterion, dtype=np.float64),
+        }
+
+    def criterion(self, X: Any, labels: np.ndarray) -> float:
+        """N log det(W + v T) of these labels of the rows that the distance was learned from."""
+        check_is_fitted(self, "components_")
+        points = self._frame.enter(self._check(X, reset=False))
+        return criterion_of(points, np.asarray(labels), self._share, self._spread, self._target)
+
+    def transform(self, X: Any) -> Any:
+        """Return the points in coordinates where the learned distance is Euclid's.
+
+        Dense points are centered as well; sparse ones stay sparse and are not. A Dask array is
+        mapped when it is computed.
+        """
+        check_is_fitted(self, "components_")
+        if is_dask(X):
+            from smdeclust.points.dask_fit import as_dask_array
+
+            return self.map_points(as_dask_array(X))
+        return self.map_points(self._check(X, reset=False))
+
+    def map_points(self, points: Any) -> Any:
+        """:meth:`transform` for points that have been checked."""
+        if issparse(points):
+            return csr_array(points @ diags_array(self._factors))
+        centered = points - self.mean_
+        return centered * self._factors if self.diagonal else centered @ self.components_.T
+
+    def map_centers(self, centers: np.ndarray, points: Any) -> np.ndarray:
+        """Dense centers, to where :meth:`map_points` takes these points."""
+        return centers * self._factors if issparse(points) else self.map_points(centers)
+
+    def inverse_transform(self, Z: Any) -> Any:
+        """Return coordinates of the learned distance in the units of the data.
+
+        Exact where the map has as many directions as the data have columns that vary; otherwise
+        the nearest point that the map leads to the same place.
+        """
+        check_is_fitted(self, "components_")
+        if not self.diagonal:
+            return np.asarray(Z) @ np.linalg.pinv(self.components_).T + self.mean_
+        factors = self._factors
+        inverse = np.divide(1.0, factors, out=np.zeros_like(factors), where=factors != 0)
+        if issparse(Z):
+            return csr_array(Z @ diags_array(inverse))
+        return np.asarray(Z) * inverse + self.mean_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def _check(self, X: Any, *, reset: bool) -> Any:
+        if issparse(X) and not self.diagonal:
+            raise InvalidInputError(
+                "X is sparse, and a full distance would make it dense. Use diagonal=True, which "
+                "learns one weight for each column, or pass X.toarray()."
+            )
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            accept_sparse="csr",
+        )
+        return as_sparse_points(X) if issparse(X) else as_points(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self.diagonal)
+        return tags
+
+
+def _diagonal(factors: np.ndarray) -> Any:
+    return np.diag(factors) if len(factors) <= LARGE else csr_array(diags_array(factors))
+
+
+def sample_rows(
+    n_points: int, must_link: np.ndarray, cannot_link: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Rows to learn from: all, or `MAX_ROWS` of which as many as fit are in pairs."""
+    if n_points <= MAX_ROWS:
+        return np.arange(n_points)
+    paired = rng.permutation(np.concatenate([must_link, cannot_link])).ravel()
+    order = np.concatenate([paired[: MAX_ROWS // 2 * 2], rng.permutation(n_points)])
+    _, first = np.unique(order, return_index=True)
+    return np.sort(order[np.sort(first)][:MAX_ROWS])
+
+
+def restricted(pairs: np.ndarray, rows: np.ndarray, n_points: int) -> np.ndarray:
+    """The pairs with both ends among `rows`, by their positions there."""
+    place = np.full(n_points, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    inside = place[pairs]
+    return inside[(inside >= 0).all(axis=1)]

@@ -1,0 +1,221 @@
+"""A fit in a learned distance: learn it, cluster in it, and tell the result in the data's units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_random_state
+
+from smdeclust.constraints.pairs import as_pairs
+from smdeclust.distance import kept_beyond_chance, split_pairs
+from smdeclust.estimators.base import deadline_after
+from smdeclust.estimators.given import hard_pairs
+from smdeclust.estimators.learned_distance import LearnedDistance, restricted, sample_rows
+from smdeclust.estimators.quick_clusters import QuickClusters
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.local_search.streaming import is_past
+from smdeclust.points import is_dask
+from smdeclust.points.validation import as_weights
+from smdeclust.problem import Problem
+from smdeclust.problem.problem import fits_contracted
+
+# Of a limit on time, what learning may take; the clustering gets the rest.
+SHARE_OF_TIME = 0.5
+
+# Starts of a clustering in Euclid's distance that is compared with a learned one.
+N_STARTS = 10
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a distance is learned from: some rows, their pairs and weights, all validated."""
+
+    points: Any
+    rows: np.ndarray
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    weight: np.ndarray | None
+    n_clusters: int
+    diagonal: bool
+    deadline: float | None
+
+    def learn(
+        self, rng: np.random.Generator, must_link: np.ndarray, cannot_link: np.ndarray
+    ) -> LearnedDistance:
+        """The distance that these pairs teach."""
+        distance = LearnedDistance(self.n_clusters, diagonal=self.diagonal)
+        return distance._learn(
+            self.points, must_link, cannot_link, self.weight, rng, self.rows, self.deadline
+        )
+
+    def plain_labels(
+        self, rng: np.random.Generator, must_link: np.ndarray, cannot_link: np.ndarray
+    ) -> np.ndarray:
+        """Clusters in Euclid's distance under these pairs."""
+        build: Any = Problem.build
+        if issparse(self.points):
+            from smdeclust.points.sparse_problem import SparseProblem
+
+            build = SparseProblem.build
+        problem = build(self.points, self.n_clusters, must_link, cannot_link, self.weight)
+        return QuickClusters(problem, rng, self.deadline)(self.points, None, N_STARTS)
+
+
+def fit_in_distance(
+    model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any
+) -> Any:
+    """Fit `model`, whose metric is not Euclid's."""
+    deadline = deadline_after(model.max_time)
+    must, cannot = hard_pairs(model, X, y, pairs["constraints"], *_bare(pairs))
+    points = _admit(model, X)
+    state = check_random_state(model.random_state)
+    rng = np.random.default_rng(state.randint(np.iinfo(np.int32).max))
+    lesson = _prepare(model, points, must, cannot, sample_weight, rng)
+    model.held_out_ = None
+    distance = None
+    if model.metric != "auto" or _learned_keeps_more(model, lesson, rng):
+        distance = lesson.learn(rng, lesson.must_link, lesson.cannot_link)
+    inner = _plain(model, deadline, state)
+    mapped = points if distance is None else distance.map_points(points)
+    inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
+    _take_over(model, inner, points, distance, sample_weight)
+    if distance is not None:
+        _finish_history(model, distance, lesson)
+    return model
+
+
+def _bare(pairs: dict[str, Any]) -> tuple[Any, Any]:
+    return pairs["must_link"], pairs["cannot_link"]
+
+
+def _admit(model: Any, X: Any) -> Any:
+    """The points, validated; small sparse ones become dense."""
+    if is_dask(X):
+        from smdeclust.points.dask_fit import as_dask_array
+
+        points = as_dask_array(X)
+        model.n_features_in_ = points.shape[1]
+        if hasattr(X, "columns"):
+            model.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        elif hasattr(model, "feature_names_in_"):
+            del model.feature_names_in_
+    else:
+        points = model._check_points(X, reset=True)
+        if issparse(points) and fits_contracted(points.shape):
+            points = points.toarray()
+    if model.metric == "learned" and (issparse(points) or is_dask(points)):
+        kind = "sparse and large" if issparse(points) else "a Dask collection"
+        raise InvalidInputError(
+            f'metric="learned" needs a dense array in memory, and X is {kind}. Use '
+            f'metric="diagonal" (one weight for each column) or metric="auto".'
+        )
+    return points
+
+
+def _prepare(
+    model: Any, points: Any, must: Any, cannot: Any, sample_weight: Any, rng: np.random.Generator
+) -> Lesson:
+    """Choose the rows to learn from and bring them here."""
+    n_points = points.shape[0]
+    must = as_pairs(must, n_points, "must_link")
+    cannot = as_pairs(cannot, n_points, "cannot_link")
+    if is_dask(sample_weight):
+        sample_weight = sample_weight.compute()
+    weight = as_weights(sample_weight, n_points)
+    rows = sample_rows(n_points, must, cannot, rng)
+    elsewhere = issparse(points) or is_dask(points)
+    if len(rows) < n_points:
+        points = points[rows]
+        must, cannot = restricted(must, rows, n_points), restricted(cannot, rows, n_points)
+        weight = None if weight is None else weight[rows]
+    if is_dask(points):
+        points = np.asarray(points.compute(), dtype=np.float64)
+    diagonal = model.metric == "diagonal" or elsewhere
+    limit = None if model.max_time is None else SHARE_OF_TIME * model.max_time
+    deadline = deadline_after(limit)
+    return Lesson(points, rows, must, cannot, weight, model.n_clusters, diagonal, deadline)
+
+
+def _learned_keeps_more(model: Any, lesson: Lesson, rng: np.random.Generator) -> bool:
+    """Decide by pairs held out; sets ``held_out_``.
+
+    Learned distances agree better with classes on nearly all data we know, so Euclid's must be
+    better by more than chance: one standard error, the root of the number of pairs.
+    """
+    n_pairs = len(lesson.must_link) + len(lesson.cannot_link)
+    if n_pairs == 0:
+        return False  # nobody says that Euclid is wrong
+    plain = learned = 0.0
+    for fitted, held_out in split_pairs(lesson.must_link, lesson.cannot_link, rng):
+        plain += kept_beyond_chance(lesson.plain_labels(rng, *fitted), *held_out)
+        labels = lesson.learn(rng, *fitted).labels_
+        assert labels is not None
+        learned += kept_beyond_chance(labels, *held_out)
+        if is_past(lesson.deadline):
+            break
+    name = "diagonal" if lesson.diagonal else "learned"
+    model.held_out_ = {"euclidean": plain / n_pairs, name: learned / n_pairs}
+    return plain - learned <= np.sqrt(n_pairs)
+
+
+def _plain(model: Any, deadline: float | None, state: np.random.RandomState) -> Any:
+    """The same estimator with Euclid's distance and the time that is left."""
+    settings = model.get_params(deep=False) | {"metric": "euclidean"}
+    if deadline is not None:
+        import time
+
+        settings["max_time"] = max(0.0, deadline - time.perf_counter())
+    if isinstance(model.random_state, np.random.RandomState):
+        settings["random_state"] = state
+    return type(model)(**settings)
+
+
+def _take_over(
+    model: Any, inner: Any, points: Any, distance: LearnedDistance | None, sample_weight: Any
+) -> None:
+    """Give `model` the result of `inner`, its centers in the units of the data."""
+    own = {*model.get_params(deep=False), "n_features_in_", "feature_names_in_", "held_out_"}
+    for name, value in vars(inner).items():
+        if name not in own:
+            setattr(model, name, value)
+    model.metric_, model.distance_ = "euclidean", distance
+    if distance is None:
+        return
+    model.metric_ = "diagonal" if distance.diagonal else "learned"
+    model.feature_weights_ = distance.feature_weights_
+    if is_dask(points):
+        model.cluster_centers_ = distance.inverse_transform(inner.cluster_centers_)
+        return
+    centers = _means(points, inner.labels_, sample_weight, len(inner.cluster_centers_))
+    order = np.lexsort(centers.T[::-1])
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    model.labels_, model.cluster_centers_ = number[inner.labels_], centers[order]
+
+
+def _means(points: Any, labels: np.ndarray, sample_weight: Any, n_clusters: int) -> np.ndarray:
+    """(K, d) weighted means of the clusters."""
+    n_points = points.shape[0]
+    weight = as_weights(sample_weight, n_points)
+    weight = np.ones(n_points) if weight is None else weight
+    totals = np.bincount(labels, weight, n_clusters)
+    share = csr_array((weight / totals[labels], (labels, np.arange(n_points))))
+    if issparse(points):
+        return (share @ points).toarray()
+    middle = points.mean(axis=0, dtype=np.float64)
+    return share @ (points - middle) + middle
+
+
+def _finish_history(model: Any, distance: LearnedDistance, lesson: Lesson) -> None:
+    """Add the criterion of the last clustering, and show all of them in ``history_``."""
+    labels = model.labels_
+    chosen = labels[lesson.rows]
+    if is_dask(chosen):
+        chosen = chosen.compute()
+    values = distance.history_["criterion"].tolist()
+    values.append(distance.criterion(lesson.points, np.asarray(chosen)))
+    distance._record(values)
+    model.history_ = {**model.history_, "criterion": distance.history_["criterion"]}
