@@ -22,6 +22,9 @@ ENOUGH = 10
 # Random starts of the clustering in each round; the last number holds for all further rounds.
 N_STARTS = (6, 4, 4, 1)
 
+# The same where distances are only compared.
+FEW_STARTS = (3, 1)
+
 MAX_ROUNDS = 12
 LEAST_FALL = 1e-9
 
@@ -56,6 +59,7 @@ def learn(
     cluster: Cluster | None,
     *,
     n_columns: int,
+    n_starts: tuple[int, ...] = N_STARTS,
     is_late: Callable[[], bool] = lambda: False,
 ) -> Learned:
     """Learn a distance from must-link groups and, where `cluster` is given, from clusters.
@@ -78,6 +82,8 @@ def learn(
         Clusters points under the constraints.
     n_columns
         Columns of the data, which the strength of the target goes by.
+    n_starts
+        Random starts of the clustering in each round.
     is_late
         Whether to stop where it is.
     """
@@ -94,7 +100,9 @@ def learn(
     ends = []
     for start in starts:
         if not ends or not is_late():
-            ends.append(_alternate(points, weights, spread, cluster, start, target, is_late))
+            ends.append(
+                _alternate(points, weights, spread, cluster, start, target, n_starts, is_late)
+            )
     return min(ends, key=lambda end: end.criterion[-1])
 
 
@@ -105,6 +113,7 @@ def _alternate(
     cluster: Cluster,
     scatter: np.ndarray,
     target: np.ndarray,
+    n_starts: tuple[int, ...],
     is_late: Callable[[], bool],
 ) -> Learned:
     """Cluster and measure in turn, from one first scatter."""
@@ -112,8 +121,8 @@ def _alternate(
     labels, criterion = None, []
     for number in range(MAX_ROUNDS):
         root = _whitener(spread, scatter, total + float(target.max()))
-        n_starts = N_STARTS[min(number, len(N_STARTS) - 1)]
-        found = cluster(spread.apply(points, root), labels, n_starts)
+        fresh = n_starts[min(number, len(n_starts) - 1)]
+        found = cluster(spread.apply(points, root), labels, fresh)
         after = spread.within(points, found, weights) + target
         value = total * spread.log_det(after)
         if criterion and value >= criterion[-1] - LEAST_FALL * abs(criterion[-1]):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from smdeclust.constraints.groups import contract
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.distance import DIAGONAL, FULL, Frame, Learned, learn
-from smdeclust.distance.learn import criterion_of
+from smdeclust.distance.learn import N_STARTS, criterion_of
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.quick_clusters import QuickClusters
 from smdeclust.exceptions import InvalidInputError
@@ -136,6 +136,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         rng: np.random.Generator,
         rows: np.ndarray,
         deadline: float | None,
+        n_starts: tuple[int, ...] = N_STARTS,
     ) -> Self:
         """Learn from validated rows."""
         cluster = None
@@ -157,6 +158,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self._spread,
             cluster,
             n_columns=self._frame.n_columns,
+            n_starts=n_starts,
             is_late=lambda: is_past(deadline),
         )
         self._describe(learned, rows)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.distance import kept_beyond_chance, split_pairs
+from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.estimators.base import deadline_after
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.learned_distance import LearnedDistance, restricted, sample_rows
@@ -26,7 +27,7 @@ from smdeclust.problem.problem import fits_contracted
 SHARE_OF_TIME = 0.5
 
 # Starts of a clustering in Euclid's distance that is compared with a learned one.
-N_STARTS = 10
+PLAIN_STARTS = 6
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,16 @@ class Lesson:
     deadline: float | None
 
     def learn(
-        self, rng: np.random.Generator, must_link: np.ndarray, cannot_link: np.ndarray
+        self,
+        rng: np.random.Generator,
+        must_link: np.ndarray,
+        cannot_link: np.ndarray,
+        n_starts: tuple[int, ...] = N_STARTS,
     ) -> LearnedDistance:
         """The distance that these pairs teach."""
         distance = LearnedDistance(self.n_clusters, diagonal=self.diagonal)
-        return distance._learn(
-            self.points, must_link, cannot_link, self.weight, rng, self.rows, self.deadline
-        )
+        known = self.points, must_link, cannot_link, self.weight
+        return distance._learn(*known, rng, self.rows, self.deadline, n_starts)
 
     def plain_labels(
         self, rng: np.random.Generator, must_link: np.ndarray, cannot_link: np.ndarray
@@ -61,23 +65,23 @@ class Lesson:
 
             build = SparseProblem.build
         problem = build(self.points, self.n_clusters, must_link, cannot_link, self.weight)
-        return QuickClusters(problem, rng, self.deadline)(self.points, None, N_STARTS)
+        return QuickClusters(problem, rng, self.deadline)(self.points, None, PLAIN_STARTS)
 
 
-def fit_in_distance(
-    model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any
-) -> Any:
+def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any) -> Any:
     """Fit `model`, whose metric is not Euclid's."""
     deadline = deadline_after(model.max_time)
     must, cannot = hard_pairs(model, X, y, pairs["constraints"], *_bare(pairs))
     points = _admit(model, X)
     state = check_random_state(model.random_state)
-    rng = np.random.default_rng(state.randint(np.iinfo(np.int32).max))
-    lesson = _prepare(model, points, must, cannot, sample_weight, rng)
+    seed = state.randint(np.iinfo(np.int32).max)
+    # One source a step, so that "auto" is one of the others to the last digit.
+    to_sample, to_learn, to_compare = np.random.default_rng(seed).spawn(3)
+    lesson = _prepare(model, points, must, cannot, sample_weight, to_sample)
     model.held_out_ = None
     distance = None
-    if model.metric != "auto" or _learned_keeps_more(model, lesson, rng):
-        distance = lesson.learn(rng, lesson.must_link, lesson.cannot_link)
+    if model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare):
+        distance = lesson.learn(to_learn, lesson.must_link, lesson.cannot_link)
     inner = _plain(model, deadline, state)
     mapped = points if distance is None else distance.map_points(points)
     inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
@@ -151,14 +155,14 @@ def _learned_keeps_more(model: Any, lesson: Lesson, rng: np.random.Generator) ->
     plain = learned = 0.0
     for fitted, held_out in split_pairs(lesson.must_link, lesson.cannot_link, rng):
         plain += kept_beyond_chance(lesson.plain_labels(rng, *fitted), *held_out)
-        labels = lesson.learn(rng, *fitted).labels_
+        labels = lesson.learn(rng, *fitted, FEW_STARTS).labels_
         assert labels is not None
         learned += kept_beyond_chance(labels, *held_out)
         if is_past(lesson.deadline):
             break
     name = "diagonal" if lesson.diagonal else "learned"
-    model.held_out_ = {"euclidean": plain / n_pairs, name: learned / n_pairs}
-    return plain - learned <= np.sqrt(n_pairs)
+    model.held_out_ = {"euclidean": float(plain / n_pairs), name: float(learned / n_pairs)}
+    return bool(plain - learned <= np.sqrt(n_pairs))
 
 
 def _plain(model: Any, deadline: float | None, state: np.random.RandomState) -> Any:
