@@ -1,4 +1,4 @@
-"""Pairs teach the distance: which directions of the data matter, learned from must-links and clusters.
+"""Pairs teach the distance: must-links and clusters show which directions of the data matter.
 
 One criterion, Friedman and Rubin's: N log det(W + v T), where W is the scatter inside the clusters
 and T a target that keeps directions of few data in check. For fixed labels the best distance

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, diags_array
+
+from smdeclust.distance.spread import is_sparse
 
 # Most directions that a full distance has; the leading ones of the scaled points.
 MAX_DIRECTIONS = 128
@@ -54,9 +56,7 @@ class Frame:
         if total > 0:
             factor *= np.sqrt(np.count_nonzero(varies) / total)
         frame = cls(mean, factor, np.sqrt(square))
-        if not rotate or min(points.shape) <= 1:
-            return frame
-        if len(mean) <= MAX_DIRECTIONS and len(mean) < points.shape[0]:
+        if not rotate or len(mean) <= MAX_DIRECTIONS:
             return frame
         return cls(mean, factor, frame.spread, _leading(frame.enter(points), weights))
 
@@ -72,7 +72,7 @@ class Frame:
 
     def enter(self, points: Any) -> Any:
         """(n, r) coordinates of points. Sparse ones stay sparse, so they are not centered."""
-        if issparse(points):
+        if is_sparse(points):
             return csr_array(points @ diags_array(self.factor))
         scaled = (np.asarray(points, dtype=np.float64) - self.mean) * self.factor
         return scaled if self.basis is None else scaled @ self.basis
@@ -86,7 +86,7 @@ class Frame:
 def _moments(points: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weighted mean, variance and fourth moment about the mean of each column."""
     share = weights / weights.sum()
-    if not issparse(points):
+    if not is_sparse(points):
         mean = share @ points
         gaps = (points - mean) ** 2
         return mean, share @ gaps, share @ gaps**2

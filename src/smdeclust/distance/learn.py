@@ -75,7 +75,7 @@ def learn(
     groups
         (N,) must-link group of each point.
     weights
-        (N,) weights, 1 on average.
+        (N,) weights: how many points each one stands for.
     spread
         ``FULL`` or ``DIAGONAL``.
     cluster
@@ -88,16 +88,17 @@ def learn(
         Whether to stop where it is.
     """
     n_points, n_directions = points.shape
+    total = float(weights.sum())
     target = SHRINKAGE * n_columns * spread.target(n_directions)
     linked = spread.within(points, groups, weights)
     if cluster is None:
-        n_free = n_points - len(np.unique(groups))
-        return Learned(_whitener(spread, linked + target, n_free + target.max()), target, None, [])
+        root = _whitener(spread, linked + target, total + float(target.max()))
+        return Learned(root, target, None, [])
     starts = [linked + target]
-    if n_points >= ENOUGH * n_directions:
+    if total >= ENOUGH * n_directions:
         everyone = np.zeros(n_points, dtype=np.int64)
         starts.append(spread.within(points, everyone, weights) + target)
-    ends = []
+    ends: list[Learned] = []
     for start in starts:
         if not ends or not is_late():
             ends.append(
@@ -118,7 +119,8 @@ def _alternate(
 ) -> Learned:
     """Cluster and measure in turn, from one first scatter."""
     total = float(weights.sum())
-    labels, criterion = None, []
+    labels: np.ndarray | None = None
+    criterion: list[float] = []
     for number in range(MAX_ROUNDS):
         root = _whitener(spread, scatter, total + float(target.max()))
         fresh = n_starts[min(number, len(n_starts) - 1)]

@@ -1,4 +1,4 @@
-"""Spread: the scatter of points about the means of their groups, as a matrix or column by column."""
+"""Spread: the scatter of points about the means of their groups, as a matrix or by columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
+
+
+def is_sparse(points: Any) -> bool:
+    """Whether these points are a sparse matrix (scipy's own question, asked as a plain bool)."""
+    return bool(issparse(points))
 
 
 class Spread(Protocol):
@@ -26,9 +31,6 @@ class Spread(Protocol):
     def apply(self, points: Any, root: np.ndarray) -> Any:
         """Points in the coordinates that `root` leads to."""
 
-    def matrix(self, root: np.ndarray) -> np.ndarray:
-        """(r', r) `root` as a matrix."""
-
 
 class _Full:
     """A whole matrix: directions, and how they go together."""
@@ -48,16 +50,10 @@ class _Full:
 
     def root(self, scatter: np.ndarray) -> np.ndarray:
         sizes, axes = np.linalg.eigh(scatter)
-        rows = (axes / np.sqrt(sizes)).T
-        # An axis has no sign of its own: the largest entry is positive, on every machine.
-        largest = np.abs(rows).argmax(axis=1)
-        return rows * np.sign(rows[np.arange(len(rows)), largest])[:, None]
+        return (axes / np.sqrt(sizes)) @ axes.T  # the symmetric root: there is only one
 
     def apply(self, points: np.ndarray, root: np.ndarray) -> np.ndarray:
         return points @ root.T
-
-    def matrix(self, root: np.ndarray) -> np.ndarray:
-        return root
 
 
 class _Diagonal:
@@ -67,7 +63,7 @@ class _Diagonal:
         totals = np.bincount(labels, weights)
         sums = _sums(points, labels, weights, len(totals))
         inverse = np.where(totals > 0, 1.0 / np.where(totals > 0, totals, 1.0), 0.0)
-        if issparse(points):
+        if is_sparse(points):
             return np.maximum(weights @ points.power(2) - inverse @ sums.power(2), 0.0)
         gaps = points - (sums * inverse[:, None])[labels]
         return weights @ gaps**2
@@ -82,10 +78,7 @@ class _Diagonal:
         return 1.0 / np.sqrt(scatter)
 
     def apply(self, points: Any, root: np.ndarray) -> Any:
-        return csr_array(points @ diags_array(root)) if issparse(points) else points * root
-
-    def matrix(self, root: np.ndarray) -> np.ndarray:
-        return np.diag(root)
+        return csr_array(points @ diags_array(root)) if is_sparse(points) else points * root
 
 
 FULL: Spread = _Full()

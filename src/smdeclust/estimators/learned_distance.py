@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, diags_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -14,6 +14,7 @@ from smdeclust.constraints.groups import contract
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.distance import DIAGONAL, FULL, Frame, Learned, learn
 from smdeclust.distance.learn import N_STARTS, criterion_of
+from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.quick_clusters import QuickClusters
 from smdeclust.exceptions import InvalidInputError
@@ -54,8 +55,8 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Attributes
     ----------
     components_
-        (r, d) the map. r is d, or less where d is above 128 or above the number of points: the
-        leading directions then. With ``diagonal=True`` a diagonal matrix, sparse where d is large.
+        (r, d) the map. r is d up to 128 columns, and at most 128 leading directions beyond. With
+        ``diagonal=True`` a diagonal matrix, sparse where d is large.
     mean_
         (d,) means of the columns.
     feature_weights_
@@ -109,7 +110,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         constraints
             The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
-            (N,) non-negative weights.
+            (N,) non-negative weights: how many points each one stands for.
         """
         must, cannot = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         points = self._check(X, reset=True)
@@ -142,19 +143,19 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         cluster = None
         if self.n_clusters is not None:
             build: Any = Problem.build
-            if issparse(points):
+            if is_sparse(points):
                 from smdeclust.points.sparse_problem import SparseProblem
 
                 build = SparseProblem.build
             problem = build(points, self.n_clusters, must_link, cannot_link, weight)
             cluster = QuickClusters(problem, rng, deadline)
         self._spread = DIAGONAL if self.diagonal else FULL
-        self._share = np.ones(len(rows)) if weight is None else weight * (len(rows) / weight.sum())
-        self._frame = Frame.of(points, self._share, rotate=not self.diagonal)
+        self._weights = np.ones(len(rows)) if weight is None else weight
+        self._frame = Frame.of(points, self._weights, rotate=not self.diagonal)
         learned = learn(
             self._frame.enter(points),
             contract(points.shape[0], must_link, cannot_link).of_point,
-            self._share,
+            self._weights,
             self._spread,
             cluster,
             n_columns=self._frame.n_columns,
@@ -190,7 +191,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """N log det(W + v T) of these labels of the rows that the distance was learned from."""
         check_is_fitted(self, "components_")
         points = self._frame.enter(self._check(X, reset=False))
-        return criterion_of(points, np.asarray(labels), self._share, self._spread, self._target)
+        return criterion_of(points, np.asarray(labels), self._weights, self._spread, self._target)
 
     def transform(self, X: Any) -> Any:
         """Return the points in coordinates where the learned distance is Euclid's.
@@ -207,14 +208,17 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def map_points(self, points: Any) -> Any:
         """:meth:`transform` for points that have been checked."""
-        if issparse(points):
-            return csr_array(points @ diags_array(self._factors))
+        if is_sparse(points):
+            if self.diagonal:
+                return csr_array(points @ diags_array(self._factors))
+            return points @ self.components_.T - self.components_ @ self.mean_
         centered = points - self.mean_
         return centered * self._factors if self.diagonal else centered @ self.components_.T
 
     def map_centers(self, centers: np.ndarray, points: Any) -> np.ndarray:
         """Dense centers, to where :meth:`map_points` takes these points."""
-        return centers * self._factors if issparse(points) else self.map_points(centers)
+        uncentered = self.diagonal and is_sparse(points)
+        return centers * self._factors if uncentered else self.map_points(centers)
 
     def inverse_transform(self, Z: Any) -> Any:
         """Return coordinates of the learned distance in the units of the data.
@@ -227,7 +231,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             return np.asarray(Z) @ np.linalg.pinv(self.components_).T + self.mean_
         factors = self._factors
         inverse = np.divide(1.0, factors, out=np.zeros_like(factors), where=factors != 0)
-        if issparse(Z):
+        if is_sparse(Z):
             return csr_array(Z @ diags_array(inverse))
         return np.asarray(Z) * inverse + self.mean_
 
@@ -236,7 +240,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.components_.shape[0]
 
     def _check(self, X: Any, *, reset: bool) -> Any:
-        if issparse(X) and not self.diagonal:
+        if is_sparse(X) and not self.diagonal:
             raise InvalidInputError(
                 "X is sparse, and a full distance would make it dense. Use diagonal=True, which "
                 "learns one weight for each column, or pass X.toarray()."
@@ -249,7 +253,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             ensure_all_finite=False,
             accept_sparse="csr",
         )
-        return as_sparse_points(X) if issparse(X) else as_points(X)
+        return as_sparse_points(X) if is_sparse(X) else as_points(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

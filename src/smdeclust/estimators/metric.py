@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.distance import kept_beyond_chance, split_pairs
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
+from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.learned_distance import LearnedDistance, restricted, sample_rows
@@ -60,7 +61,7 @@ class Lesson:
     ) -> np.ndarray:
         """Clusters in Euclid's distance under these pairs."""
         build: Any = Problem.build
-        if issparse(self.points):
+        if is_sparse(self.points):
             from smdeclust.points.sparse_problem import SparseProblem
 
             build = SparseProblem.build
@@ -108,10 +109,10 @@ def _admit(model: Any, X: Any) -> Any:
             del model.feature_names_in_
     else:
         points = model._check_points(X, reset=True)
-        if issparse(points) and fits_contracted(points.shape):
+        if is_sparse(points) and fits_contracted(points.shape):
             points = points.toarray()
-    if model.metric == "learned" and (issparse(points) or is_dask(points)):
-        kind = "sparse and large" if issparse(points) else "a Dask collection"
+    if model.metric == "learned" and (is_sparse(points) or is_dask(points)):
+        kind = "sparse and large" if is_sparse(points) else "a Dask collection"
         raise InvalidInputError(
             f'metric="learned" needs a dense array in memory, and X is {kind}. Use '
             f'metric="diagonal" (one weight for each column) or metric="auto".'
@@ -130,7 +131,7 @@ def _prepare(
         sample_weight = sample_weight.compute()
     weight = as_weights(sample_weight, n_points)
     rows = sample_rows(n_points, must, cannot, rng)
-    elsewhere = issparse(points) or is_dask(points)
+    elsewhere = is_sparse(points) or is_dask(points)
     if len(rows) < n_points:
         points = points[rows]
         must, cannot = restricted(must, rows, n_points), restricted(cannot, rows, n_points)
@@ -207,7 +208,7 @@ def _means(points: Any, labels: np.ndarray, sample_weight: Any, n_clusters: int)
     weight = np.ones(n_points) if weight is None else weight
     totals = np.bincount(labels, weight, n_clusters)
     share = csr_array((weight / totals[labels], (labels, np.arange(n_points))))
-    if issparse(points):
+    if is_sparse(points):
         return (share @ points).toarray()
     middle = points.mean(axis=0, dtype=np.float64)
     return share @ (points - middle) + middle

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.local_search import local_search
+from smdeclust.points.free_points import free_points
 from smdeclust.problem import Problem
 
 # Simplex pivots for a proof on a dense core: rounds need good labels, not proven ones.
@@ -38,12 +39,9 @@ class QuickClusters:
         starts = [] if labels is None else [problem.enter(self._centers(problem, labels))]
         for _ in range(n_starts):
             starts.append(problem.enter(problem.fetch(self._draw())))
-        solutions = [
-            local_search(
-                problem, start, deep=True, proof_pivots=PROOF_PIVOTS, deadline=self.deadline
-            )
-            for start in starts
-        ]
+        limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": self.deadline}
+        free = free_points(problem)
+        solutions = [local_search(problem, s, deep=True, free=free, **limits) for s in starts]
         best = min(solutions, key=lambda solution: solution.objective)
         return problem.expand(best.labels)
 

@@ -139,7 +139,7 @@ class Problem:
     def with_points(self, X: Any) -> Self:
         """The same constraints on other points, row by row; `X` is taken as valid."""
         offset = _frozen(type(self)._mean(X, self.sample_weight))
-        return replace(self, X=X if issparse(X) else _frozen(X), offset=offset)
+        return replace(self, X=X if bool(issparse(X)) else _frozen(X), offset=offset)
 
     @property
     def n_points(self) -> int:
