@@ -38,7 +38,7 @@ SMALL = {  # data sets within the size limit of Gurobi's free licence, N K <= 20
 
 
 def gurobi_assign(X, centers, must, cannot, env):
-    """The assignment step as a model over points and clusters, built anew at every call."""
+    """The assignment step as a model over points and clusters, built again at every call."""
     import gurobipy as gp
 
     n, k = len(X), len(centers)

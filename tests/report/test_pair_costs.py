@@ -63,8 +63,8 @@ def _brute(X: np.ndarray, k: int, must: np.ndarray, cannot: np.ndarray) -> float
 
 @pytest.mark.parametrize("seed", range(6))
 def test_costs_are_those_of_enumeration(seed):
-    """Every cost is the difference of two optima found by enumeration, and the dearest pair of
-    all is among those tried."""
+    """Every cost is the difference of two optima found by enumeration, and the most expensive
+    pair of all is among those tried."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(8, 2))
     y = rng.integers(0, 2, 8)

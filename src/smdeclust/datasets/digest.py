@@ -1,7 +1,7 @@
-"""Digests of parsed content, which tell whether a data set is the published one.
+"""Digests of parsed content, which show whether a data set is the published one.
 
 A digest is taken of the numbers and not of the file: the same for the original archive, a copy laid
-out anew, or data made by the published rule. Those of the paper's data are in ``digests.json``.
+out again, or data made by the published rule. Those of the paper's data are in ``digests.json``.
 There is none for the matrix of ``gene``, of which only the size is checked.
 """
 

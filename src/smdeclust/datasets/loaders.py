@@ -118,7 +118,7 @@ def _load_set2_raw(info: DatasetInfo) -> Dataset:
 def load_set3(n: int, k: int) -> Dataset:
     """Load the synthetic data set of ``n`` points and ``k`` clusters.
 
-    Where no local folder holds it, it is made anew by ``make_synthetic``, which gives the published
+    Where no local folder holds it, it is made by ``make_synthetic``, which gives the published
     numbers to the last bit; should the digest differ on some machine, it is downloaded.
     """
     info = find_dataset(set3_name(n, k), 3)

@@ -117,7 +117,7 @@ def fetch_bytes(remote: Remote) -> bytes:
 
 
 def discard(remote: Remote) -> None:
-    """Remove the cached copy of a file whose content proved wrong, so that it is fetched anew."""
+    """Remove the cached copy of a file whose content proved wrong, so that it is fetched again."""
     (cache_folder() / remote.origin / remote.path).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn faces of all methods; the only place where strings become objects."""
+"""All methods as scikit-learn estimators; the only place where strings become objects."""
 
 from smdeclust.estimators.blp_kmeans import BLPKMeans
 from smdeclust.estimators.cop_kmeans import COPKMeans

@@ -84,7 +84,7 @@ def is_at_hand(name: str) -> bool:
     """Whether a data set of the paper can be had without a download."""
     info = next(info for info in list_datasets() if info.name == name)
     if info.set == 3:
-        return True  # made anew
+        return True  # made here
     folder = f"set{info.set}/{name}"
     points = [f"{folder}/{name}.{end}" for end in ("txt", "npy", "npz")]
     points += {"gene": [f"{folder}/data.csv"], "cifar10": [f"{folder}/test_batch.png"]}.get(

@@ -223,7 +223,7 @@ def exact(scale: _Scale) -> Plan:
     proofs = EXACT.but("exact", max_time=min(120.0, limit / 2))
     parts = (
         Part((DEFAULT, SG_MDE), data, seeds, limit, priority=10),
-        # proofs are dear: one configuration of each kind first
+        # proofs take long: one configuration of each kind first
         Part((proofs,), _numbered(data, "0"), seeds[:1], limit, 40, reference=True),
         Part((proofs,), data, seeds[:1], limit, 72, reference=True),
     )
@@ -301,7 +301,7 @@ def paper_plan(experiment: str, scale: str = "paper") -> Plan:
 def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
     """Leave out data sets that cannot be had, and list them as skipped.
 
-    What is neither local nor made anew is downloaded here, once, before any run starts.
+    What is neither local nor made here is downloaded here, once, before any run starts.
     """
     missing: dict[str, str] = {}
     for data in {d.name: d for plan in plans for part in plan.parts for d in part.data}.values():

@@ -73,7 +73,7 @@ def _inspect(X: Any) -> tuple[int, np.ndarray, np.ndarray]:
     if verdict == OUTSIDE:
         raise InvalidInputError(
             f"X: its indices name columns that are not there (it has {n_features}). The matrix is "
-            f"damaged; make it anew."
+            f"damaged; make it again."
         )
     zeros = stored < n_points
     low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
@@ -84,7 +84,7 @@ def _reject_damaged(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -
     if indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] > min(len(indices), len(data)):
         raise InvalidInputError(
             "X: indptr does not start at 0 and grow up to the number of entries. The matrix is "
-            "damaged; make it anew."
+            "damaged; make it again."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a report tells, as plain data; how it looks is decided elsewhere."""
+"""What a report says, as plain data; templates decide how it looks."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _moved(content: Content) -> dict[str, Any] | None:
         "those that were moved farthest first. Clusters of the two are matched so that as few "
         "points as possible count as moved. The last column is by how much the squared distance "
         "to the point's center exceeds that to the nearest center: above 0, pairs hold the point "
-        "away from it; at 0, it merely followed a center that moved."
+        "away from it; at 0, it only followed a center that moved."
     )
     if len(rows) > MAX_ROWS:
         words += f" The first {MAX_ROWS} are listed."

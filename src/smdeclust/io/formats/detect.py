@@ -1,7 +1,8 @@
 """Which constraint format a file is in, from its content alone.
 
-Each format is told by the shape of its first lines, so that a mistake further down is reported at
-its line and not as an unknown format. Where two formats fit, both are named: nothing is guessed.
+Each format is recognised by the shape of its first lines, so that a mistake further down is
+reported at its line and not as an unknown format. Where two formats fit, both are named: nothing is
+guessed.
 """
 
 from __future__ import annotations

@@ -1,0 +1,119 @@
+"""Names in the documentation: code, files, options and commands that a page mentions exist."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from smdeclust.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`([^`\n]+)`")
+# snake_case or CamelCase: a name of code. (A single word may be anything.)
+IDENTIFIER = re.compile(r"(?<![\w.-])(?:[A-Za-z]\w*_\w*|[A-Z][a-z]+[A-Z]\w*)\b")
+DOTTED = re.compile(r"\bsmdeclust(?:\.\w+)+")
+MODULE = re.compile(r"python -m ((?:benchmarks|tests|smdeclust)[\w.]*)")
+FILE = re.compile(r"(?<![\w/.])((?:src|tests|benchmarks|examples|docs)/[\w/.-]+\.\w+)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+COMMAND = re.compile(r"(?:^|`)smdeclust ([a-z][a-z-]+)", re.MULTILINE)
+
+
+def page_id(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@cache
+def words_of_the_code() -> frozenset[str]:
+    """Every word of the sources."""
+    found: set[str] = set()
+    for folder in ("src", "benchmarks", "examples"):
+        for path in (ROOT / folder).rglob("*.py"):
+            found |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    for path in [ROOT / "pyproject.toml", ROOT / "Makefile", *(ROOT / "src").rglob("*.json")]:
+        found |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return frozenset(found)
+
+
+@cache
+def command_line() -> dict[str, set[str]]:
+    """Options of every command."""
+    program: Any = typer.main.get_command(app)
+    own = {name for parameter in program.params for name in parameter.opts}
+    return {
+        name: own
+        | {"--help"}
+        | {o for parameter in command.params for o in (*parameter.opts, *parameter.secondary_opts)}
+        for name, command in program.commands.items()
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_names_exist(page: Path) -> None:
+    """Code names between backticks are words of the sources; dotted ones can be imported."""
+    text = page.read_text(encoding="utf-8")
+    spans = INLINE.findall(FENCED.sub("", text))
+    missing = []
+    for span in spans:
+        if "/" in span or "<" in span or "$" in span:
+            continue
+        for name in IDENTIFIER.findall(span):
+            if name not in words_of_the_code():
+                missing.append(name)
+        for path in DOTTED.findall(span):
+            if not _importable(path):
+                missing.append(path)
+    assert not missing, f"{page_id(page)}: {', '.join(sorted(set(missing)))}"
+
+
+def _importable(path: str) -> bool:
+    try:
+        import_module(path)
+    except ModuleNotFoundError:
+        module, _, name = path.rpartition(".")
+        if not module:
+            return False
+        try:
+            return hasattr(import_module(module), name)
+        except ModuleNotFoundError:
+            owner, _, attribute = module.rpartition(".")
+            holder = getattr(import_module(owner), attribute, None) if owner else None
+            return hasattr(holder, name)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_modules_and_files_exist(page: Path) -> None:
+    """What a page says to run with ``python -m``, and files of the repository that it names."""
+    text = page.read_text(encoding="utf-8")
+    missing = [name for name in MODULE.findall(text) if find_spec(name.rstrip(".")) is None]
+    missing += [name for name in FILE.findall(text) if not (ROOT / name).exists()]
+    assert not missing, f"{page_id(page)}: {', '.join(sorted(set(missing)))}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_commands_and_options_exist(page: Path) -> None:
+    """Commands of ``smdeclust`` and options between backticks or in its command lines."""
+    text = page.read_text(encoding="utf-8")
+    commands = command_line()
+    everything = set().union(*commands.values())
+    for script in (ROOT / "benchmarks").glob("*.py"):
+        everything |= set(OPTION.findall(script.read_text(encoding="utf-8")))
+    missing = [name for name in COMMAND.findall(text) if name not in commands]
+    for span in INLINE.findall(FENCED.sub("", text)):
+        if span.startswith("--"):
+            missing += [option for option in OPTION.findall(span) if option not in everything]
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        found = re.match(r"\s*(?:\$ )?smdeclust ([a-z-]+)(.*)", line)
+        if found and found[1] in commands:
+            own = commands[found[1]]
+            missing += [f"{found[1]} {o}" for o in OPTION.findall(found[2]) if o not in own]
+    assert not missing, f"{page_id(page)}: {', '.join(sorted(set(missing)))}"
