@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from smdeclust.cli.fit_proof import prove_fit
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
+from smdeclust.cli.settings import Settings
 
 # For the search for all contradictions, where there are any; so many of them are listed.
 _CHECK_SECONDS = 10.0
@@ -26,6 +28,7 @@ PROOF = "proof.npz"
 
 
 @options.reads_files()
+@options.spread(Settings, "settings")
 def fit(
     context: typer.Context,
     data: options.DataFile,
@@ -67,6 +70,7 @@ def fit(
     as_json: options.AsJson = False,
     force: options.Force = False,
     *,
+    settings: Settings,
     reading: Reading,
 ) -> None:
     """Cluster a data file so that all must-links and cannot-links hold.
@@ -90,11 +94,14 @@ def fit(
         k = options.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):
             options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
+        chosen = settings.arguments(name, inputs)
         update(screen.starting())
         half = max_time / 2 if certify and max_time is not None else max_time
-        run = solve(inputs, k, name, seed, half, patience, update, as_json=as_json)
+        run = solve(inputs, k, name, seed, half, patience, update, chosen, as_json=as_json)
         result = result_document(inputs, run, k, seed, context.obj or [])
-        proof = prove_fit(inputs, run, patience, update) if certify else None
+        proof = None
+        if certify:
+            proof = prove_fit(replace(inputs, X=run.X), run, patience, update)
         if proof is not None:
             result["proof"] = proof.document
         if out is not None:
@@ -109,7 +116,8 @@ def fit(
 
                 contents[REPORT] = make_report(
                     inputs, reading, run, k, result,
-                    seed=seed, n_costs=pair_costs, max_time=max_time, patience=patience,
+                    seed=seed, n_costs=pair_costs, max_time=max_time, settings=chosen,
+                    patience=patience,
                     update=update,
                 )  # fmt: skip
             write_folder(out, contents)
@@ -135,6 +143,7 @@ def solve(
     max_time: float | None,
     patience: Patience,
     update: Any,
+    settings: dict[str, Any],
     as_json: bool,
 ) -> methods.Run:
     """Run the method; where the pairs contradict each other, say which and leave with code 2."""
@@ -149,6 +158,7 @@ def solve(
             seed=seed,
             max_time=max_time,
             patience=patience,
+            settings=settings,
             update=update,
         )
     except InfeasibleConstraintsError as error:
@@ -272,6 +282,7 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         ("broken pairs", f"{n_broken:,} of {n_pairs:,}"),
         ("cluster sizes", _sizes(result["cluster_sizes"])),
         ("columns", options.columns_line(inputs)),
+        *([("distance", distance_line(result))] if "distance" in result else []),
         ("time", screen.seconds(result["seconds"])),
     ]
     if "proof" in result:
@@ -285,6 +296,15 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"
     screen.print_table(rows, title=title)
     screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
+
+
+def distance_line(result: dict[str, Any]) -> str:
+    """A learned distance in words: what counts most, as a share of what all columns count."""
+    weights = result["feature_weights"]
+    order = sorted(range(len(weights)), key=lambda column: -weights[column])
+    shown = ", ".join(f"{result['columns'][c]} {weights[c]:.2g}" for c in order[:6])
+    more = ", ..." if len(weights) > 6 else ""
+    return f"{result['distance']}; columns count (1 on average): {shown}{more}"
 
 
 def _sizes(sizes: list[int]) -> str:

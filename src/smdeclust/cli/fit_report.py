@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from smdeclust.cli import methods, provenance, screen
+from smdeclust.cli.fit import distance_line
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.io import Constraints
@@ -24,6 +25,7 @@ def make_report(
     seed: int,
     n_costs: int,
     max_time: float | None,
+    settings: dict[str, Any],
     patience: Patience,
     update: Any,
 ) -> bytes:
@@ -38,7 +40,9 @@ def make_report(
         free_note = f"Not computed: {_why(patience)} ended before."
     elif pairs.n_pairs:
         update("without pairs, for comparison")
-        again = _Again(inputs, k, run.method, seed, patience)
+        # In a learned distance, all clusterings are compared in the distance of the first.
+        kept = {key: v for key, v in settings.items() if key not in ("metric", "init")}
+        again = _Again(replace(inputs, X=run.X), k, run.method, seed, kept, patience)
         try:
             free = again(Constraints())
         except KeyboardInterrupt:
@@ -53,6 +57,8 @@ def make_report(
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
+        elif {"size_min", "size_max"} & settings.keys():
+            note = "Not computed: with bounds on sizes a single pair has no clear cost."
         elif pairs.n_soft:
             note = "Not computed: with soft pairs a single pair has no clear cost."
         elif patience.over:
@@ -70,7 +76,7 @@ def make_report(
     names = inputs.table.feature_names or tuple(f"x{i}" for i in range(inputs.X.shape[1]))
     content = Content(
         title=f"Clusters of {inputs.path.name}",
-        X=inputs.X,
+        X=run.X,
         raw=inputs.table.X,
         feature_names=names,
         labels=run.labels,
@@ -98,7 +104,7 @@ def make_report(
         history=run.history,
         agreement=agreement,
         command=result["command"],
-        snippet=provenance.snippet(inputs, reading, run, k),
+        snippet=provenance.snippet(inputs, reading, run, k, settings),
         provenance=[
             *((f"{name}", version) for name, version in result["versions"].items()),
             (f"SHA-256 of {inputs.path}", result["data"]["sha256"]),
@@ -120,11 +126,18 @@ class _Again:
     k: int
     method: str
     seed: int
+    settings: dict[str, Any]
     patience: Patience
 
     def __call__(self, pairs: Constraints) -> methods.Run:
         return methods.run_method(
-            self.method, self.inputs.X, self.k, pairs, seed=self.seed, patience=self.patience
+            self.method,
+            self.inputs.X,
+            self.k,
+            pairs,
+            seed=self.seed,
+            settings=self.settings,
+            patience=self.patience,
         )
 
 
@@ -220,6 +233,11 @@ def _facts(result: dict[str, Any]) -> list[tuple[str, object]]:
     if "objective_with_penalties" in result:
         total = screen.number(result["objective_with_penalties"], 12)
         lines.insert(1, ("with the cost of broken pairs", total))
+    if "distance" in result:
+        lines.insert(1, ("distance", distance_line(result)))
+    if "size_bounds" in result:
+        bounds = ", ".join(f"{low:g} to {high:g}" for low, high in result["size_bounds"])
+        lines.append(("bounds on sizes", bounds))
     if "ari" in result:
         lines.append(("agreement with the classes", f"adjusted Rand index {result['ari']:.3f}"))
     for key, name in (

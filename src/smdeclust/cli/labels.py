@@ -12,8 +12,10 @@ from smdeclust.cli.errors import CommandError
 from smdeclust.io.files import bad_line, decode, read_bytes, shown
 
 
-def read_labels(path: Path, table: Any) -> Any:
+def read_labels(path: Path, table: Any, *, partial: bool = False) -> Any:
     """Return one cluster number a point, from a CSV of two columns: row or id, and label.
+
+    Where `partial` is set, points of the data may be missing (-1) and others be there.
 
     Raises
     ------
@@ -28,7 +30,8 @@ def read_labels(path: Path, table: Any) -> Any:
             raise ValueError
         return label
 
-    return np.array(_read_column(path, table, parse, "label", "a whole number from 0"), np.int64)
+    found = _read_column(path, table, parse, "label", "a whole number from 0", partial=partial)
+    return np.array([-1 if label is None else label for label in found], np.int64)
 
 
 def read_weights(path: Path, table: Any) -> Any:
@@ -45,9 +48,15 @@ def read_weights(path: Path, table: Any) -> Any:
 
 
 def _read_column(
-    path: Path, table: Any, parse: Callable[[str], Any], what: str, expected: str
+    path: Path,
+    table: Any,
+    parse: Callable[[str], Any],
+    what: str,
+    expected: str,
+    *,
+    partial: bool = False,
 ) -> list[Any]:
-    """The second column, one value a point, in the order of the data."""
+    """The second column, one value a point (None where `partial` and missing), in order."""
     text = decode(read_bytes(path), path)
     try:
         lines = list(csv.reader(io.StringIO(text), strict=True))
@@ -67,6 +76,8 @@ def _read_column(
         if len(cells) < 2:
             raise bad_line(path, number, f"{len(cells)} cell", f"a point and its {what}")
         row = row_of.get(cells[0].strip())
+        if row is None and partial:
+            continue
         if row is None:
             raise bad_line(path, number, f"the point {shown(cells[0])}", "a point of the data")
         try:
@@ -77,7 +88,7 @@ def _read_column(
             raise bad_line(path, number, f"the point {shown(cells[0])} again", "every point once")
         values[row] = value
     missing = [row for row, value in enumerate(values) if value is None]
-    if missing:
+    if missing and (not partial or len(missing) == len(values)):
         name = table.ids[missing[0]] if table.ids is not None else missing[0]
         raise CommandError(
             f"{path}: there is no {what} for the point {shown(name)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +69,7 @@ class Run:
     facts: dict[str, Any] = field(default_factory=dict)
     history: dict[str, Any] | None = None
     stopped: bool = False
+    X: Any = None  # the points as the objective sees them: in a learned distance, if any
 
     @property
     def n_broken(self) -> int:
@@ -94,9 +95,15 @@ def check_method(name: str) -> str:
 
 
 def make_model(
-    name: str, n_clusters: int, *, seed: int | None, max_time: float | None, callback: Any = None
+    name: str,
+    n_clusters: int,
+    *,
+    seed: int | None,
+    max_time: float | None,
+    callback: Any = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The estimator of a method, with these settings where it has them."""
+    """The estimator of a method: seed, time and callback where it has them, and `settings`."""
     import smdeclust
 
     method = METHODS[name]
@@ -104,6 +111,7 @@ def make_model(
     has = inspect.signature(estimator.__init__).parameters
     wanted = {"random_state": seed, "max_time": max_time, "callback": callback}
     options = {key: value for key, value in wanted.items() if key in has and value is not None}
+    options |= settings or {}
     if method.variant is not None:
         return estimator.from_paper(method.variant, n_clusters=n_clusters, **options)
     return estimator(n_clusters, **options)
@@ -146,6 +154,7 @@ def run_method(
     seed: int,
     max_time: float | None = None,
     patience: Patience | None = None,
+    settings: Mapping[str, Any] | None = None,
     update: Callable[..., None] = lambda *_, **__: None,
 ) -> Run:
     """Fit one method and measure it; violations are counted here, not taken from the model.
@@ -157,7 +166,12 @@ def run_method(
     patience = Patience(max_time) if patience is None else patience
     callback = screen.solver_progress(update, lambda: patience.stopped)
     model = make_model(
-        name, n_clusters, seed=seed, max_time=patience.left(max_time), callback=callback
+        name,
+        n_clusters,
+        seed=seed,
+        max_time=patience.left(max_time),
+        callback=callback,
+        settings=settings,
     )
     patience.can_stop = "callback" in model.get_params(deep=False)
     start = time.perf_counter()
@@ -166,9 +180,12 @@ def run_method(
     patience.can_stop = False
     broken = count_broken(constraints.must_link, constraints.cannot_link, model.labels_)
     soft = count_broken(constraints.soft_must_link, constraints.soft_cannot_link, model.labels_)
-    settings = {k: v for k, v in model.get_params(deep=False).items() if k != "callback"}
-    if "max_time" in settings:
-        settings["max_time"] = max_time
+    used = {k: v for k, v in model.get_params(deep=False).items() if k != "callback"}
+    if "max_time" in used:
+        used["max_time"] = max_time
+    if getattr(used.get("init"), "ndim", 0):
+        used["init"] = "earlier labels"
+    distance = getattr(model, "distance_", None)
     return Run(
         method=name,
         labels=model.labels_,
@@ -177,10 +194,11 @@ def run_method(
         broken_cannot_links=broken[1],
         broken_soft_pairs=sum(soft),
         seconds=elapsed,
-        settings=settings,
+        settings=used,
         facts=_facts(model),
         history=getattr(model, "history_", None),
         stopped=patience.stopped,
+        X=X if distance is None else distance.transform(X),
     )
 
 
@@ -200,6 +218,11 @@ def _facts(model: Any) -> dict[str, Any]:
         value = getattr(model, attribute, None)
         if isinstance(value, str) or (value is not None and getattr(value, "ndim", 0) == 0):
             found[name] = value if isinstance(value, str) else int(value)
+    if getattr(model, "distance_", None) is not None:
+        found["distance"] = model.metric_
+        found["feature_weights"] = [float(weight) for weight in model.feature_weights_]
+    if hasattr(model, "size_bounds_"):
+        found["size_bounds"] = model.size_bounds_.tolist()
     if hasattr(model, "objective_"):  # of methods that pay for broken pairs
         found["objective_with_penalties"] = float(model.objective_)
     return found

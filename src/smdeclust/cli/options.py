@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -205,7 +205,10 @@ class Reading:
         return names
 
 
-def reads_files(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Command = Callable[..., Any]
+
+
+def reads_files(*names: str) -> Callable[[Command], Command]:
     """Give a command the options of `Reading` in place of its parameter ``reading``.
 
     Parameters
@@ -213,20 +216,35 @@ def reads_files(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     names
         The options that the command has; none named: all of them.
     """
-    hints = get_type_hints(Reading, include_extras=True)
-    chosen = [field for field in fields(Reading) if not names or field.name in names]
+    return spread(Reading, "reading", names)
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+
+def spread(group: type, name: str, chosen: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Give a command the fields of a dataclass as options, in place of one parameter.
+
+    Parameters
+    ----------
+    group
+        The dataclass; the types of its fields are annotated as options.
+    name
+        The parameter of the command that takes an object of it.
+    chosen
+        Names of the fields to offer; none: all.
+    """
+    hints = get_type_hints(group, include_extras=True)
+    offered = [field for field in fields(group) if not chosen or field.name in chosen]
+
+    def decorate(command: Command) -> Command:
         @wraps(command)
-        def with_reading(**given: Any) -> Any:
-            values = {field.name: given.pop(field.name) for field in chosen}
-            return command(**given, reading=Reading(**values))
+        def with_group(**given: Any) -> Any:
+            values = {field.name: given.pop(field.name) for field in offered}
+            return command(**given, **{name: group(**values)})
 
         own = get_type_hints(command, include_extras=True)
         shown = [
-            parameter.replace(annotation=own[name], kind=inspect.Parameter.KEYWORD_ONLY)
-            for name, parameter in inspect.signature(command).parameters.items()
-            if name != "reading"
+            parameter.replace(annotation=own[each], kind=inspect.Parameter.KEYWORD_ONLY)
+            for each, parameter in inspect.signature(command).parameters.items()
+            if each != name
         ]
         shown += [
             inspect.Parameter(
@@ -235,12 +253,12 @@ def reads_files(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any
                 default=field.default,
                 annotation=hints[field.name],
             )
-            for field in chosen
+            for field in offered
         ]
-        with_reading.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-        with_reading.__annotations__ = {each.name: each.annotation for each in shown}
-        del with_reading.__wrapped__  # type: ignore[attr-defined]
-        return with_reading
+        with_group.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        with_group.__annotations__ = {each.name: each.annotation for each in shown}
+        del with_group.__wrapped__  # type: ignore[attr-defined]
+        return with_group
 
     return decorate
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import shlex
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ def command_line(arguments: list[str]) -> str:
     return shlex.join(["smdeclust", *arguments])
 
 
-def snippet(inputs: Inputs, reading: Reading, run: Run, n_clusters: int) -> str:
+def snippet(
+    inputs: Inputs, reading: Reading, run: Run, n_clusters: int, settings: Mapping[str, Any]
+) -> str:
     """Python code that gives the same clustering."""
     method = METHODS[run.method]
     imports = [f"from smdeclust import {method.estimator}"]
@@ -64,6 +67,9 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, n_clusters: int) -> str:
         names = methods.fit_arguments(run.method, inputs.constraints)
         fit = ", ".join(["X", *(f"{name}=pairs.{name}" for name in names)])
     chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
+    chosen |= {key: value for key, value in settings.items() if key != "init"}
+    if "init" in settings:
+        lines.append("# (It began with earlier labels: give them as init= to begin there.)")
     if method.variant is None:
         model = f"{method.estimator}({_call(n_clusters, chosen)})"
     else:

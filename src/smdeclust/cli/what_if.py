@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +15,14 @@ from smdeclust.cli.fit import solve
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
+from smdeclust.cli.settings import Settings
 
 _KINDS = {"ml": "must_link", "cl": "cannot_link"}
 _LISTED = 20
 
 
 @options.reads_files()
+@options.spread(Settings, "settings", ("metric", "size_min", "size_max", "penalty"))
 def what_if(
     data: options.DataFile,
     clusters: options.NClusters = None,
@@ -46,6 +49,7 @@ def what_if(
     as_json: options.AsJson = False,
     force: options.Force = False,
     *,
+    settings: Settings,
     reading: Reading,
 ) -> None:
     """Cluster with the pairs as they are and with some dropped or added, and compare.
@@ -69,10 +73,13 @@ def what_if(
         k = options.resolve_k(clusters, inputs)
         changed = change(inputs, drop or [], add or [])
         update(screen.starting())
-        runs = [
-            solve(each, k, name, seed, max_time, patience, update, as_json=as_json)
-            for each in (inputs, changed)
-        ]
+        chosen = settings.arguments(name, inputs)
+        before = solve(inputs, k, name, seed, max_time, patience, update, chosen, as_json=as_json)
+        if "distance" in before.facts:  # the same distance for both, else they do not compare
+            changed = replace(changed, X=before.X)
+            chosen = {key: value for key, value in chosen.items() if key != "metric"}
+        after = solve(changed, k, name, seed, max_time, patience, update, chosen, as_json=as_json)
+        runs = [before, after]
         document = compare_runs(inputs, changed, runs, k)
         if save is not None:
             changed.constraints.write(save)
@@ -87,8 +94,6 @@ def what_if(
 
 def change(inputs: Inputs, drop: list[str], add: list[str]) -> Inputs:
     """The same inputs without some pairs, and with some more."""
-    from dataclasses import replace
-
     known = inputs.constraints
     for written in drop:
         kind, pair = _parse(written, inputs, "--drop")

@@ -1,0 +1,118 @@
+"""Options that set up the method: distance, sizes, penalty, where to start."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from smdeclust.cli import methods
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.labels import read_labels
+from smdeclust.cli.options import Inputs
+
+_PANEL = "Setting up the method"
+
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Distance: euclidean (the default), learned from the pairs, diagonal (one weight a "
+        "column) or auto.",
+        rich_help_panel=_PANEL,
+    ),
+]
+SizeMin = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="Fewest points of a cluster; N,N,... for K bounds.",
+        rich_help_panel=_PANEL,
+    ),
+]
+SizeMax = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N", help="Most points of a cluster; N,N,... for each.", rich_help_panel=_PANEL
+    ),
+]
+Penalty = Annotated[
+    float | None,
+    typer.Option(
+        metavar="COST",
+        min=0,
+        help="What breaking a soft pair of confidence 1 costs (default: from the data).",
+        rich_help_panel=_PANEL,
+    ),
+]
+Init = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Start from an earlier result (folder or labels.csv); clusters keep their numbers.",
+        rich_help_panel=_PANEL,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the method is set up: one field an option."""
+
+    metric: Metric = None
+    size_min: SizeMin = None
+    size_max: SizeMax = None
+    penalty: Penalty = None
+    init: Init = None
+
+    def arguments(self, method: str, inputs: Inputs) -> dict[str, Any]:
+        """The options given, as arguments of the method's estimator; the others are left out.
+
+        Raises
+        ------
+        CommandError
+            The method does not have such an option, or its value cannot be read.
+        """
+        given = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) is not None
+        }
+        for name in given:
+            if not _has(method, name):
+                others = [other for other in methods.available() if _has(other, name)]
+                there = f"Methods that have it: {', '.join(others)}." if others else ""
+                title = methods.METHODS[method].title
+                raise CommandError(
+                    f"--{name.replace('_', '-')}: {title} does not have it. {there}".rstrip()
+                )
+        for name in ("size_min", "size_max"):
+            if name in given:
+                given[name] = _sizes(given[name], name)
+        if "init" in given:
+            path = given["init"] / "labels.csv" if given["init"].is_dir() else given["init"]
+            given["init"] = read_labels(path, inputs.table, partial=True)
+        return given
+
+
+def _has(method: str, name: str) -> bool:
+    import smdeclust
+
+    estimator = getattr(smdeclust, methods.METHODS[method].estimator)
+    has = inspect.signature(estimator.__init__).parameters
+    # Other methods have an `init` that is the name of a rule, and no start from earlier labels.
+    return name in has and (name != "init" or "warm_start" in has)
+
+
+def _sizes(written: str, name: str) -> int | list[int]:
+    try:
+        numbers = [int(word) for word in written.split(",")]
+    except ValueError:
+        raise CommandError(
+            f"--{name.replace('_', '-')} is {written!r}, expected a whole number, or one for each "
+            "cluster, separated by commas."
+        ) from None
+    return numbers[0] if len(numbers) == 1 else numbers
