@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.rejections import reject_self_cannot_links
+from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
 from smdeclust.points.distances import squares_to
@@ -140,21 +141,32 @@ class ConstrainedClusterer(
         state = check_random_state(self.random_state)
         return np.random.default_rng(state.randint(np.iinfo(np.int32).max))
 
-    def _set_solution(self, problem: Problem, group_labels: np.ndarray) -> Self:
+    def _set_solution(
+        self, problem: Problem, group_labels: np.ndarray, like: Earlier | None = None
+    ) -> Self:
         """Set labels, centers and inertia; clusters are numbered by their centers, in
-        lexicographic order, so that the same clustering always has the same labels."""
+        lexicographic order, so that the same clustering always has the same labels, or like those
+        of an earlier solution."""
         centers = problem.centers(group_labels)
-        order = np.lexsort(centers.T[::-1])
-        number = np.empty(len(order), dtype=np.int64)
-        number[order] = np.arange(len(order))
-        self.labels_ = number[problem.expand(group_labels)]
-        self.cluster_centers_ = centers[order]
+        labels = problem.expand(group_labels)
+        number = (
+            _ranks(np.lexsort(centers.T[::-1])) if like is None else like.numbers(labels, centers)
+        )
+        self.labels_ = number[labels]
+        self.cluster_centers_ = centers[_ranks(number)]
         self.inertia_ = problem.objective(group_labels)
         return self
 
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+
+def _ranks(order: np.ndarray) -> np.ndarray:
+    """The place of each number in a permutation."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
 
 
 def deadline_after(seconds: float | None) -> float | None:

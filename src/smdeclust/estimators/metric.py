@@ -17,6 +17,7 @@ from smdeclust.estimators.base import deadline_after
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.learned_distance import LearnedDistance, restricted, sample_rows
 from smdeclust.estimators.quick_clusters import QuickClusters
+from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.streaming import is_past
 from smdeclust.points import is_dask
@@ -83,10 +84,11 @@ def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any
     distance = None
     if model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare):
         distance = lesson.learn(to_learn, lesson.must_link, lesson.cannot_link)
-    inner = _plain(model, deadline, state)
     mapped = points if distance is None else distance.map_points(points)
+    earlier = model._earlier(_Shape(points, *points.shape, model.n_clusters))
+    inner = _plain(model, deadline, state, _start(earlier, distance, points))
     inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
-    _take_over(model, inner, points, distance, sample_weight)
+    _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
         _finish_history(model, distance, lesson)
     return model
@@ -166,9 +168,29 @@ def _learned_keeps_more(model: Any, lesson: Lesson, rng: np.random.Generator) ->
     return bool(plain - learned <= np.sqrt(n_pairs))
 
 
-def _plain(model: Any, deadline: float | None, state: np.random.RandomState) -> Any:
+@dataclass(frozen=True)
+class _Shape:
+    """As much of a problem as an earlier solution is compared with."""
+
+    X: Any
+    n_points: int
+    n_features: int
+    n_clusters: int
+
+
+def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: Any) -> Any:
+    """An earlier solution as the clustering in the distance can use it."""
+    if earlier is None or earlier.labels is not None:
+        return None if earlier is None else earlier.labels
+    if distance is None:
+        return earlier.centers
+    return distance.map_centers(earlier.centers, points)
+
+
+def _plain(model: Any, deadline: float | None, state: np.random.RandomState, init: Any) -> Any:
     """The same estimator with Euclid's distance and the time that is left."""
-    settings = model.get_params(deep=False) | {"metric": "euclidean"}
+    changes = {"metric": "euclidean", "warm_start": False, "init": init}
+    settings = model.get_params(deep=False) | changes
     if deadline is not None:
         import time
 
@@ -179,7 +201,12 @@ def _plain(model: Any, deadline: float | None, state: np.random.RandomState) -> 
 
 
 def _take_over(
-    model: Any, inner: Any, points: Any, distance: LearnedDistance | None, sample_weight: Any
+    model: Any,
+    inner: Any,
+    points: Any,
+    distance: LearnedDistance | None,
+    sample_weight: Any,
+    earlier: Earlier | None,
 ) -> None:
     """Give `model` the result of `inner`, its centers in the units of the data."""
     own = {*model.get_params(deep=False), "n_features_in_", "feature_names_in_", "held_out_"}
@@ -195,10 +222,10 @@ def _take_over(
         model.cluster_centers_ = distance.inverse_transform(inner.cluster_centers_)
         return
     centers = _means(points, inner.labels_, sample_weight, len(inner.cluster_centers_))
-    order = np.lexsort(centers.T[::-1])
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    model.labels_, model.cluster_centers_ = number[inner.labels_], centers[order]
+    number = np.argsort(np.lexsort(centers.T[::-1]))
+    if earlier is not None:
+        number = earlier.numbers(inner.labels_, centers)
+    model.labels_, model.cluster_centers_ = number[inner.labels_], centers[np.argsort(number)]
 
 
 def _means(points: Any, labels: np.ndarray, sample_weight: Any, n_clusters: int) -> np.ndarray:

@@ -19,11 +19,13 @@ from smdeclust.estimators.base import (
     show_log,
 )
 from smdeclust.estimators.given import hard_pairs
+from smdeclust.estimators.warm import Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, local_search, prove
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
+from smdeclust.memetic.islands import SAME
 from smdeclust.memetic.mutation import (
     Reassign,
     RelocationMutation,
@@ -33,6 +35,7 @@ from smdeclust.memetic.mutation import (
     repaired_reassign,
 )
 from smdeclust.memetic.replacement import Replacement
+from smdeclust.memetic.seeding import start_near
 from smdeclust.points import is_dask
 from smdeclust.points.batches import each_by, one_of
 from smdeclust.points.free_points import free_points
@@ -122,6 +125,15 @@ class SMDEClust(ConstrainedClusterer):
         column; this is also for sparse data and Dask collections. ``"auto"``: learned, unless
         Euclid's distance, fitted without them, clearly keeps more of the pairs held out (for
         sparse data and Dask: diagonal instead of learned).
+    warm_start
+        Whether ``fit`` goes on from the solution of the last ``fit`` of this estimator, where that
+        had as many clusters and features: the earlier solution joins one population, repaired
+        where a new pair breaks it, and clusters keep their numbers. Where the points are the same
+        and pairs were only added, none of which it breaks, it is kept as it is.
+    init
+        An earlier solution to start from in the same way: (N,) labels (-1 where unknown), (K, d)
+        centers, or a fitted model (not where scikit-learn clones this estimator: a clone of a model
+        is not fitted). ``warm_start`` prefers the last ``fit``.
     random_state
         Seed, ``RandomState`` or ``None``. The same seed gives the same result.
     callback
@@ -135,7 +147,8 @@ class SMDEClust(ConstrainedClusterer):
     labels_
         (N,) cluster of each point; all constraints hold.
     cluster_centers_
-        (K, d) means of the clusters in the units of the data, in lexicographic order.
+        (K, d) means of the clusters in the units of the data, in lexicographic order, or in the
+        order of an earlier solution (``warm_start``, ``init``).
     inertia_
         Sum of (weighted) squared distances of the points to the centers of their clusters, in the
         distance that `metric_` names. Values of different distances cannot be compared.
@@ -158,7 +171,8 @@ class SMDEClust(ConstrainedClusterer):
         Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0).
     stop_reason_
         ``"agreement"``, ``"max_populations"``, ``"max_time"`` or ``"callback"``; of a single
-        population also ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``.
+        population also ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``;
+        ``"unchanged"`` where a warm start had nothing to do.
     history_
         Arrays of equal length, one entry a generation: ``generation`` (numbered on through all
         populations), ``evaluations`` (local searches so far), ``time``, ``best`` (of the run so
@@ -189,6 +203,8 @@ class SMDEClust(ConstrainedClusterer):
         replacement: str = "immediate",
         device: str | None = None,
         metric: str = "euclidean",
+        warm_start: bool = False,
+        init: Any = None,
         random_state: Any = None,
         callback: Callable[[State], bool | None] | None = None,
         verbose: int = 0,
@@ -211,6 +227,8 @@ class SMDEClust(ConstrainedClusterer):
         self.replacement = replacement
         self.device = device
         self.metric = metric
+        self.warm_start = warm_start
+        self.init = init
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -274,18 +292,47 @@ class SMDEClust(ConstrainedClusterer):
         if is_dask(X):
             return self._fit_on_cluster(X, must_link, cannot_link, sample_weight)
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
-        best = self._evolve(self._operators(problem, free_points(problem)))
+        if self._is_solved_already(problem):
+            return self
+        earlier = self._earlier(problem)
+        best = self._evolve(self._operators(problem, free_points(problem)), problem, earlier)
         if self.stop_reason_ not in ("max_time", "callback") and not problem.is_large:
             best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS, deadline=deadline)
             self.n_unproven_ = int(not best.proven)
-        return self._set_solution(problem, best.labels)
+        return self._set_solution(problem, best.labels, like=earlier)
+
+    def _is_solved_already(self, problem: Problem) -> bool:
+        """Whether the last fit's solution is that of this fit too; remember what this is of."""
+        if not self.warm_start:
+            return False
+        now = FittedOn.of(
+            self, problem.X, problem.sample_weight, problem.must_link, problem.cannot_link
+        )
+        before, self._fitted_on = getattr(self, "_fitted_on", None), now
+        if before is None or not now.still_solved_by(self.labels_, before):
+            return False
+        self.n_iter_ = self.n_populations_ = 0
+        self.n_local_searches_ = self.n_local_iterations_ = 0
+        self.stop_reason_ = "unchanged"
+        return True
+
+    def _earlier(self, problem: Any) -> Earlier | None:
+        """The solution to go on from, if there is one."""
+        last = getattr(self, "cluster_centers_", None) if self.warm_start else None
+        if last is not None and last.shape == (problem.n_clusters, problem.n_features):
+            return as_earlier(self, problem)
+        return None if self.init is None else as_earlier(self.init, problem)
 
     def _fit_on_cluster(self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any) -> Self:
         from smdeclust.points.dask_fit import on_cluster
 
         with on_cluster(X, self.n_clusters, must_link, cannot_link, sample_weight) as remote:
-            best: Any = self._evolve(self._operators(remote.problem, remote.free))
-            self.labels_, self.cluster_centers_, self.inertia_ = remote.describe(best.labels)
+            earlier = self._earlier(remote.problem)
+            operators = self._operators(remote.problem, remote.free)
+            best: Any = self._evolve(operators, remote.problem, earlier)
+            numbers = None if earlier is None else partial(earlier.numbers, None)
+            found = remote.describe(best.labels, numbers)
+            self.labels_, self.cluster_centers_, self.inertia_ = found
             self.network_bytes_ = remote.problem.cluster.n_bytes
         self.n_features_in_ = remote.problem.n_features
         if hasattr(X, "columns"):
@@ -307,10 +354,18 @@ class SMDEClust(ConstrainedClusterer):
             build = SparseProblem.build
         return build(points, self.n_clusters, must_link, cannot_link, sample_weight)
 
-    def _evolve(self, operators: Operators) -> Solution:
+    def _evolve(
+        self, operators: Operators, problem: Any, earlier: Earlier | None = None
+    ) -> Solution:
         """Run the method, keep its counters, and return the best solution."""
+        islands = Islands(self.max_populations, self.n_agree)
+        near: Solution | None = None
+        if earlier is not None:
+            near = operators.local_search(problem.enter(earlier.centers))
+            islands = Islands()  # one population: it begins where several have agreed
+            operators = start_near(operators, near.centers)
         state = evolve_islands(
-            Islands(self.max_populations, self.n_agree),
+            islands,
             operators,
             self.population_size,
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
@@ -321,6 +376,8 @@ class SMDEClust(ConstrainedClusterer):
         )
         best = state.best
         assert best is not None
+        if near is not None and near.objective <= best.objective * (1 + SAME):
+            best = near  # no better one: nobody's label changes without need
         self.n_iter_ = state.generation
         self.n_populations_ = state.island + 1
         self.n_local_searches_ = state.n_local_searches
@@ -407,6 +464,8 @@ class SMDEClust(ConstrainedClusterer):
         factors = self.scale_factor if isinstance(self.scale_factor, tuple) else [self.scale_factor]
         for value in factors:
             check_number("scale_factor", value, low=1e-9, high=2)
+        if not isinstance(self.warm_start, (bool, np.bool_)):
+            raise InvalidInputError(f"warm_start must be True or False, got {self.warm_start!r}.")
         if not isinstance(self.mutation, (bool, np.bool_)):
             raise InvalidInputError(f"mutation must be True or False, got {self.mutation!r}.")
         if self.callback is not None and not callable(self.callback):

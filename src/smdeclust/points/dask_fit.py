@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -63,13 +63,17 @@ class Remote:
     problem: DaskProblem
     free: DaskPoints
 
-    def describe(self, labels: DaskLabels) -> tuple[Any, np.ndarray, float]:
+    def describe(
+        self, labels: DaskLabels, numbers: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> tuple[Any, np.ndarray, float]:
         """Labels as a lazy Dask array, centers and inertia, evaluated anew.
 
-        Clusters are numbered by their centers, in lexicographic order.
+        Clusters are numbered by their centers, in lexicographic order, or as `numbers` says.
         """
         centers, inertia = _finish(self.problem, self.free, labels)
         order = np.lexsort(centers.T[::-1])
+        if numbers is not None:
+            order = np.argsort(numbers(centers))
         number = np.empty(len(order), dtype=np.int64)
         number[order] = np.arange(len(order))
         lazy = _lazy_labels(self.array, self.problem, labels, self.free.scale, number)

@@ -1,0 +1,167 @@
+"""An earlier solution: where a fit may start from, and whose cluster numbers it keeps."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
+
+from smdeclust.constraints.algebra import among
+from smdeclust.constraints.pairs import as_pairs, broken_pairs
+from smdeclust.constraints.per_point import class_codes
+from smdeclust.exceptions import InvalidInputError
+
+# Parameters that a solution does not depend on once it is found.
+_NO_PART = ("warm_start", "init", "random_state", "verbose", "callback", "max_time", "device")
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """An earlier solution.
+
+    Attributes
+    ----------
+    centers
+        (K, d) its centers, in the order of the cluster numbers.
+    labels
+        (N,) its labels, -1 where unknown; ``None`` where they are not of these points.
+    """
+
+    centers: np.ndarray
+    labels: np.ndarray | None = None
+
+    def numbers(self, labels: np.ndarray | None, centers: np.ndarray) -> np.ndarray:
+        """Return the number that each new cluster gets: that of the earlier one it is most like.
+
+        By points in common where both labels are known, else by distance of the centers.
+        """
+        squares = cdist(centers, self.centers, "sqeuclidean")
+        cost = squares / max(float(squares.max()), 1e-300)
+        if labels is not None and self.labels is not None:
+            known = self.labels >= 0
+            common = np.zeros_like(cost)
+            np.add.at(common, (labels[known], self.labels[known]), 1.0)
+            cost = 0.5 * cost / len(cost) - common  # distances only where counts are equal
+        _, number = linear_sum_assignment(cost)
+        return number
+
+
+def as_earlier(init: Any, problem: Any) -> Earlier:
+    """Return what `init` stands for: labels of the points, centers, or a fitted model.
+
+    Parameters
+    ----------
+    init
+        (N,) labels, -1 where unknown; (K, d) centers; or an estimator with ``cluster_centers_``.
+    problem
+        The problem that is to be solved.
+    """
+    if hasattr(init, "cluster_centers_"):
+        centers = np.asarray(init.cluster_centers_, dtype=np.float64)
+        labels = getattr(init, "labels_", None)
+        if not isinstance(labels, np.ndarray) or labels.shape != (problem.n_points,):
+            labels = None
+        return _checked(Earlier(centers, labels), problem)
+    if hasattr(init, "fit"):
+        raise InvalidInputError(
+            "init is a model that is not fitted (scikit-learn's clone takes away what was fitted). "
+            "Give its labels_ or cluster_centers_ instead."
+        )
+    array = init.to_numpy() if hasattr(init, "to_numpy") else init
+    array = np.asarray(array)
+    if isinstance(init, str) or array.ndim not in (1, 2):
+        raise InvalidInputError(
+            f"init must be labels of the points, centers, a fitted model or None, got {init!r}."
+        )
+    if array.ndim == 2:
+        try:
+            centers = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInputError("init: centers must be numbers.") from None
+        return _checked(Earlier(centers), problem)
+    if len(array) != problem.n_points:
+        raise InvalidInputError(
+            f"init holds {len(array)} labels, and X has {problem.n_points} rows."
+        )
+    X = getattr(problem, "X", None)
+    if X is None:
+        raise InvalidInputError("init: for a Dask collection give centers or a fitted model.")
+    labels = _as_numbers(array)
+    return _checked(Earlier(_means(X, labels), labels), problem)
+
+
+def _as_numbers(labels: np.ndarray) -> np.ndarray:
+    """Labels as cluster numbers; numbers 0 to K - 1 stay what they are."""
+    codes = class_codes(labels, "init")
+    if labels.dtype.kind in "iu":
+        values = np.unique(labels[codes >= 0])
+        numbers = np.searchsorted(values, labels)
+        return np.where(codes >= 0, numbers, -1)
+    return codes
+
+
+def _means(X: Any, labels: np.ndarray) -> np.ndarray:
+    n_clusters = int(labels.max(initial=-1)) + 1
+    means = np.empty((n_clusters, X.shape[1]))
+    for k in range(n_clusters):
+        means[k] = np.asarray(X[labels == k].mean(axis=0)).ravel()
+    return means
+
+
+def _checked(earlier: Earlier, problem: Any) -> Earlier:
+    shape = earlier.centers.shape
+    if shape != (problem.n_clusters, problem.n_features):
+        raise InvalidInputError(
+            f"init is a clustering into {shape[0]} clusters of points with {shape[1]} features; "
+            f"n_clusters={problem.n_clusters}, and X has {problem.n_features} features."
+        )
+    if not np.isfinite(earlier.centers).all():
+        raise InvalidInputError("init: centers must be finite numbers.")
+    return earlier
+
+
+def _is_csr(X: Any) -> bool:
+    return bool(issparse(X))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedOn:
+    """What a solution was found for: points and parameters as digests, and the pairs."""
+
+    digest: str
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, sample_weight: Any, must: Any, cannot: Any) -> FittedOn:
+        """Remember points, weights, parameters and pairs."""
+        settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _NO_PART}
+        state = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
+        arrays: list[Any] = [X.data, X.indices, X.indptr] if _is_csr(X) else [X]
+        weights = [] if sample_weight is None else [np.asarray(sample_weight)]
+        for array in arrays + weights:
+            state.update(repr((array.shape, array.dtype)).encode())
+            state.update(np.ascontiguousarray(array).data)
+        n_points = X.shape[0]
+        return cls(
+            state.hexdigest(),
+            as_pairs(must, n_points, "must_link"),
+            as_pairs(cannot, n_points, "cannot_link"),
+        )
+
+    def still_solved_by(self, labels: np.ndarray, before: FittedOn) -> bool:
+        """Whether a solution of `before` is one of this as well: the same points, no pair less,
+        and none that the labels break. (More pairs never allow a lower objective.)"""
+        if self.digest != before.digest:
+            return False
+        if not among(before.must_link, self.must_link).all():
+            return False
+        if not among(before.cannot_link, self.cannot_link).all():
+            return False
+        apart, together = broken_pairs(self.must_link, self.cannot_link, labels)
+        return not (apart.any() or together.any())
