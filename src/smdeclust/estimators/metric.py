@@ -85,7 +85,7 @@ def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any
     if model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare):
         distance = lesson.learn(to_learn, lesson.must_link, lesson.cannot_link)
     mapped = points if distance is None else distance.map_points(points)
-    earlier = model._earlier(_Shape(points, *points.shape, model.n_clusters))
+    earlier = model._earlier(_Shape(points, points.shape[0], points.shape[1], model.n_clusters))
     inner = _plain(model, deadline, state, _start(earlier, distance, points))
     inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
     _take_over(model, inner, points, distance, sample_weight, earlier)
