@@ -9,7 +9,7 @@ import numpy as np
 
 from smdeclust.experiments.metrics import TIE, best_share
 from smdeclust.experiments.plan import Plan
-from smdeclust.experiments.published import best_known, paper_tables
+from smdeclust.experiments.published import best_known, explanation, paper_tables
 from smdeclust.experiments.results import Rows, averages, datasets_of, is_feasible, of_dataset
 from smdeclust.experiments.table import Table
 
@@ -80,7 +80,7 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
             f"{once}; the worst single run is {100.0 * max(largest, 0.0):.2g}% above"
             + (f"; below best known on {', '.join(lower)}" if lower else "")
             + ".",
-            "Long runs found something that these seeds do not.",
+            explanation("default_misses"),
         )
     sg = [
         (by["SG-MDE"], best_known().get(f"{d}/{c}"))
@@ -114,7 +114,7 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
             f"Of {len(done)} configurations tried, {proven} are proven optimal to a relative 1e-4 "
             f"within the time limit (largest gap left {gap:.1e}); the search for a proof met a "
             f"better clustering on {improved}.",
-            "The solver had one seed only there.",
+            explanation("proof_improved"),
         )
 
 
@@ -148,7 +148,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "paper, Table 4",
             all(n == total for n, total in easy),
             f"Configurations on which every run is feasible: {shown}.",
-            "The pairs enter its objective as a penalty: a local optimum may break some.",
+            explanation("soft_breaks"),
         )
     if "glass" in counts:
         n, total = counts["glass"]
@@ -157,8 +157,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "paper, Table 4",
             n <= total / 3,
             f"{n} of {total} (paper 3 of 30).",
-            "Our implementation relocates single points with an exact change of its whole "
-            "objective, and so repairs pairs that the original leaves broken.",
+            explanation("soft_repairs_more"),
         )
     if compared:
         yield Claim(
@@ -166,8 +165,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "paper, Table 4",
             always_better == compared,
             f"{always_better} of {compared} configurations.",
-            "S-HG-MEANS minimises another objective, with one variance a cluster; it may still "
-            "meet the better one by chance.",
+            explanation("soft_other_objective"),
         )
 
         quicker = sum(
@@ -180,8 +178,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "paper, Table 4",
             quicker < compared / 2,
             f"SG-MDE is quicker on {quicker} of {compared} configurations.",
-            "The paper's SG-MDE solves its assignment steps with Gurobi; here they are compiled, "
-            "as is S-HG-MEANS, and take a small part of the time.",
+            explanation("sg_mde_quicker"),
         )
 
 
@@ -217,11 +214,7 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         + (f"; the others: {', '.join(below)}" if below else "")
         + (f". At most {100.0 * behind:.2g}% above the best" if below else "")
         + ".",
-        "Without mutation all that SG-MDE knows comes from ten random starts; a multi-start makes "
-        "a hundred. At K = 2 its population sometimes collapses on the second best of several "
-        "optima: in 3 of 84 runs with N up to 5000 (n1000_k2 with 100 pairs, 2e-4 above the best; "
-        "n5000_k2 with 200, 6e-6 above), where BLP-KM misses the best in 3 as well. The default "
-        "solver, whose populations must agree, ends with the best on both for all of ten seeds.",
+        explanation("synthetic_not_best"),
     )
     yield Claim(
         "SG-MDE needs the fewest iterations of the local search.",
@@ -230,8 +223,7 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         f"{rows_seen - len(fewest)} of {rows_seen} rows at 100%"
         + (f"; the others: {', '.join(fewest)}" if fewest else "")
         + ".",
-        "Starts of COP-KM that fail end early and count few iterations, and SG-MDE may make 110 "
-        "local searches (ten solutions, ten generations) where the others make 100.",
+        explanation("synthetic_iterations"),
     )
     if cop_rows:
         yield Claim(
@@ -266,7 +258,7 @@ def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
         "paper, on its first figure",
         mutated >= plain,
         f"Best on {shown} of {len(totals['SG-MDE'])} runs.",
-        "Differences between the variants are small on these data.",
+        explanation("variants_close"),
     )
     mean = {name: np.mean(figures, axis=0) for name, figures in totals.items()}
     yield Claim(
@@ -284,21 +276,8 @@ def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
         "Processor seconds on average: "
         + ", ".join(f"{name} {figures[1]:.3f}" for name, figures in mean.items())
         + ".",
-        "With Gurobi the exact step is dear; here it is a dynamic programme on a few groups, and "
-        "the greedy step saves next to nothing. Without mutation the two variants do the same, as "
-        "the assignment is used inside mutation only.",
+        explanation("greedy_saves_little"),
     )
-
-
-_WHY_LARGE = (
-    "Without mutation all that SG-MDE knows comes from ten random starts; a multi-start makes a "
-    "hundred, and the configurations of a data set share them. On Shuttle 43 of 57,999 points hold "
-    "31% of the total sum of squares, but only 17 of 600 random starts led to a cluster of such "
-    "points that pays: a hundred starts hardly miss one, ten mostly do. From the starts with which "
-    "COP-KM wins, the exact local search ends lower still. Mutation finds these clusters too: in "
-    "the same setting SMG-MDE is lower than SG-MDE on six of eight seeds (and never above), and "
-    "with 100 pairs the default solver reaches 203,020."
-)
 
 
 def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
@@ -309,8 +288,8 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
     quality = best_share({m: [by[m].mean_if_feasible for by in found] for m in methods})
     effort = best_share({m: [by[m].effort_if_feasible for by in found] for m in methods})
     for what, share, why in (
-        ("objective", quality, _WHY_LARGE),
-        ("number of local search iterations", effort, "Starts that fail count few iterations."),
+        ("objective", quality, "large_not_best"),
+        ("number of local search iterations", effort, "large_iterations"),
     ):
         shown = ", ".join(f"{name} {value:.1f}%" for name, value in share.items())
         yield Claim(
@@ -318,7 +297,7 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "paper, on its second figure",
             share["SG-MDE"] > max(value for name, value in share.items() if name != "SG-MDE"),
             f"Best on {shown} of {len(found)} configurations.",
-            why,
+            explanation(why),
         )
 
 
@@ -345,9 +324,5 @@ def _violations(plan: Plan, tables: Mapping[str, Table]) -> Iterator[Claim]:
                 "paper, Table 1",
                 largest <= tolerance,
                 f"Median difference {median:.1f} points, largest {largest:.1f} ({name}, {column}).",
-                "k-means ends in different local optima in every run, and few pairs make a share "
-                "coarse."
-                if number > 1
-                else "The published configurations are not the same number of pairs for all "
-                "columns, and one pair may be repeated in a file.",
+                explanation("shares_large_sets" if number > 1 else "shares_first_set"),
             )

@@ -1,4 +1,4 @@
-"""Figures that others found: the paper's tables, and the lowest objectives known."""
+"""What is known beside our runs: the paper's tables, lowest objectives, dated explanations."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ def best_known() -> dict[str, float]:
     Long runs found them; a semidefinite bound shows most to be optimal to a relative 1e-4.
     """
     return json.loads(_read("best_known.json"))["objectives"]
+
+
+@cache
+def _explanations() -> dict[str, dict[str, str]]:
+    return json.loads(_read("explanations.json"))
+
+
+def explanation(name: str) -> str:
+    """Why our runs differ from a statement; where that was measured, with the date of it."""
+    entry = _explanations()[name]
+    when = f" (Measured {entry['measured']}.)" if "measured" in entry else ""
+    return entry["text"] + when
 
 
 def _read(name: str) -> str:
