@@ -279,7 +279,7 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
     n_broken = result["broken_must_links"] + result["broken_cannot_links"]
     rows = [
         ("objective (sum of squares)", screen.number(result["objective"], 10)),
-        ("broken pairs", f"{n_broken:,} of {n_pairs:,}"),
+        ("broken pairs", f"{n_broken:,} of {n_pairs:,}" if n_pairs else "none were given"),
         ("cluster sizes", _sizes(result["cluster_sizes"])),
         ("columns", options.columns_line(inputs)),
         *([("distance", distance_line(result))] if "distance" in result else []),

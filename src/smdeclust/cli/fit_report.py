@@ -102,6 +102,7 @@ def make_report(
         broken_soft_pairs=run.broken_soft_pairs,
         proof=result["proof"]["sentence"] if "proof" in result else "",
         history=run.history,
+        ended_early=result.get("stop_reason") in ("max_time", "callback"),
         agreement=agreement,
         command=result["command"],
         snippet=provenance.snippet(inputs, reading, run, k, settings),

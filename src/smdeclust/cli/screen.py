@@ -18,14 +18,22 @@ from rich.text import Text
 Cell = str | Text
 
 
+# The console of a progress line that is being shown: what is said meanwhile goes above the line.
+_live: list[Console] = []
+
+
 def _console(*, stderr: bool) -> Console:
+    if stderr and _live:
+        return _live[-1]
     # No markup, no emoji, no highlighting: names of files and columns are shown as they are.
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
 def say(message: str, *, style: str | None = None) -> None:
-    """Write a sentence for people to standard error."""
-    _console(stderr=True).print(Text(printable(message), style=style or ""), soft_wrap=True)
+    """Write a sentence for people to standard error; lines break between words on a terminal."""
+    console = _console(stderr=True)
+    text = Text(printable(message), style=style or "")
+    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def note(message: str) -> None:
@@ -131,13 +139,18 @@ def progress(title: str, total: float | None = None) -> Iterator[Callable[..., N
     if total is not None:
         columns.append(BarColumn(bar_width=20))
     columns += [TextColumn("{task.fields[text]}", markup=False), TimeElapsedColumn()]
-    with Progress(*columns, console=_console(stderr=True), transient=True) as shown:
+    console = _console(stderr=True)
+    with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(title, total=total, text="")
 
         def update(text: str, completed: float | None = None) -> None:
             shown.update(task, text=text, completed=completed)
 
-        yield update
+        _live.append(console)
+        try:
+            yield update
+        finally:
+            _live.remove(console)
 
 
 def solver_progress(

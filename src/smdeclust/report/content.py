@@ -58,8 +58,8 @@ class Content:
         How good the clustering is proven to be; empty where nothing is proven.
     costs
         What single pairs cost; None where that was not computed, and `costs_note` says why.
-    history
-        Of the run, for its pictures.
+    history, ended_early
+        Of the run, for its pictures; whether the time limit or Ctrl-C ended it.
     agreement
         Adjusted Rand index with known classes, with and without constraints.
     command, snippet
@@ -95,6 +95,7 @@ class Content:
     costs: PairCosts | None = None
     costs_note: str = ""
     history: dict[str, Any] | None = None
+    ended_early: bool = False
     agreement: tuple[float, float | None] | None = None
     command: str = ""
     snippet: str = ""

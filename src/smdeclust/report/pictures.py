@@ -90,7 +90,9 @@ def run(content: Content) -> dict[str, Any] | None:
         return None
     if len(content.history["generation"]) < 2:
         words = (
-            "The solutions of the first population agree already: there was nothing left to "
+            "The run was ended before the first population was complete."
+            if content.ended_early
+            else "The solutions of the first population agree already: there was nothing left to "
             "improve, and no generation followed."
         )
         return {"words": words, "figures": []}
