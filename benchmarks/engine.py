@@ -24,7 +24,6 @@ import numpy as np
 
 from smdeclust.datasets import load_constraints, load_set1, load_set2, load_set3
 from smdeclust.local_search import local_search
-from smdeclust.points.array_points import ArrayPoints
 from smdeclust.problem import Problem
 
 SMALL = {  # data sets within the size limit of Gurobi's free licence, N K <= 2000
@@ -125,14 +124,12 @@ def compare_lloyd() -> None:
         problem = Problem.build(data.X, k, pairs.must_link, pairs.cannot_link)
         rng = np.random.default_rng(0)
         n_starts = 3 if data.X.size > 1e7 else 10
-        # One work space for all searches, as SMDEClust has it.
-        free = ArrayPoints(problem) if problem.is_large else None
         starts = [data.X[rng.choice(len(data.X), k, replace=False)] for _ in range(n_starts)]
-        local_search(problem, problem.enter(starts[0]), max_iter=2, free=free)
+        local_search(problem, problem.enter(starts[0]), max_iter=2)
         spent, done = {"ours": 0.0, "theirs": 0.0}, {"ours": 0, "theirs": 0}
         for start in starts:  # in turn, so that a noisy moment meets both
             begun = time.perf_counter()
-            found = local_search(problem, problem.enter(start), max_iter=25, free=free)
+            found = local_search(problem, problem.enter(start), max_iter=25)
             done["ours"] += found.n_iterations
             spent["ours"] += time.perf_counter() - begun
             begun = time.perf_counter()

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from smdeclust import SMDEClust
-from smdeclust.points import torch_search
-from smdeclust.points.free_points import free_points
-from smdeclust.points.torch_search import DeviceSearch
+from smdeclust.local_search import search_all
+from smdeclust.local_search.batch import _assign_linked, _Run
+from smdeclust.local_search.limits import Limits
+from smdeclust.points.torch_points import TorchPoints
 from smdeclust.problem import Problem
 
 SHAPES = {"mnist": (70_000, 784, 10), "cifar10": (60_000, 3072, 10)}
@@ -95,55 +96,52 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
     device = given.device
     rate, bandwidth = ceilings(torch, device)
     print(f"ceilings: {rate / 1e12:.1f} TFLOP/s float32, {bandwidth / 1e12:.2f} TB/s", flush=True)
-    problem = Problem.build(X, k, must, cannot)
     begun = time.perf_counter()
-    search = DeviceSearch(problem, device)
-    points = search.points
+    problem = Problem.build(X, k, must, cannot, storage=f"torch:{device}")
+    points = problem.points
+    assert isinstance(points, TorchPoints)
     sync(torch, device)
     upload = time.perf_counter() - begun
     rng = np.random.default_rng(0)
     starts = [problem.enter(X[rng.choice(len(X), k, replace=False)]) for _ in range(10)]
-    search.search_all(starts, max_iter=2)  # compiles the kernels of the linked groups
+    search_all(problem, starts, max_iter=2)  # compiles the kernels of the linked groups
 
     # The same fit, with points that are on the device already.
-    kept = torch_search.DeviceSearch
-    torch_search.DeviceSearch = lambda problem, device: search  # type: ignore[misc,assignment]
-    try:
-        for replacement in ("generation", "generation", "generation", "immediate"):
-            model = SMDEClust.from_paper(
-                "SG-MDE", n_clusters=k, device=device, replacement=replacement, **SETTING
-            )
-            points.problem = Problem.build(X, k, must, cannot)
-            sync(torch, device)
-            begun = time.perf_counter()
-            best = model._evolve(model._operators(points.problem, free_points(points.problem)))
-            sync(torch, device)
-            seconds = time.perf_counter() - begun
-            print(
-                f"{name} {X.shape} K={k} on {device}, {replacement}: upload {upload:.2f} s, run "
-                f"{seconds:.2f} s, {model.n_local_searches_} searches, "
-                f"{model.n_local_iterations_} iterations, objective {best.objective:.8g} "
-                f"(float64 {problem.objective(best.labels):.8g})",
-                flush=True,
-            )
-    finally:
-        torch_search.DeviceSearch = kept  # type: ignore[misc]
+    for replacement in ("generation", "generation", "generation", "immediate"):
+        model = SMDEClust.from_paper(
+            "SG-MDE", n_clusters=k, device=device, replacement=replacement, **SETTING
+        )
+        sync(torch, device)
+        begun = time.perf_counter()
+        best = model._evolve(problem, model._operators(problem, None), None)
+        sync(torch, device)
+        seconds = time.perf_counter() - begun
+        print(
+            f"{name} {X.shape} K={k} on {device}, {replacement}: upload {upload:.2f} s, run "
+            f"{seconds:.2f} s, {model.n_local_searches_} searches, "
+            f"{model.n_local_iterations_} iterations, objective {best.objective:.8g} "
+            f"(float64 {problem.objective(best.labels):.8g})",
+            flush=True,
+        )
 
-    single = torch.from_numpy(np.concatenate(starts).astype(np.float32)).to(device)
-    norms = (single * single).sum(dim=1)
-    labels = torch.full((points.n_free, 10), -1, dtype=torch.int16, device=device)
-    free = timed(torch, device, lambda: points.assign_free(single, norms, 10, k, labels))
+    with points.begin(10) as batch:
+        centers = np.stack(starts)
+        batch.assign(centers)
+        flat = batch._centers.reshape(-1, X.shape[1]).to(points.rows.dtype)
+        free = timed(torch, device, lambda: batch._assign_free(flat, 10, k))
+        whole = timed(torch, device, lambda: (batch.assign(centers), batch.counts()))
+        costs = batch.assign(centers)
     flops = 2 * 2 * points.n_free * X.shape[1] * 10 * k
     read = 2 * points.n_free * X.shape[1] * 4
     print(
-        f"assignment and sums of 10 solutions: {1e3 * free:.2f} ms, {flops / free / 1e12:.1f} "
+        f"assignment and sums of 10 solutions: {1e3 * free:.2f} ms ({1e3 * whole:.2f} with the "
+        f"costs of linked groups), {flops / free / 1e12:.1f} "
         f"TFLOP/s = {100 * flops / free / rate:.0f}% of the product, {read / free / 1e12:.2f} TB/s "
         f"= {100 * read / free / bandwidth:.0f}% of the copy",
         flush=True,
     )
-    costs = np.random.default_rng(0).random((10, problem.n_linked, k), dtype=np.float32)
-    runs = [torch_search._Run(s, np.full(problem.n_linked, -1), {}) for s in range(10)]
-    linked = timed(torch, "cpu", lambda: search._solve_linked(runs, costs, 0))
+    runs = [_Run(s, np.full(problem.n_linked, -1)) for s in range(10)]
+    linked = timed(torch, "cpu", lambda: _assign_linked(problem, runs, costs, Limits()))
     print(
         f"exact assignment of {problem.n_linked} linked groups, 10 solutions: {1e3 * linked:.2f} ms"
     )

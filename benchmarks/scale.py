@@ -26,7 +26,6 @@ from benchmarks.gpu import stored
 from smdeclust import SMDEClust
 from smdeclust.datasets import load_constraints, load_set2
 from smdeclust.local_search import local_search
-from smdeclust.points.array_points import ArrayPoints
 from smdeclust.problem import Problem
 
 N_CLUSTERS = {"letter": 26, "shuttle": 7, "mnist": 10, "cifar10": 10}
@@ -119,11 +118,10 @@ def time_iteration(n: int, d: int, k: int, n_pairs: int, chains: bool = False) -
     """Processor seconds of one iteration, mean over the first 10 of a local search."""
     X, must, cannot = overlapping(n, d, k, n_pairs, chains)
     problem = Problem.build(X, k, must, cannot)
-    free = ArrayPoints(problem) if problem.is_large else None
     start = problem.enter(X[np.random.default_rng(1).choice(n, k, replace=False)])
-    local_search(problem, start, max_iter=1, free=free)
+    local_search(problem, start, max_iter=1)
     begun = time.process_time()
-    solution = local_search(problem, start, max_iter=10, free=free)
+    solution = local_search(problem, start, max_iter=10)
     seconds = (time.process_time() - begun) / solution.n_iterations
     print(f"  N={n} d={d} K={k} pairs={n_pairs}: {1e3 * seconds:.2f} ms", flush=True)
     return seconds

@@ -79,7 +79,7 @@ def test_components_are_the_graph(seed):
     """Put together, the parts have the edges of the whole."""
     problem, _ = random_case(seed)
     core = problem.core
-    parts = _Components(core)
+    parts = _Components(core.graph)
     edges = set()
     for c in range(len(parts.starts) - 1):
         nodes, indptr, indices = parts.graph(c)

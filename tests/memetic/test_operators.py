@@ -19,8 +19,8 @@ from smdeclust.memetic.mutation import (
     greedy_reassign,
     no_mutation,
     paper_rate,
-    spin,
 )
+from smdeclust.points.far import spin
 from smdeclust.problem import Solution
 
 RNG = np.random.default_rng
@@ -84,9 +84,11 @@ def test_spin_follows_the_shares():
     """Frequencies approach the shares, and a share of nothing is never drawn."""
     rng = RNG(0)
     share = np.array([0.0, 3.0, 0.0, 1.0, 0.0])
-    drawn = np.bincount([spin(share, rng) for _ in range(4000)], minlength=5) / 4000
+    ends = np.cumsum(share)
+    drawn = np.bincount([spin(ends, rng)[0] for _ in range(4000)], minlength=5) / 4000
     assert drawn[[0, 2, 4]].tolist() == [0, 0, 0]
     assert drawn[1] == pytest.approx(0.75, abs=0.03)
+    assert spin(np.zeros(3), rng)[0] is None
 
 
 def small_problem():
@@ -99,7 +101,7 @@ def test_mutation_rate_is_the_papers():
     assert [paper_rate(g) for g in (0, 1, 3)] == [1, 0.5, 0.25]
     X, problem = small_problem()
     centers = problem.core.enter(X[[0, 2, 5]])
-    mutate = RelocationMutation(problem, greedy_reassign(problem))
+    mutate = RelocationMutation(problem, greedy_reassign)
     rng = RNG(0)
     changed = [(mutate(centers, 3, rng) != centers).any() for _ in range(800)]
     assert 0.12 < np.mean(changed) < 0.3  # 1/4, less where a center lands on its own place
@@ -112,7 +114,7 @@ def test_mutation_moves_one_center_onto_a_point(reassign, alpha):
     X, problem = small_problem()
     centers = problem.core.enter(X[[0, 2, 5]] + 0.01)
     before = centers.copy()
-    mutate = RelocationMutation(problem, reassign(problem), alpha)
+    mutate = RelocationMutation(problem, reassign, alpha)
     rng = RNG(1)
     for _ in range(30):
         mutated = mutate(centers, 0, rng)
@@ -129,21 +131,24 @@ def test_mutation_prefers_badly_served_points():
     far = problem.core.enter(X[4:5])[0]
     hits = {}
     for alpha in (0.0, 1.0):
-        mutate = RelocationMutation(problem, greedy_reassign(problem), alpha)
+        mutate = RelocationMutation(problem, greedy_reassign, alpha)
         rng = RNG(0)
         hits[alpha] = np.mean([(mutate(centers, 0, rng) == far).any() for _ in range(600)])
     assert hits[1.0] > 0.75
     assert hits[0.0] == pytest.approx(1 / 6, abs=0.06)
 
 
-def test_mutation_measures_points_inside_their_groups():
-    """A point far from its group's mean is far, though its group is well placed."""
+@pytest.mark.parametrize("storage", ["dense", "blocks", "sparse"])
+def test_mutation_measures_points_inside_their_groups(storage):
+    """A point far from its group's mean is far, though its group is well placed: rows are drawn in
+    proportion to their own distances, 10, 10, 0.5 and 0."""
     X = np.array([[-10.0], [10.0], [0.5], [3.0]])
-    problem = Problem.build(X, 2, must_link=[(0, 1)])
-    mutate = RelocationMutation(problem, greedy_reassign(problem))
-    centers = problem.core.enter(np.array([[0.0], [3.0]]))
-    labels = problem.group_labels(np.array([0, 0, 0, 1]))
-    np.testing.assert_allclose(mutate._distances(centers, labels), [10.0, 10.0, 0.5, 0.0])
+    problem = Problem.build(X, 2, must_link=[(0, 1)], storage=storage)
+    centers = problem.enter(np.array([[0.0], [3.0]]))
+    rng, none = RNG(0), np.empty(0, dtype=np.int64)
+    drawn = [problem.points.draw_far(centers, none, rng)[0] + X.mean() for _ in range(600)]
+    shares = [np.mean(np.isclose(drawn, x)) for x in X.ravel()]
+    np.testing.assert_allclose(shares, np.array([10, 10, 0.5, 0]) / 20.5, atol=0.06)
 
 
 def test_no_mutation_and_one_cluster():
@@ -152,7 +157,7 @@ def test_no_mutation_and_one_cluster():
     problem = Problem.build(X, 1)
     centers = problem.core.enter(X[:1])
     assert no_mutation(centers, 0, RNG(0)) is centers
-    assert RelocationMutation(problem, greedy_reassign(problem))(centers, 0, RNG(0)) is centers
+    assert RelocationMutation(problem, greedy_reassign)(centers, 0, RNG(0)) is centers
 
 
 def test_exact_reassign_fails_where_all_clusters_are_needed():
@@ -160,6 +165,5 @@ def test_exact_reassign_fails_where_all_clusters_are_needed():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     problem = Problem.build(X, 3, cannot_link=[(0, 1), (1, 2), (0, 2)])
     centers = problem.core.enter(X[:3])
-    reassign = exact_reassign(problem)
-    assert reassign(centers, 0) is None
-    assert (RelocationMutation(problem, reassign)(centers, 0, RNG(2)) != centers).any()
+    assert exact_reassign(problem.points.costs(centers), problem.graph, 0) is None
+    assert (RelocationMutation(problem, exact_reassign)(centers, 0, RNG(2)) != centers).any()

@@ -11,8 +11,7 @@ import pytest
 from smdeclust import SMDEClust
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.problem import Problem
-from smdeclust.problem import problem as problem_module
-from tests.local_search.test_streaming import made
+from tests.points.made import made
 
 da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'smdeclust[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs distributed: smdeclust[dask]")
@@ -44,9 +43,15 @@ def threads():
         yield client
 
 
-def fit_both(monkeypatch, variant, X, chunks, k, must, cannot, weight=None):
-    monkeypatch.setattr(problem_module, "LARGE", 1)  # in memory: block by block as well
-    here = SMDEClust.from_paper(variant, n_clusters=k, **SETTING)
+def in_blocks(k, variant="SG-MDE", **setting):
+    """An estimator that works block by block in memory as well."""
+    model = SMDEClust.from_paper(variant, n_clusters=k, **(SETTING | setting))
+    model._storage = "blocks"
+    return model
+
+
+def fit_both(variant, X, chunks, k, must, cannot, weight=None):
+    here = in_blocks(k, variant)
     here.fit(X, must_link=must, cannot_link=cannot, sample_weight=weight)
     there = SMDEClust.from_paper(variant, n_clusters=k, **SETTING)
     remote = da.from_array(X, chunks=chunks)
@@ -54,10 +59,10 @@ def fit_both(monkeypatch, variant, X, chunks, k, must, cannot, weight=None):
     return here, there
 
 
-def test_same_numbers_as_in_memory(client, monkeypatch):
+def test_same_numbers_as_in_memory(client):
     """Two processes, pairs across blocks: labels, centers, inertia, counters of the same seed."""
     X, k, must, cannot = made(n=4000)
-    here, there = fit_both(monkeypatch, "SMG-MDE", X, (1500, 2), k, must, cannot)
+    here, there = fit_both("SMG-MDE", X, (1500, 2), k, must, cannot)
     assert isinstance(there.labels_, da.Array)
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
     np.testing.assert_allclose(there.cluster_centers_, here.cluster_centers_, rtol=1e-9)
@@ -66,11 +71,10 @@ def test_same_numbers_as_in_memory(client, monkeypatch):
     assert there.stop_reason_ == here.stop_reason_
 
 
-def test_a_killed_worker_changes_nothing(monkeypatch):
+def test_a_killed_worker_changes_nothing():
     """One of two worker processes is killed in the middle of a run: the same result."""
     X, k, must, cannot = made(n=3000)
-    monkeypatch.setattr(problem_module, "LARGE", 1)
-    here = SMDEClust.from_paper(n_clusters=k, **SETTING)
+    here = in_blocks(k)
     here.fit(X, must_link=must, cannot_link=cannot)
     killed = []
     with (
@@ -95,20 +99,20 @@ def test_a_killed_worker_changes_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_weights_and_groups(threads, monkeypatch, dtype):
+def test_weights_and_groups(threads, dtype):
     """Weights, zero ones among them, and float32 blocks."""
     X, k, must, cannot = made(n=2000, dtype=dtype)
     weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
     weight[np.unique(cannot)] = 1.0
-    here, there = fit_both(monkeypatch, "SG-MDE", X, (700, 5), k, must, cannot, weight)
+    here, there = fit_both("SG-MDE", X, (700, 5), k, must, cannot, weight)
     assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
 
 
-def test_no_pairs_at_all_and_too_many_clusters_for_the_free(threads, monkeypatch):
+def test_no_pairs_at_all_and_too_many_clusters_for_the_free(threads):
     """Without pairs it is plain k-means; with as many clusters as points each gets one."""
     X, k, _, _ = made(n=300)
-    here, there = fit_both(monkeypatch, "SG-MDE", X, (100, 5), k, None, None)
+    here, there = fit_both("SG-MDE", X, (100, 5), k, None, None)
     assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
     few = np.concatenate([np.zeros((6, 2)), np.ones((2, 2)), [[2.0, 2.0]]])
     model = SMDEClust.from_paper(n_clusters=5, **SETTING)
@@ -228,12 +232,12 @@ def test_transform_is_lazy_and_score_is_that_of_the_array(threads):
 
 @pytest.mark.parametrize("assignment", ["greedy", "exact", "greedy-repair"])
 @pytest.mark.parametrize("replacement", ["immediate", "generation"])
-def test_every_parameter_counts(threads, monkeypatch, assignment, replacement):
+def test_every_parameter_counts(threads, assignment, replacement):
     """Steps of mutation and replacement of a generation at once: as in memory."""
-    monkeypatch.setattr(problem_module, "LARGE", 1)
     X, k, must, cannot = made(n=900)
-    setting = SETTING | {"assignment": assignment, "replacement": replacement, "alpha": 1.0}
-    here, there = (SMDEClust.from_paper("SMG-MDE", n_clusters=k, **setting) for _ in range(2))
+    setting = {"assignment": assignment, "replacement": replacement, "alpha": 1.0}
+    here = in_blocks(k, "SMG-MDE", **setting)
+    there = SMDEClust.from_paper("SMG-MDE", n_clusters=k, **(SETTING | setting))
     here.fit(X, must_link=must, cannot_link=cannot)
     there.fit(da.from_array(X, chunks=(400, 5)), must_link=must, cannot_link=cannot)
     assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-10)
@@ -273,7 +277,7 @@ def test_parquet_files(threads, tmp_path):
     np.testing.assert_array_equal(there.labels_.compute(), expected.labels_.compute())
 
 
-def test_without_a_client(monkeypatch):
+def test_without_a_client():
     """Where nobody started a cluster, threads of this process do the work."""
     X, k, must, cannot = made(n=600)
     model = SMDEClust.from_paper(n_clusters=k, **SETTING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,15 +13,13 @@ from hypothesis import strategies as st
 
 from smdeclust import PCCC, SMDEClust
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.streaming import streaming_search
-from smdeclust.points import sparse_points
-from smdeclust.points.array_points import ArrayPoints
+from smdeclust.local_search import local_search
+from smdeclust.points import row_batch
+from smdeclust.points.choose import TOO_MANY_TO_COPY
 from smdeclust.points.sparse_points import SparsePoints
-from smdeclust.points.sparse_problem import SparseProblem
 from smdeclust.points.sparse_rows import SparseRows
 from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.problem import Problem
-from smdeclust.problem import problem as problem_module
 from tests.fuzz import random_instance
 
 SETTING = {"population_size": 4, "max_generations": 2, "max_local_iter": 12, "random_state": 0}
@@ -37,6 +36,18 @@ def made(n=1500, d=40, k=5, seed=0, density=0.15, dtype=np.float64):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     same = classes[pairs[:, 0]] == classes[pairs[:, 1]]
     return X, k, pairs[same], pairs[~same]
+
+
+def sparse_problem(X, *given):
+    """A problem whose points stay sparse however few they are."""
+    return Problem.build(sp.csr_array(X), *given, storage="sparse")
+
+
+def kept(storage, k, variant="SG-MDE"):
+    """An estimator that keeps the points so."""
+    model = SMDEClust.from_paper(variant, n_clusters=k, **SETTING)
+    model._storage = storage
+    return model
 
 
 def thinned(instance, rng):
@@ -59,10 +70,10 @@ def test_one_iteration_is_that_of_dense_points(seed):
     made_up = thinned(random_instance(rng), rng)
     given_ = made_up["k"], made_up["must"], made_up["cannot"], made_up["weight"]
     try:
-        dense = Problem.build(made_up["X"], *given_)
+        dense = Problem.build(made_up["X"], *given_, storage="blocks")
     except ValueError:
         return
-    sparse = SparseProblem.build(sp.csr_array(made_up["X"]), *given_)
+    sparse = sparse_problem(made_up["X"], *given_)
     whole = dense.total_squares
     np.testing.assert_allclose(sparse.offset, dense.offset, rtol=1e-12, atol=1e-12)
     assert sparse.total_squares == pytest.approx(whole, rel=1e-10)
@@ -73,8 +84,8 @@ def test_one_iteration_is_that_of_dense_points(seed):
         gaps = dense.means - start[labels]
         return float(np.einsum("ij,ij->i", gaps, gaps) @ dense.weights)
 
-    found = streaming_search(sparse, SparsePoints(sparse), start, max_iter=1)
-    judge = streaming_search(dense, ArrayPoints(dense), start, max_iter=1)
+    found = local_search(sparse, start, max_iter=1)
+    judge = local_search(dense, start, max_iter=1)
     assert dense.violations(dense.expand(found.labels)) == (0, 0)
     assert len(np.unique(found.labels)) == dense.n_clusters
     least = cost_at_start(judge.labels)
@@ -87,17 +98,16 @@ def test_one_iteration_is_that_of_dense_points(seed):
 
 @pytest.mark.parametrize("variant", ["S-MDE", "SM-MDE", "SG-MDE", "SMG-MDE"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_fit_is_that_of_dense_points(variant, weighted, monkeypatch):
+def test_fit_is_that_of_dense_points(variant, weighted):
     """The same seed gives the same labels, centers, inertia and counters."""
-    monkeypatch.setattr(problem_module, "LARGE", 1)  # neither is copied
     X, k, must, cannot = made()
     weight = None
     if weighted:
         weight = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
         weight[np.unique(cannot)] = 1.5
     pairs = {"must_link": must, "cannot_link": cannot, "sample_weight": weight}
-    dense = SMDEClust.from_paper(variant, n_clusters=k, **SETTING).fit(X, **pairs)
-    sparse = SMDEClust.from_paper(variant, n_clusters=k, **SETTING).fit(sp.csr_matrix(X), **pairs)
+    dense = kept("blocks", k, variant).fit(X, **pairs)  # neither is copied
+    sparse = kept("sparse", k, variant).fit(sp.csr_matrix(X), **pairs)
     assert sparse.inertia_ == pytest.approx(dense.inertia_, rel=1e-10)
     assert sparse.n_local_iterations_ == dense.n_local_iterations_
     np.testing.assert_array_equal(sparse.labels_, dense.labels_)
@@ -125,16 +135,16 @@ def test_matrices_are_kept_as_given(dtype, index):
     kept = as_sparse_points(X)
     assert np.shares_memory(kept.data, X.data)
     assert kept.dtype == dtype
-    assert SparseProblem.build(X, 3).X.data.dtype == dtype
-    assert np.shares_memory(SparseProblem.build(X, 3).rows.arrays[2], X.data)
+    points = sparse_problem(X, 3).points
+    assert points.X.data.dtype == dtype
+    assert np.shares_memory(points.rows.arrays[2], X.data)
 
 
 @pytest.mark.filterwarnings("ignore:Constructing a DIA")
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "dia", "dok", "lil", "shuffled", "twice"])
-def test_other_forms_mean_the_same(form, monkeypatch):
+def test_other_forms_mean_the_same(form):
     """Any format, unsorted indices, explicit zeros, entries stored in parts: the same result, and
     what was given is not changed."""
-    monkeypatch.setattr(problem_module, "LARGE", 1)
     X, k, must, cannot = made(n=300, d=12)
     whole = sp.csr_array(X)
     if form == "twice":
@@ -156,8 +166,7 @@ def test_other_forms_mean_the_same(form, monkeypatch):
         other = whole.asformat(form)
     before = other.copy()
     pairs = {"must_link": must[:30], "cannot_link": cannot[:30]}
-    expected = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(whole, **pairs)
-    model = SMDEClust.from_paper(n_clusters=k, **SETTING).fit(other, **pairs)
+    expected, model = kept("sparse", k).fit(whole, **pairs), kept("sparse", k).fit(other, **pairs)
     assert model.inertia_ == pytest.approx(expected.inertia_, rel=1e-12)
     np.testing.assert_array_equal(model.labels_, expected.labels_)
     np.testing.assert_array_equal(model.predict(other), expected.predict(X))
@@ -194,33 +203,33 @@ def test_small_spread_far_from_zero(far, spread):
     X = far + spread * rng.normal(size=(400, 6))
     X[:, 4:] = 0.0
     matrix = sp.csr_array(X)
-    dense, sparse = Problem.build(X, 4), SparseProblem.build(matrix, 4)
+    dense, sparse = Problem.build(X, 4, storage="blocks"), sparse_problem(matrix, 4)
     start = dense.enter(X[:4])
-    one = streaming_search(sparse, SparsePoints(sparse), start, max_iter=1)
+    one = local_search(sparse, start, max_iter=1)
     gaps = (X[:, None] - dense.offset) - start[None]
     np.testing.assert_array_equal(one.labels, (gaps**2).sum(axis=2).argmin(axis=1))
     assert sparse.objective(one.labels) == pytest.approx(dense.objective(one.labels), rel=1e-9)
     assert sparse.total_squares == pytest.approx(dense.total_squares, rel=1e-9)
     squares = SparseRows(matrix, sparse.offset).squared_distances(start)
     np.testing.assert_allclose(squares, (gaps**2).sum(axis=2), rtol=1e-7, atol=1e-18 * far**2)
-    whole = streaming_search(sparse, SparsePoints(sparse), start)
-    assert whole.objective == pytest.approx(
-        streaming_search(dense, ArrayPoints(dense), start).objective, rel=1e-6
-    )
+    whole = local_search(sparse, start)
+    assert whole.objective == pytest.approx(local_search(dense, start).objective, rel=1e-6)
 
 
 def test_bounds_hold_through_many_iterations():
     """Searches that settle rows by their bounds end where every row is looked at anew."""
     X, k, must, cannot = made(n=3000, density=0.05)
-    problem = SparseProblem.build(sp.csr_array(X), k, must, cannot)
-    free = SparsePoints(problem)
+    problem = sparse_problem(X, k, must, cannot)
+    points = problem.points
+    assert isinstance(points, SparsePoints)
+    old = points.begin(1)
     rng = np.random.default_rng(3)
     centers = problem.enter(X[rng.choice(len(X), k, replace=False)])
     for _ in range(40):  # through a renewal of the sums
-        sums, _ = free.assign(centers)
-        anew = SparsePoints(problem)
-        fresh, _ = anew.assign(centers)
-        np.testing.assert_array_equal(free.data.labels, anew.data.labels)
+        sums, _ = old._assign_free(centers)
+        new = points.begin(1)
+        fresh, _ = new._assign_free(centers)
+        np.testing.assert_array_equal(old.parts[0].labels, new.parts[0].labels)
         np.testing.assert_allclose(sums.sums, fresh.sums, atol=1e-9)
         np.testing.assert_array_equal(sums.counts, fresh.counts)
         centers = centers + 0.02 * rng.normal(size=centers.shape)
@@ -228,17 +237,19 @@ def test_bounds_hold_through_many_iterations():
 
 def test_the_number_of_threads_changes_nothing(monkeypatch):
     """One thread or four: the same labels and the same objective to the last bit."""
-    monkeypatch.setattr(sparse_points, "LEAST_ROWS", 64)
+    monkeypatch.setattr(row_batch, "LEAST_ROWS", 64)
     X, k, must, cannot = made()
-    problem = SparseProblem.build(sp.csr_array(X), k, must, cannot)
-    start = problem.enter(X[:k])
-    one = streaming_search(problem, SparsePoints(problem, n_threads=1), start)
-    four = streaming_search(problem, SparsePoints(problem, n_threads=4), start)
+    found = []
+    for n_threads in (1, 4):
+        storage = partial(SparsePoints, n_threads=n_threads)
+        problem = Problem.build(sp.csr_array(X), k, must, cannot, storage=storage)
+        found.append(local_search(problem, problem.enter(X[:k])))
+    one, four = found
     assert one.objective == four.objective
     np.testing.assert_array_equal(one.labels, four.labels)
 
 
-def test_nothing_as_large_as_the_dense_points_is_made(monkeypatch):
+def test_nothing_as_large_as_the_dense_points_is_made():
     """A fit with pairs and mutation holds a small part of what the dense points would take."""
     rng = np.random.default_rng(0)
     X = sp.random_array((20_000, 2_000), density=0.002, format="csr", rng=rng)
@@ -249,27 +260,26 @@ def test_nothing_as_large_as_the_dense_points_is_made(monkeypatch):
     model.fit(X, must_link=pairs[:100], cannot_link=pairs[100:])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert X.shape[0] * X.shape[1] >= problem_module.LARGE
+    assert X.shape[0] * X.shape[1] >= TOO_MANY_TO_COPY
     assert peak < 0.05 * X.shape[0] * X.shape[1] * 8
 
 
-def test_extreme_shapes(monkeypatch):
+def test_extreme_shapes():
     """All zero, empty rows, as many clusters as points, more features than points, one column."""
-    monkeypatch.setattr(problem_module, "LARGE", 1)
-    model = SMDEClust.from_paper(n_clusters=3, **SETTING)
+    model = kept("sparse", 3)
     model.fit(sp.csr_array((7, 5)), cannot_link=[(0, 1)])
     assert model.inertia_ == 0
     assert len(np.unique(model.labels_)) == 3
     eye = sp.csr_array(np.eye(6))
-    model = SMDEClust.from_paper(n_clusters=6, **SETTING).fit(eye)
+    model = kept("sparse", 6).fit(eye)
     assert model.inertia_ == 0
     assert sorted(model.labels_) == list(range(6))
     wide = sp.random_array((30, 500), density=0.02, format="csr", rng=np.random.default_rng(0))
-    dense = SMDEClust.from_paper(n_clusters=3, **SETTING).fit(wide.toarray())
-    sparse = SMDEClust.from_paper(n_clusters=3, **SETTING).fit(wide)
+    dense = kept("blocks", 3).fit(wide.toarray())
+    sparse = kept("sparse", 3).fit(wide)
     assert sparse.inertia_ == pytest.approx(dense.inertia_, rel=1e-9)
     column = sp.csr_array(np.array([[0.0], [0.0], [5.0], [5.5]]))
-    model = SMDEClust.from_paper(n_clusters=2, **SETTING).fit(column, must_link=[(0, 3)])
+    model = kept("sparse", 2).fit(column, must_link=[(0, 3)])
     assert model.labels_[0] == model.labels_[3]
 
 
@@ -300,12 +310,13 @@ def test_bad_matrices_are_named():
 
 
 def test_what_takes_dense_points_only_says_so():
-    """Rivals and problems name the way out; a device refuses sparse points."""
+    """Rivals and what needs a contracted copy name the way out; a device refuses sparse points."""
     X = sp.csr_array(made(n=60)[0])
-    for build in (PCCC(3).fit, lambda points: Problem.build(points, 3)):
-        with pytest.raises(InvalidInputError, match="toarray"):
-            build(X)
     with pytest.raises(InvalidInputError, match="toarray"):
-        _ = SparseProblem.build(X, 3).means
+        PCCC(3).fit(X)
+    with pytest.raises(InvalidInputError, match="toarray"):
+        _ = sparse_problem(X, 3).means
+    with pytest.raises(InvalidInputError, match="toarray"):
+        _ = sparse_problem(X, 3).contracted
     with pytest.raises(InvalidInputError, match="device"):
         SMDEClust(3, device="cpu").fit(X)

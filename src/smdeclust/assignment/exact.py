@@ -19,9 +19,9 @@ from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.assignment.whole import cheapest_to_move
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points.choose import TOO_MANY_TO_COPY
 from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Core, Problem
-from smdeclust.problem.problem import LARGE
 
 
 def exact_assignment(
@@ -86,7 +86,7 @@ def assign_points(
     if spare is None:
         spare = np.zeros(len(centers), dtype=np.int64)
     n_linked = core.n_linked
-    if core.points.size < LARGE:  # larger ones are not copied once more
+    if core.points.size < TOO_MANY_TO_COPY:  # larger ones are not copied once more
         status, labels, cost = assign_easily(core, centers)
         if status == INFEASIBLE:
             return None, np.inf, np.inf

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from smdeclust.assignment.distances import squared_distances, transposed
 from smdeclust.assignment.exact import as_centers, as_group_labels
+from smdeclust.constraints.graph import PairGraph
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
-from smdeclust.problem import Core, Problem
+from smdeclust.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -62,53 +63,58 @@ def greedy_assignment(
         if problem.n_clusters == 1:
             raise InvalidInputError("removed: there is no other cluster for its groups to go to.")
     start = None if labels is None else as_group_labels(labels, problem, "labels")
-    core_centers = problem.core.enter(array)
-    found = greedy(problem.core, core_centers, start, removed)
-    point_labels = problem.expand(found)
-    gaps = problem.core.points - core_centers[found]
-    cost = float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights) + problem.scatter
+    costs = cdist(problem.contracted.points, problem.enter(array), "sqeuclidean")
+    found = greedy_labels(costs, problem.graph, start, removed)
+    return as_greedy(problem, costs, found)
+
+
+def as_greedy(problem: Problem, squares: np.ndarray, labels: np.ndarray) -> GreedyAssignment:
+    """What (G,) labels are worth, given the (G, K) squared distances."""
+    cost = float(squares[np.arange(len(labels)), labels] @ problem.weights) + problem.scatter
+    point_labels = problem.expand(labels)
     return GreedyAssignment(point_labels, cost, problem.violations(point_labels)[1])
 
 
-def greedy(
-    core: Core, centers: np.ndarray, labels: np.ndarray | None = None, removed: int | None = None
+def greedy_labels(
+    costs: np.ndarray,
+    graph: PairGraph,
+    labels: np.ndarray | None = None,
+    removed: int | None = None,
 ) -> np.ndarray:
-    """The same on groups, in the coordinates of the core: returns (G,) labels."""
+    """The same from (G, K) costs, linked groups first: returns (G,) labels."""
     if labels is None or removed is None:
-        found = np.full(len(core.points), -1, dtype=np.int64)
-        _greedy(core.points, core.indptr, core.indices, centers, found, -1)
+        found = np.full(len(costs), -1, dtype=np.int64)
+        _greedy(costs, graph.indptr, graph.indices, found, -1)
         return found
     found = np.array(labels, dtype=np.int64)
     found[found == removed] = -1
-    _greedy(core.points, core.indptr, core.indices, centers, found, removed)
+    _greedy(costs, graph.indptr, graph.indices, found, removed)
     return found
 
 
 @kernel()
-def _greedy(points, indptr, indices, centers, labels, removed):
+def _greedy(costs, indptr, indices, labels, removed):
     """Algorithm 2 for the groups with label -1; no group gets the label `removed`.
 
-    Writes `labels`. O(G K d + edges).
+    Writes `labels`. O(G K + edges).
     """
-    centers_t = transposed(centers)
-    row = np.empty(len(centers))
-    blocked = np.empty(len(centers), np.bool_)
-    for g in range(len(points)):
+    n_clusters = costs.shape[1]
+    blocked = np.empty(n_clusters, np.bool_)
+    for g in range(len(costs)):
         if labels[g] >= 0:
             continue
-        squared_distances(points[g], centers, centers_t, row)
-        for k in range(len(centers)):
+        for k in range(n_clusters):
             blocked[k] = False
         if g < len(indptr) - 1:
             for e in range(indptr[g], indptr[g + 1]):
                 if labels[indices[e]] >= 0:
                     blocked[labels[indices[e]]] = True
         allowed, anywhere = -1, -1
-        for k in range(len(centers)):
+        for k in range(n_clusters):
             if k == removed:
                 continue
-            if anywhere < 0 or row[k] < row[anywhere]:
+            if anywhere < 0 or costs[g, k] < costs[g, anywhere]:
                 anywhere = k
-            if not blocked[k] and (allowed < 0 or row[k] < row[allowed]):
+            if not blocked[k] and (allowed < 0 or costs[g, k] < costs[g, allowed]):
                 allowed = k
         labels[g] = allowed if allowed >= 0 else anywhere

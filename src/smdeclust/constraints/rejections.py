@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.constraints.feasibility import Verdict, find_coloring
-from smdeclust.constraints.groups import Grouping, must_link_path
+from smdeclust.constraints.groups import must_link_path
 from smdeclust.exceptions import InfeasibleConstraintsError
 
 
@@ -39,12 +39,10 @@ def reject_contradictions(
     )
 
 
-def reject_too_few_groups(
-    n_filling: int, grouping: Grouping, n_points: int, n_clusters: int
-) -> None:
+def reject_too_few_groups(n_filling: int, n_groups: int, n_points: int, n_clusters: int) -> None:
     if n_filling >= n_clusters:
         return
-    why = "" if n_filling == grouping.n_groups else " with positive weight"
+    why = "" if n_filling == n_groups else " with positive weight"
     raise InfeasibleConstraintsError(
         f"n_clusters={n_clusters}, but the must-links leave only {n_filling} groups{why} of the "
         f"{n_points} points, and every cluster needs one. Use at most {n_filling} clusters.",
@@ -57,20 +55,19 @@ def reject_uncolorable(
     indptr: np.ndarray,
     indices: np.ndarray,
     n_clusters: int,
-    grouping: Grouping,
-    rows_of_points: np.ndarray | None = None,
+    groups: np.ndarray,
+    rows_of_points: np.ndarray,
 ) -> None:
     """Raise an error if the cannot-links need more than K clusters, as far as that is known.
 
-    `rows_of_points` gives the rows of the data where the points of `grouping` are a few of them.
+    `groups` are those of the rows `rows_of_points`.
     """
     result = find_coloring(indptr, indices, n_clusters)
     if result.verdict is not Verdict.INFEASIBLE:
         return
     assert result.witness is not None
-    rows = [int(np.flatnonzero(grouping.of_point == g)[0]) for g in result.witness.tolist()]
-    if rows_of_points is not None:
-        rows = rows_of_points[rows].tolist()
+    first = [int(np.flatnonzero(groups == g)[0]) for g in result.witness.tolist()]
+    rows = rows_of_points[first].tolist()
     shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
     if result.is_clique:
         raise InfeasibleConstraintsError(

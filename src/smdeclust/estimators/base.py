@@ -24,6 +24,7 @@ from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
+from smdeclust.points.describe import renumber
 from smdeclust.points.distances import squares_to
 from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
@@ -48,7 +49,7 @@ class ConstrainedClusterer(
         """Return the nearest center of each point. New points have no constraints."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.points.dask_fit import lazy_predict
+            from smdeclust.estimators.dask import lazy_predict
 
             return lazy_predict(*self._lazily_in_distance(X))
         points = self._check_points(X, reset=False)
@@ -61,7 +62,7 @@ class ConstrainedClusterer(
         """Return the (n, K) distances of points to centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.points.dask_fit import lazy_transform
+            from smdeclust.estimators.dask import lazy_transform
 
             return lazy_transform(*self._lazily_in_distance(X))
         points = self._check_points(X, reset=False)
@@ -74,7 +75,7 @@ class ConstrainedClusterer(
         """Return minus the sum of squared distances of points to their nearest centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.points.dask_fit import least_squares
+            from smdeclust.estimators.dask import least_squares
 
             return -least_squares(*self._lazily_in_distance(X), sample_weight)
         points = self._check_points(X, reset=False)
@@ -96,7 +97,7 @@ class ConstrainedClusterer(
         """The same of a Dask collection, and the names of its columns that are still to check."""
         if getattr(self, "distance_", None) is None:
             return X, self.cluster_centers_, self._names
-        from smdeclust.points.dask_fit import same_features
+        from smdeclust.estimators.dask import same_features
 
         return *self._in_distance(same_features(X, self.cluster_centers_, self._names)), None
 
@@ -121,10 +122,27 @@ class ConstrainedClusterer(
         return as_sparse_points(X) if issparse(X) else as_points(X)
 
     def _build_problem(
-        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any
+        self,
+        X: Any,
+        must_link: Any,
+        cannot_link: Any,
+        sample_weight: Any,
+        storage: Any = None,
     ) -> Problem:
-        points = self._check_points(X, reset=True)
-        return Problem.build(points, self.n_clusters, must_link, cannot_link, sample_weight)
+        points = X if is_dask(X) else self._check_points(X, reset=True)
+        pairs = must_link, cannot_link
+        problem = Problem.build(points, self.n_clusters, *pairs, sample_weight, storage=storage)
+        if is_dask(X):
+            self._remember_features(X, problem.n_features)
+        return problem
+
+    def _remember_features(self, X: Any, n_features: int) -> None:
+        """Set what scikit-learn's validation sets, for data that it cannot look at."""
+        self.n_features_in_ = n_features
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _build_soft(
         self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any = None
@@ -138,6 +156,8 @@ class ConstrainedClusterer(
 
     def _generator(self) -> np.random.Generator:
         """The source of randomness that ``random_state`` stands for."""
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
         state = check_random_state(self.random_state)
         return np.random.default_rng(state.randint(np.iinfo(np.int32).max))
 
@@ -147,14 +167,14 @@ class ConstrainedClusterer(
         """Set labels, centers and inertia; clusters are numbered by their centers, in
         lexicographic order, so that the same clustering always has the same labels, or like those
         of an earlier solution."""
-        centers = problem.centers(group_labels)
-        labels = problem.expand(group_labels)
-        number = (
-            _ranks(np.lexsort(centers.T[::-1])) if like is None else like.numbers(labels, centers)
-        )
-        self.labels_ = number[labels]
-        self.cluster_centers_ = centers[_ranks(number)]
-        self.inertia_ = problem.objective(group_labels)
+        labels, centers, self.inertia_ = problem.points.describe(group_labels)
+        if like is None:
+            number = _ranks(np.lexsort(centers.T[::-1]))
+        else:
+            number = like.numbers(None if is_dask(labels) else labels, centers)
+        self.labels_ = renumber(labels, number)
+        kind = problem.points.dtype
+        self.cluster_centers_: np.ndarray = centers[_ranks(number)].astype(kind, copy=False)
         return self
 
     @property

@@ -18,7 +18,7 @@ from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.quick_clusters import QuickClusters
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.streaming import is_past
+from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
@@ -142,12 +142,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Learn from validated rows."""
         cluster = None
         if self.n_clusters is not None:
-            build: Any = Problem.build
-            if is_sparse(points):
-                from smdeclust.points.sparse_problem import SparseProblem
-
-                build = SparseProblem.build
-            problem = build(points, self.n_clusters, must_link, cannot_link, weight)
+            problem = Problem.build(points, self.n_clusters, must_link, cannot_link, weight)
             cluster = QuickClusters(problem, rng, deadline)
         self._spread = DIAGONAL if self.diagonal else FULL
         self._weights = np.ones(len(rows)) if weight is None else weight
@@ -201,7 +196,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self, "components_")
         if is_dask(X):
-            from smdeclust.points.dask_fit import as_dask_array
+            from smdeclust.points.dask_arrays import as_dask_array
 
             return self.map_points(as_dask_array(X))
         return self.map_points(self._check(X, reset=False))

@@ -19,11 +19,11 @@ from smdeclust.estimators.learned_distance import LearnedDistance, restricted, s
 from smdeclust.estimators.quick_clusters import QuickClusters
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.streaming import is_past
+from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
+from smdeclust.points.choose import fits_contracted
 from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
-from smdeclust.problem.problem import fits_contracted
 
 # Of a limit on time, what learning may take; the clustering gets the rest.
 SHARE_OF_TIME = 0.5
@@ -61,12 +61,7 @@ class Lesson:
         self, rng: np.random.Generator, must_link: np.ndarray, cannot_link: np.ndarray
     ) -> np.ndarray:
         """Clusters in Euclid's distance under these pairs."""
-        build: Any = Problem.build
-        if is_sparse(self.points):
-            from smdeclust.points.sparse_problem import SparseProblem
-
-            build = SparseProblem.build
-        problem = build(self.points, self.n_clusters, must_link, cannot_link, self.weight)
+        problem = Problem.build(self.points, self.n_clusters, must_link, cannot_link, self.weight)
         return QuickClusters(problem, rng, self.deadline)(self.points, None, PLAIN_STARTS)
 
 
@@ -101,7 +96,7 @@ def _bare(pairs: dict[str, Any]) -> tuple[Any, Any]:
 def _admit(model: Any, X: Any) -> Any:
     """The points, validated; small sparse ones become dense."""
     if is_dask(X):
-        from smdeclust.points.dask_fit import as_dask_array
+        from smdeclust.points.dask_arrays import as_dask_array
 
         points = as_dask_array(X)
         model.n_features_in_ = points.shape[1]

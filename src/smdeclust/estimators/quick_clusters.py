@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.local_search import local_search
-from smdeclust.points.free_points import free_points
+from smdeclust.local_search import search_all
 from smdeclust.problem import Problem
 
 # Simplex pivots for a proof on a dense core: rounds need good labels, not proven ones.
@@ -38,10 +37,9 @@ class QuickClusters:
         problem = self.problem.with_points(points)
         starts = [] if labels is None else [problem.enter(self._centers(problem, labels))]
         for _ in range(n_starts):
-            starts.append(problem.enter(problem.fetch(self._draw())))
+            starts.append(problem.enter(problem.points.fetch(self._draw())))
         limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": self.deadline}
-        free = free_points(problem)
-        solutions = [local_search(problem, s, deep=True, free=free, **limits) for s in starts]
+        solutions = search_all(problem, starts, deep=True, **limits)
         best = min(solutions, key=lambda solution: solution.objective)
         return problem.expand(best.labels)
 
@@ -55,5 +53,5 @@ class QuickClusters:
         centers = problem.centers(problem.group_labels(labels))
         empty = np.isnan(centers).any(axis=1)
         if empty.any():  # clusters of no weight
-            centers[empty] = problem.fetch(self._draw()[: np.count_nonzero(empty)])
+            centers[empty] = problem.points.fetch(self._draw()[: np.count_nonzero(empty)])
         return centers

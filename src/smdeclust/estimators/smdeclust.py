@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 
@@ -21,27 +22,22 @@ from smdeclust.estimators.base import (
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.warm import Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search import PROOF_PIVOTS, local_search, prove
+from smdeclust.local_search import (
+    PROOF_PIVOTS,
+    can_go_deep,
+    local_search,
+    prove,
+    search_all,
+)
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.islands import SAME
-from smdeclust.memetic.mutation import (
-    Reassign,
-    RelocationMutation,
-    exact_reassign,
-    greedy_reassign,
-    no_mutation,
-    repaired_reassign,
-)
+from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.seeding import start_near
 from smdeclust.points import is_dask
-from smdeclust.points.batches import each_by, one_of
-from smdeclust.points.free_points import free_points
-from smdeclust.points.mutation import REASSIGN_LINKED, StreamingMutation
 from smdeclust.problem import Problem, Solution
-from smdeclust.problem.problem import fits_contracted
 
 logger = logging.getLogger("smdeclust")
 
@@ -57,13 +53,6 @@ VARIANTS = {
 }
 
 METRICS = ("euclidean", "diagonal", "learned", "auto")
-
-# the assignment step inside mutation
-REASSIGN: dict[str, Callable[[Problem], Reassign]] = {
-    "greedy": greedy_reassign,
-    "exact": exact_reassign,
-    "greedy-repair": repaired_reassign,
-}
 
 
 class SMDEClust(ConstrainedClusterer):
@@ -117,7 +106,8 @@ class SMDEClust(ConstrainedClusterer):
     device
         ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another device of PyTorch: points
         live there, and with ``replacement="generation"`` a whole generation is refined at once.
-        (Needs ``smdeclust[torch]``; single precision, and no Kempe swaps.)
+        (Needs ``smdeclust[torch]``; no Kempe swaps. Single precision where that is enough; the
+        last assignment is made again in double precision by the processor.)
     metric
         ``"euclidean"``: squared distances of the data as given, as in the paper. ``"learned"``: a
         distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
@@ -135,7 +125,8 @@ class SMDEClust(ConstrainedClusterer):
         centers, or a fitted model (not where scikit-learn clones this estimator: a clone of a model
         is not fitted). ``warm_start`` prefers the last ``fit``.
     random_state
-        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
+        Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed
+        gives the same result.
     callback
         Called with the state of the run (of the population at work) after every local search.
         Where it returns True, the run ends and the best solution so far is returned.
@@ -169,6 +160,8 @@ class SMDEClust(ConstrainedClusterer):
         Local searches of all populations, and their iterations in all.
     n_unproven_
         Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0).
+    notes_
+        Sentences that say what was left out, if anything was.
     stop_reason_
         ``"agreement"``, ``"max_populations"``, ``"max_time"`` or ``"callback"``; of a single
         population also ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``;
@@ -289,21 +282,28 @@ class SMDEClust(ConstrainedClusterer):
         self.metric_, self.distance_ = "euclidean", None
         must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         self._check_device(X)
-        if is_dask(X):
-            return self._fit_on_cluster(X, must_link, cannot_link, sample_weight)
-        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
-        if self._is_solved_already(problem):
-            return self
-        earlier = self._earlier(problem)
-        best = self._evolve(self._operators(problem, free_points(problem)), problem, earlier)
-        if self.stop_reason_ not in ("max_time", "callback") and not problem.is_large:
-            best = prove(problem, best, proof_pivots=LAST_PROOF_PIVOTS, deadline=deadline)
+        with self._where(X) as storage:
+            problem = self._build_problem(X, must_link, cannot_link, sample_weight, storage)
+            if self._is_solved_already(problem):
+                return self
+            earlier = self._earlier(problem)
+            best = self._evolve(problem, self._operators(problem, deadline), deadline, earlier)
+            early = self.stop_reason_ in ("max_time", "callback")
+            if not early or not problem.points.abilities.exact:
+                best = prove(
+                    problem,
+                    best,
+                    max_iter=self.max_local_iter,
+                    proof_pivots=LAST_PROOF_PIVOTS,
+                    deadline=deadline,
+                )
             self.n_unproven_ = int(not best.proven)
-        return self._set_solution(problem, best.labels, like=earlier)
+            self._take_notes(problem)
+            return self._set_solution(problem, best.labels, like=earlier)
 
     def _is_solved_already(self, problem: Problem) -> bool:
         """Whether the last fit's solution is that of this fit too; remember what this is of."""
-        if not self.warm_start:
+        if not self.warm_start or is_dask(problem.X):
             return False
         now = FittedOn.of(
             self, problem.X, problem.sample_weight, problem.must_link, problem.cannot_link
@@ -323,39 +323,46 @@ class SMDEClust(ConstrainedClusterer):
             return as_earlier(self, problem)
         return None if self.init is None else as_earlier(self.init, problem)
 
-    def _fit_on_cluster(self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any) -> Self:
-        from smdeclust.points.dask_fit import on_cluster
+    # The storage of the points, where it is not to be chosen by what they are: for tests.
+    _storage: Any = None
 
-        with on_cluster(X, self.n_clusters, must_link, cannot_link, sample_weight) as remote:
-            earlier = self._earlier(remote.problem)
-            operators = self._operators(remote.problem, remote.free)
-            best: Any = self._evolve(operators, remote.problem, earlier)
-            numbers = None if earlier is None else partial(earlier.numbers, None)
-            found = remote.describe(best.labels, numbers)
-            self.labels_, self.cluster_centers_, self.inertia_ = found
-            self.network_bytes_ = remote.problem.cluster.n_bytes
-        self.n_features_in_ = remote.problem.n_features
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        return self
+    @contextmanager
+    def _where(self, X: Any) -> Iterator[Any]:
+        """The storage for the points; a Dask cluster is there for a while."""
+        if is_dask(X):
+            from smdeclust.points.dask_cluster import active_cluster
+            from smdeclust.points.dask_points import DaskPoints
 
-    def _build_problem(
-        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any
-    ) -> Problem:
-        points = self._check_points(X, reset=True)
-        build, sparse = Problem.build, bool(issparse(points))
-        if sparse and fits_contracted(points.shape):
-            points = points.toarray()  # as small as the copy that every small problem makes
-        elif sparse:
-            from smdeclust.points.sparse_problem import SparseProblem
+            with active_cluster() as cluster:
+                yield partial(DaskPoints, cluster=cluster)
+                self.network_bytes_ = cluster.n_bytes
+        else:
+            yield self._storage if self.device is None else f"torch:{self.device}"
 
-            build = SparseProblem.build
-        return build(points, self.n_clusters, must_link, cannot_link, sample_weight)
+    def _take_notes(self, problem: Problem) -> None:
+        """Say what was left out, in the result and in the log."""
+        notes = []
+        if self.local_search == "deep" and not can_go_deep(problem):
+            notes.append(
+                "Kempe swaps were left out: they need a contracted copy of the points in memory, "
+                "and points x features x clusters of at most 2^23. Searches were as with "
+                "local_search='lloyd'."
+            )
+        if self.n_unproven_:
+            notes.append(
+                "The last assignment is not proven to be optimal for its centers: the time or the "
+                "budget for the proof ended first."
+            )
+        for note in notes:
+            logger.info("note: %s", note)
+        self.notes_ = notes
 
     def _evolve(
-        self, operators: Operators, problem: Any, earlier: Earlier | None = None
+        self,
+        problem: Problem,
+        operators: Operators,
+        deadline: float | None,
+        earlier: Earlier | None = None,
     ) -> Solution:
         """Run the method, keep its counters, and return the best solution."""
         islands = Islands(self.max_populations, self.n_agree)
@@ -369,7 +376,7 @@ class SMDEClust(ConstrainedClusterer):
             operators,
             self.population_size,
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
-            self._stopping_rule(),
+            self._stopping_rule(deadline),
             self._generator(),
             self.callback,
             _log_generation if self.verbose else None,
@@ -382,52 +389,36 @@ class SMDEClust(ConstrainedClusterer):
         self.n_populations_ = state.island + 1
         self.n_local_searches_ = state.n_local_searches
         self.n_local_iterations_ = state.n_local_iterations
-        self.n_unproven_ = int(not best.proven)
         self.stop_reason_ = state.stop_reason
         self.history_ = state.history.arrays()
         return best
 
-    def _operators(self, problem: Any, free: Any) -> Operators:
-        """Wire the steps of Algorithm 1 together as the parameters say.
-
-        `problem` is a :class:`Problem` or one that answers the same questions of points elsewhere,
-        `free` its free points where they are worked on block by block.
-        """
+    def _operators(self, problem: Problem, deadline: float | None) -> Operators:
+        """Wire the steps of Algorithm 1 together as the parameters say."""
         low_high = self.scale_factor
         factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
         mutate: Any = no_mutation
-        if self.mutation and problem.is_large:
-            reassign = REASSIGN_LINKED[self.assignment]
-            mutate = StreamingMutation(problem, free, reassign, self.alpha)
-        elif self.mutation:
-            mutate = RelocationMutation(problem, REASSIGN[self.assignment](problem), self.alpha)
-        limits: dict[str, Any] = {
+        if self.mutation:
+            mutate = RelocationMutation(problem, REASSIGN[self.assignment], self.alpha)
+        setting: dict[str, Any] = {
+            "deep": self.local_search == "deep",
             "max_iter": self.max_local_iter,
             "proof_pivots": PROOF_PIVOTS,
-            "deadline": deadline_after(self.max_time),
+            "deadline": deadline,
         }
-        deep = self.local_search == "deep" and not problem.is_large
-        search: Callable[[np.ndarray], Solution] = partial(
-            local_search, problem, deep=deep, free=free, **limits
-        )
-        search_all = each_by(search)
-        if self.device is not None:
-            from smdeclust.points.torch_search import DeviceSearch
-
-            search_all = partial(DeviceSearch(problem, self.device).search_all, **limits)
-            search = one_of(search_all)
+        together = self.replacement == "generation"
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
             mutate=mutate,
-            local_search=search,
-            search_all=search_all if self.replacement == "generation" else None,
+            local_search=partial(local_search, problem, **setting),
+            search_all=partial(search_all, problem, **setting) if together else None,
         )
 
-    def _stopping_rule(self) -> stopping.StoppingRule:
+    def _stopping_rule(self, deadline: float | None) -> stopping.StoppingRule:
         limit = self.max_generations
         return stopping.any_of(
-            stopping.max_time(self.max_time) if self.max_time is not None else None,
+            stopping.past(deadline) if deadline is not None else None,
             stopping.collapse(self.tol, self.relative),
             stopping.no_improvement(self.max_no_improvement),
             stopping.max_generations(limit) if limit is not None else None,

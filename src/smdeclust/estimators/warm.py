@@ -15,6 +15,7 @@ from smdeclust.constraints.algebra import among
 from smdeclust.constraints.pairs import as_pairs, broken_pairs
 from smdeclust.constraints.per_point import class_codes
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points import is_dask
 
 # Parameters that a solution does not depend on once it is found.
 _NO_PART = ("warm_start", "init", "random_state", "verbose", "callback", "max_time", "device")
@@ -88,8 +89,8 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
         raise InvalidInputError(
             f"init holds {len(array)} labels, and X has {problem.n_points} rows."
         )
-    X = getattr(problem, "X", None)
-    if X is None:
+    X = problem.X
+    if is_dask(X):
         raise InvalidInputError("init: for a Dask collection give centers or a fitted model.")
     labels = _as_numbers(array)
     return _checked(Earlier(_means(X, labels), labels), problem)

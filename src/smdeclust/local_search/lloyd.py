@@ -9,11 +9,10 @@ import numpy as np
 from smdeclust.assignment.easy import find_nearest, separate_linked, work_space
 from smdeclust.assignment.status import HARD, PAUSED, SOLVED, STUCK
 from smdeclust.kernels import kernel, summing_kernel
+from smdeclust.local_search.limits import LEAST_FALL
 from smdeclust.points.centers import sum_of_squares
-from smdeclust.problem import Core
+from smdeclust.problem import Contracted
 
-# Falling by less than this share of the objective is rounding, not falling.
-LEAST_FALL = 1e-14
 # Centers may be off by this share of the mean squared distance, squared as well.
 LARGEST_DRIFT = 1e-20
 
@@ -155,7 +154,12 @@ def lloyd(
 
 
 def lloyd_on_threads(
-    core: Core, centers: np.ndarray, labels: np.ndarray, n_done: int, max_iter: int, n_threads: int
+    core: Contracted,
+    centers: np.ndarray,
+    labels: np.ndarray,
+    n_done: int,
+    max_iter: int,
+    n_threads: int,
 ) -> tuple[int, float, int]:
     """The same, to the last bit, with the nearest centers found by several threads."""
     n_clusters, lanes, weights = len(centers), core.lanes, core.lane_weights

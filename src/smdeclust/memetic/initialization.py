@@ -16,6 +16,6 @@ def random_points(problem: Problem) -> Callable[[np.random.Generator], np.ndarra
 
     def initialize(rng: np.random.Generator) -> np.ndarray:
         rows = rng.choice(problem.n_points, size=problem.n_clusters, replace=False, p=share)
-        return problem.enter(problem.fetch(rows))
+        return problem.enter(problem.points.fetch(rows))
 
     return initialize

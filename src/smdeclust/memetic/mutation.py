@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.exact import assign_points
-from smdeclust.assignment.greedy import greedy
-from smdeclust.assignment.greedy_repair import greedy_repair
+from smdeclust.assignment.general import assign
+from smdeclust.assignment.greedy import greedy_labels
+from smdeclust.assignment.greedy_repair import repaired_labels
+from smdeclust.constraints.graph import PairGraph
 from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.problem import Problem
 
-# centers, removed cluster -> labels of the groups without that cluster, or None if it failed
-Reassign = Callable[[np.ndarray, int], "np.ndarray | None"]
+# (L, K) costs of the linked groups, pairs, removed cluster -> labels without it, or None: failed
+Reassign = Callable[[np.ndarray, PairGraph, int], "np.ndarray | None"]
 
 
 def no_mutation(centers: np.ndarray, generation: int, rng: np.random.Generator) -> np.ndarray:
@@ -29,14 +29,15 @@ def paper_rate(generation: int) -> float:
 
 
 class RelocationMutation:
-    """Algorithm 3.
+    """Algorithm 3, on the points wherever they are.
 
     Parameters
     ----------
     problem
         The problem.
     reassign
-        The assignment step with K - 1 centers (line 3): exact or greedy.
+        The assignment step of the linked groups with K - 1 centers (line 3); see ``REASSIGN``. The
+        other groups go to their nearest center in any case.
     alpha
         0: every point is as likely a new center; 1: in proportion to its distance to its center.
     rate
@@ -51,6 +52,8 @@ class RelocationMutation:
         rate: Callable[[int], float] = paper_rate,
     ) -> None:
         self.problem, self.reassign, self.alpha, self.rate = problem, reassign, alpha, rate
+        weights = problem.sample_weight
+        self._ends = None if weights is None else np.cumsum(weights)
 
     def __call__(
         self, centers: np.ndarray, generation: int, rng: np.random.Generator
@@ -59,79 +62,55 @@ class RelocationMutation:
             return centers
         removed = int(rng.integers(len(centers)))
         mutated = centers.copy()
-        labels = self.reassign(centers, removed)
-        share = self._even_share
-        if labels is not None:  # a failed exact step means alpha = 0
-            far = share * self._distances(centers, labels)
-            if far.sum() > 0:
-                share = (1 - self.alpha) * share + self.alpha * far / far.sum()
-        row = spin(share, rng)
-        mutated[removed] = self.problem.core.enter(self.problem.X[row : row + 1])[0]
+        mutated[removed] = self._pick_point(centers, removed, rng)
         return mutated
 
-    @cached_property
-    def _even_share(self) -> np.ndarray:
-        """(N,) share of each point on the wheel where alpha = 0."""
-        weights = self.problem.sample_weight
-        if weights is None:
-            return np.full(self.problem.n_points, 1.0 / self.problem.n_points)
-        return weights / weights.sum()
+    def _pick_point(
+        self, centers: np.ndarray, removed: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """A mixture of two roulette wheels is one of them, drawn."""
+        points = self.problem.points
+        if rng.random() < self.alpha:
+            linked = self._reassign(centers, removed)
+            if linked is not None:  # a failed exact step means alpha = 0
+                far = points.draw_far(np.delete(centers, removed, axis=0), linked, rng)
+                if far is not None:
+                    return far
+        if self._ends is None:
+            row = int(rng.integers(points.n_points))
+        else:
+            target = rng.random() * self._ends[-1]
+            row = min(int(np.searchsorted(self._ends, target, side="right")), points.n_points - 1)
+        return points.enter(points.fetch(np.array([row])))[0]
 
-    @cached_property
-    def _joined(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the points that share their group with others, and where they lie."""
-        problem = self.problem
-        rows = np.flatnonzero(problem.grouping.size[problem.group_of_point] > 1)
-        return rows, problem.core.enter(problem.X[rows])
-
-    def _distances(self, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """(N,) distance of every point to the center of its group."""
-        problem = self.problem
-        far = _lengths(problem.core.points - centers[labels])[problem.group_of_point]
-        rows, points = self._joined
-        if len(rows):
-            far[rows] = _lengths(points - centers[labels[problem.group_of_point[rows]]])
-        return far
-
-
-def _lengths(vectors: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    def _reassign(self, centers: np.ndarray, removed: int) -> np.ndarray | None:
+        """Labels of the linked groups, numbered without the removed cluster."""
+        if self.problem.n_linked == 0:
+            return np.empty(0, dtype=np.int64)
+        labels = self.reassign(self.problem.points.costs(centers), self.problem.graph, removed)
+        return None if labels is None else labels - (labels > removed)
 
 
-def spin(share: np.ndarray, rng: np.random.Generator) -> int:
-    """Roulette wheel: position i with probability share[i] / sum(share)."""
-    edges = np.cumsum(share)
-    position = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
-    return min(position, len(share) - 1)
-
-
-def exact_reassign(problem: Problem) -> Reassign:
+def exact_reassign(costs: np.ndarray, graph: PairGraph, removed: int) -> np.ndarray | None:
     """The exact step without one center; fails where the cannot-links need all of them."""
-
-    def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
-        fewer = np.delete(centers, removed, axis=0)
-        labels, _, _ = assign_points(problem.core, fewer, budget=Budget(max_pivots=PROOF_PIVOTS))
-        return None if labels is None else labels + (labels >= removed)
-
-    return reassign
+    fewer = np.delete(costs, removed, axis=1)
+    labels, _, _ = assign(fewer, graph, None, budget=Budget(max_pivots=PROOF_PIVOTS))
+    return None if labels is None else labels + (labels >= removed)
 
 
-def greedy_reassign(problem: Problem) -> Reassign:
+def greedy_reassign(costs: np.ndarray, graph: PairGraph, removed: int) -> np.ndarray | None:
     """Algorithm 2 twice: for all groups, then for the groups of the removed center."""
-
-    def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
-        labels = greedy(problem.core, centers)
-        return greedy(problem.core, centers, labels, removed)
-
-    return reassign
+    return greedy_labels(costs, graph, greedy_labels(costs, graph), removed)
 
 
-def repaired_reassign(problem: Problem) -> Reassign:
+def repaired_reassign(costs: np.ndarray, graph: PairGraph, removed: int) -> np.ndarray | None:
     """The greedy step with repair, without one center."""
-    assign_repaired = greedy_repair(problem.core)
+    labels = repaired_labels(np.delete(costs, removed, axis=1), graph)
+    return labels + (labels >= removed)
 
-    def reassign(centers: np.ndarray, removed: int) -> np.ndarray | None:
-        labels = assign_repaired(np.delete(centers, removed, axis=0))
-        return labels + (labels >= removed)
 
-    return reassign
+REASSIGN: dict[str, Reassign] = {
+    "greedy": greedy_reassign,
+    "exact": exact_reassign,
+    "greedy-repair": repaired_reassign,
+}

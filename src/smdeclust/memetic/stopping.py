@@ -5,6 +5,7 @@ Rules keep no state of their own, so one rule can serve many runs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from smdeclust.memetic.population import State
@@ -59,8 +60,17 @@ def max_generations(limit: int) -> StoppingRule:
     return stop
 
 
+def past(deadline: float) -> StoppingRule:
+    """At that moment of ``time.perf_counter()``; asked after every local search."""
+
+    def stop(state: State) -> str | None:
+        return "max_time" if time.perf_counter() >= deadline else None
+
+    return stop
+
+
 def max_time(limit: float) -> StoppingRule:
-    """So many seconds; asked after every local search."""
+    """So many seconds after the run began; asked after every local search."""
 
     def stop(state: State) -> str | None:
         return "max_time" if state.elapsed >= limit else None

@@ -1,14 +1,6 @@
-"""Beyond one machine's memory and processor: Dask clusters and GPUs.
+"""Where the numbers live: one protocol (`protocol`), and storages that `choose` picks from."""
 
-Only groups with cannot-links are coupled. The free points stay where they are; centers go out,
-sums come back, and the exact assignment of the linked groups runs here.
-"""
+from smdeclust.points.dask_arrays import is_dask
+from smdeclust.points.protocol import Abilities, Batch, Points
 
-from __future__ import annotations
-
-from typing import Any
-
-
-def is_dask(X: Any) -> bool:
-    """Whether `X` is a Dask collection; imports nothing to find out."""
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+__all__ = ["Abilities", "Batch", "Points", "is_dask"]

@@ -6,17 +6,18 @@ Nothing is changed in place, so that a lost worker's results can be made again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from threadpoolctl import ThreadpoolController
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.points.array_points import ClusterSums, half_gaps
 from smdeclust.points.blocks import assign_block, regrets_block
-from smdeclust.points.sums import add_to_clusters, sum_squares
+from smdeclust.points.protocol import ClusterSums
+from smdeclust.points.row_batch import half_gaps
+from smdeclust.points.single import least_regrets
+from smdeclust.points.sums import EVERY, add_to_clusters, sum_squares
+from smdeclust.points.threads import thread_pools
 
 NO_WEIGHTS = np.ones(1)
 
@@ -128,11 +129,10 @@ def make_block(
 
 def squares_about_offset(block: Block) -> float:
     """Sum of weighted squared distances of all rows to the mean of the data."""
-    every = np.ones(1, dtype=np.bool_)
     nobody = np.zeros(len(block.X), dtype=np.int32)
     middle = np.zeros((1, block.X.shape[1]))
     return float(
-        sum_squares(block.X, block.weights, every, block.offset, 0, len(block.X), nobody, middle)
+        sum_squares(block.X, block.weights, EVERY, block.offset, 0, len(block.X), nobody, middle)
     )
 
 
@@ -146,7 +146,7 @@ def assign_rows(block: Block, before: Labelled | None, centers: Centers) -> Labe
     values = centers.values
     gained = ClusterSums.zeros(*values.shape)
     scaled_t = np.ascontiguousarray(values.T / centers.scale, dtype=np.float32)
-    with _controller().limit(limits=1, user_api="blas"):
+    with thread_pools().limit(limits=1, user_api="blas"):
         n_changed = assign_block(
             block.X, block.weights, block.free, block.offset, 0, n, values, scaled_t,
             centers.scale, np.einsum("kj,kj->k", values, values), half_gaps(values),
@@ -196,9 +196,7 @@ def cheapest(
         block.X, block.weights, block.free, block.offset, 0, n, state.labels, centers.values,
         regrets,
     )  # fmt: skip
-    most = min(k, n)
-    rows = np.unique(np.argpartition(regrets, most - 1, axis=0)[:most])
-    rows = rows[np.isfinite(regrets[rows]).any(axis=1)]
+    rows = least_regrets(regrets)
     weights = np.broadcast_to(block.weights, n)[rows]
     return rows, block.X[rows] - block.offset, weights, state.labels[rows]
 
@@ -228,7 +226,6 @@ def label_rows(
     X: np.ndarray,
     offset: np.ndarray,
     centers: Centers,
-    number: np.ndarray,
     known: tuple[np.ndarray, np.ndarray],
     block_info: Any = None,
 ) -> np.ndarray:
@@ -240,7 +237,7 @@ def label_rows(
     rows, decided = known
     low, high = np.searchsorted(rows, [start, start + len(X)])
     labels[rows[low:high] - start] = decided[low:high]
-    return number[labels]
+    return labels.astype(np.int64)
 
 
 def distances_of(X: np.ndarray, centers: np.ndarray, block_info: Any = None) -> np.ndarray:
@@ -253,8 +250,3 @@ def distances_of(X: np.ndarray, centers: np.ndarray, block_info: Any = None) -> 
 def _first_row(block_info: Any) -> int:
     """The position in the whole array of the first row of a chunk, as Dask tells it."""
     return int(block_info[0]["array-location"][0][0]) if block_info else 0
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -1,4 +1,4 @@
-"""Free points on Dask workers: centers go out, sums come back.
+"""Points on Dask workers: centers go out, sums come back; only rows in groups are held here.
 
 Each assignment of a block is a task that takes the block and its state before. A lost worker's
 blocks and states are made again by the scheduler from what they were made of, with the same result.
@@ -6,18 +6,28 @@ blocks and states are made again by the scheduler from what they were made of, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import itertools
 from dataclasses import dataclass
-from types import SimpleNamespace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
+from smdeclust.constraints.coupling import Coupling
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import dask_blocks
-from smdeclust.points.array_points import RENEW_EVERY, ArrayPoints, ClusterSums, Fillers
+from smdeclust.points.block_batch import BlockBatch, BlockPart
 from smdeclust.points.dask_blocks import Centers
-from smdeclust.points.dask_problem import DaskProblem
+from smdeclust.points.dask_cluster import Cluster
+from smdeclust.points.far import draw_far
+from smdeclust.points.held import Held
+from smdeclust.points.linked import Linked
+from smdeclust.points.protocol import Abilities, Batch, ClusterSums, Moves
+from smdeclust.points.row_batch import moved_by
+from smdeclust.points.single import RENEW_EVERY, SingleBatch, least_regrets
+from smdeclust.points.threads import available_threads
+from smdeclust.points.validation import center_type, read_only, reject_extreme
 
 
 @dataclass(frozen=True)
@@ -36,172 +46,272 @@ class DaskLabels:
 
     centers: np.ndarray
     compound: np.ndarray
-    moves: dict[int, int]
+    moves: Moves
 
 
 class DaskPoints:
-    """The free points of a :class:`DaskProblem`: lone rows on workers, groups of several here."""
+    """A Dask array, its blocks on the workers of a cluster.
 
-    def __init__(self, problem: DaskProblem) -> None:
-        self.problem, self.cluster = problem, problem.cluster
-        self.scale = float(np.sqrt(problem.total_squares / problem.total_weight)) or 1.0
-        self._here = _local_points(problem)
-        self.forget()
+    Parameters
+    ----------
+    X
+        (N, d) Dask array of chunks of whole rows (see ``dask_arrays``).
+    coupling, sample_weight
+        As for :class:`ArrayPoints`.
+    cluster
+        Where the blocks go. They are read once for their mean and once for their spread.
+    """
 
-    def forget(self) -> None:
-        """Start anew: no labels, no bounds."""
-        self._states: list[Any] = [None] * len(self.problem.blocks)
+    abilities = Abilities()
+
+    def __init__(
+        self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None, cluster: Cluster
+    ) -> None:
+        import dask
+
+        self.X, self.coupling, self.sample_weight = X, coupling, sample_weight
+        self.cluster = cluster
+        self.n_points, self.n_features = X.shape
+        self.dtype = center_type(X)
+        self.starts = np.concatenate([[0], np.cumsum(X.chunks[0])]).astype(np.int64)
+        spans = list(itertools.pairwise(self.starts.tolist()))
+        parts = [dask.delayed(dask_blocks.as_block)(part) for part in X.to_delayed().ravel()]
+        raw = cluster.client.compute(parts)
+        shares = [None if sample_weight is None else sample_weight[a:b] for a, b in spans]
+        summaries = cluster.gather(
+            [cluster.submit(dask_blocks.summarize, *two) for two in zip(raw, shares, strict=True)]
+        )
+        _check(summaries, spans)
+        self.total_weight = float(self.n_points if sample_weight is None else sample_weight.sum())
+        total = np.sum([summary.sums for summary in summaries], axis=0)
+        self.offset = read_only(total / self.total_weight)
+        self.blocks = []
+        for (a, b), part, share in zip(spans, raw, shares, strict=True):
+            low, high = np.searchsorted(coupling.rows, [a, b])
+            here = coupling.rows[low:high] - a
+            self.blocks.append(
+                cluster.submit(dask_blocks.make_block, part, share, here, self.offset)
+            )
+        self.total_squares = float(
+            sum(cluster.gather([cluster.submit(dask_blocks.squares_about_offset, block)
+                                for block in self.blocks]))
+        )  # fmt: skip
+        self.held = Held(coupling, self.fetch(coupling.rows) - self.offset, sample_weight)
+        self.scatter = self.held.scatter
+        self.scale = float(np.sqrt(self.total_squares / self.total_weight)) or 1.0
+
+    @cached_property
+    def linked(self) -> Linked:
+        """The linked groups."""
+        n_linked = self.coupling.n_linked
+        return Linked(self.held.means[:n_linked], self.held.group_weights[:n_linked])
+
+    def fetch(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows of the data, in float64, in the order given."""
+        rows = np.asarray(rows, dtype=np.int64)
+        home = np.searchsorted(self.starts, rows, side="right") - 1
+        out = np.empty((len(rows), self.n_features))
+        asked = np.unique(home)
+        futures = [
+            self.cluster.submit(
+                dask_blocks.rows_of, self.blocks[b], rows[home == b] - self.starts[b]
+            )
+            for b in asked
+        ]
+        for b, found in zip(asked, self.cluster.gather(futures), strict=True):
+            out[home == b] = found
+        return out
+
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Centers minus the offset."""
+        return np.ascontiguousarray(centers, dtype=np.float64) - self.offset
+
+    def leave(self, centers: np.ndarray) -> np.ndarray:
+        """Centers in the coordinates of the data."""
+        return np.asarray(centers + self.offset)
+
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(L, K) costs of the linked groups."""
+        return self.linked.costs(centers)
+
+    def begin(self, n_starts: int) -> Batch:
+        """A new batch: its states are on the workers."""
+        return DaskBatch(self)
+
+    def draw_far(
+        self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray | None:
+        """A point drawn in proportion to its distance to its center."""
+        return draw_far(self, self.held, centers, linked, rng)
+
+    def describe(self, labels: DaskLabels) -> tuple[Any, np.ndarray, float]:
+        """Labels as a lazy Dask array, centers, and the sum of squares, evaluated again."""
+        linked = labels.compound[: self.coupling.n_linked]
+        with self.begin(1) as batch:
+            batch.assign(labels.centers[None])
+            if labels.moves:
+                batch.fillers(0)  # the same ones, and where they were
+            moved, _ = batch.move(linked[None], [labels.moves])
+            value = batch.squares(0, moved[0], linked, labels.moves)
+        return self._lazy(labels), moved[0] + self.offset, value
+
+    def _lazy(self, labels: DaskLabels) -> Any:
+        """All labels over the chunks of the data: nearest centers, and what was decided here."""
+        decided = dict(
+            zip(self.coupling.rows.tolist(), labels.compound[self.coupling.groups].tolist(),
+                strict=True)
+        )  # fmt: skip
+        decided.update({row: k for row, k in labels.moves.items() if row < self.n_points})
+        rows = np.array(sorted(decided), dtype=np.int64)
+        known = rows, np.array([decided[row] for row in rows.tolist()], dtype=np.int64)
+        centers = Centers(labels.centers, np.zeros(len(labels.centers)), self.scale)
+        return self.X.map_blocks(
+            dask_blocks.label_rows, self.offset, centers, known, dtype=np.int64, drop_axis=1
+        )
+
+
+class DaskBatch(SingleBatch):
+    """One solution: free rows on the workers, free groups of several points here."""
+
+    def __init__(self, points: DaskPoints) -> None:
+        super().__init__(points.linked, points.scatter)
+        self.points, self.cluster = points, points.cluster
+        self._states: list[Any] = [None] * len(points.blocks)
         self._previous: np.ndarray | None = None
-        self._held = ClusterSums.zeros(self.problem.n_clusters, self.problem.n_features)
         self._age = 0
-        if self._here is not None:
-            self._here.forget()
+        held, n_linked = points.held, points.coupling.n_linked
+        self._here: BlockBatch | None = None
+        if len(held.group_weights) > n_linked:
+            part = BlockPart(held.means[n_linked:], read_only(held.group_weights[n_linked:]))
+            self._here = BlockBatch(
+                points.scale, [part], points.linked, 0.0, available_threads(), []
+            )
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Nothing to hold here: workers look after themselves."""
-        yield
-
-    def assign(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
-        """Label every free point by its nearest center; returns sums and how many changed."""
-        cluster = self.cluster
+    def _assign_free(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
+        cluster, blocks = self.cluster, self.points.blocks
+        sent = self._send(centers)
         if self._previous is None:
             self._held = ClusterSums.zeros(*centers.shape)
-        sent = self._send(centers)
         self._states = [
             cluster.submit(dask_blocks.assign_rows, block, state, sent)
-            for block, state in zip(self.problem.blocks, self._states, strict=True)
+            for block, state in zip(blocks, self._states, strict=True)
         ]
         self._previous = centers.copy()
         self._age += 1
         n_changed = 0
-        for gained, changed in self._collect(dask_blocks.gained):
+        futures = [cluster.submit(dask_blocks.gained, state) for state in self._states]
+        for gained, changed in cluster.gather(futures):
             self._held.add(gained)
-            self.cluster.n_bytes += gained.sums.nbytes + gained.totals.nbytes + 8
+            cluster.n_bytes += gained.sums.nbytes + gained.totals.nbytes + 8
             n_changed += changed
         if self._age % RENEW_EVERY == 0:
             self._held = ClusterSums.zeros(*centers.shape)
             for total in self._over_blocks(dask_blocks.sums_anew, len(centers)):
                 self._held.add(total)
-        held = self._held
-        sums = ClusterSums(held.sums.copy(), held.totals.copy(), held.counts.copy())
+        sums = self._held.copy()
         if self._here is not None:
-            more, changed = self._here.assign(centers)
+            more, changed = self._here._assign_free(centers)
             sums.add(more)
             n_changed += changed
         return sums, n_changed
 
-    def sum_of_squares(self, centers: np.ndarray, moves: dict[int, int]) -> float:
-        """Squared distances of the free points to the centers of their labels, after `moves`."""
-        problem, sent = self.problem, self._send(centers)
-        per_block: list[dict[int, int]] = [{} for _ in problem.blocks]
+    def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:
+        points, sent = self.points, self._send(centers)
+        per_block: list[Moves] = [{} for _ in points.blocks]
         here = {}
-        for row, k in moves.items():
-            if row >= problem.n_points:
-                here[row - problem.n_points] = k
+        for name, k in moves.items():
+            if name >= points.n_points:
+                here[name - points.n_points] = k
             else:
-                home = int(np.searchsorted(problem.starts, row, side="right")) - 1
-                per_block[home][row - int(problem.starts[home])] = k
+                home = int(np.searchsorted(points.starts, name, side="right")) - 1
+                per_block[home][name - int(points.starts[home])] = k
+        jobs = zip(points.blocks, self._states, per_block, strict=True)
         total = sum(
             self.cluster.gather(
                 [
                     self.cluster.submit(dask_blocks.squares_to_centers, block, state, sent, moved)
-                    for block, state, moved in zip(
-                        problem.blocks, self._states, per_block, strict=True
-                    )
+                    for block, state, moved in jobs
                 ]
             )
         )
         if self._here is not None:
-            total += self._here.sum_of_squares(centers, here)
+            total += self._here._free_squares(centers, here)
         return float(total)
 
-    def fillers(self, centers: np.ndarray) -> Fillers:
-        """The free groups among the K cheapest to move to some cluster, by regret."""
+    def _cheapest(
+        self, centers: np.ndarray
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
         found = self._over_blocks(dask_blocks.cheapest, self._send(centers))
-        starts = self.problem.starts[:-1]
         parts = [
             (rows + start, points, weights, labels)
-            for (rows, points, weights, labels), start in zip(found, starts, strict=True)
+            for (rows, points, weights, labels), start in zip(
+                found, self.points.starts[:-1], strict=True
+            )
         ]
         if self._here is not None:
-            few = self._here.fillers(centers)
-            n = self.problem.n_points
-            parts.append((few.where + n, few.points, few.weights, few.labels))
+            where, what, _ = self._here._cheapest(centers)
+            parts.append((where + self.points.n_points, *what))
         where, points, weights, labels = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
-        gaps = points[:, None, :] - centers[None]
-        squares = np.einsum("ikj,ikj->ik", gaps, gaps)
-        here = squares[np.arange(len(labels)), labels]
-        regrets = weights[:, None] * (squares - here[:, None])
-        k = len(centers)
-        if len(where) > k:
-            best = np.unique(np.argpartition(regrets, k - 1, axis=0)[:k])
-            where, points, weights, labels = where[best], points[best], weights[best], labels[best]
-        return Fillers(where, points, weights.astype(np.float64), labels.astype(np.int64))
+        labels, weights = labels.astype(np.int64), weights.astype(np.float64)
+        costs = cdist(points, centers, "sqeuclidean") * weights[:, None]
+        if len(where) > len(centers):
+            best = least_regrets(costs - np.take_along_axis(costs, labels[:, None], axis=1))
+            where, points, weights, labels, costs = (
+                values[best] for values in (where, points, weights, labels, costs)
+            )
+        return where, (points, weights, labels), costs
 
-    def group_labels(
-        self, problem: DaskProblem, linked: np.ndarray, moves: dict[int, int]
-    ) -> DaskLabels:
+    def _labels(self, linked: np.ndarray, moves: Moves) -> DaskLabels:
         """What the labels of all points follow from."""
         assert self._previous is not None
+        points = self.points
         compound = np.concatenate([linked, self.compound_labels()]).astype(np.int64)
-        for where, k in moves.items():
-            if where >= problem.n_points:
-                compound[problem.n_linked + where - problem.n_points] = k
+        for name, k in moves.items():
+            if name >= points.n_points:
+                compound[points.coupling.n_linked + name - points.n_points] = k
         return DaskLabels(self._previous, compound, moves)
 
     def compound_labels(self) -> np.ndarray:
         """Labels of the free groups of several points, as just assigned."""
-        return np.empty(0, np.int32) if self._here is None else self._here.data.labels.copy()
+        return np.empty(0, np.int32) if self._here is None else self._here.parts[0].labels.copy()
 
     def far_totals(self) -> np.ndarray:
-        """Weighted distances of the lone free rows to their centers, summed by blocks."""
+        """Weighted distances of the free rows to their centers, summed by blocks."""
         return np.array(self._over_blocks(dask_blocks.far_total))
 
     def pick_far(self, block: int, target: float) -> np.ndarray:
-        """The row of a block at which those distances add up to `target`, minus the offset."""
+        """The row of a block at which those distances add up to `target`."""
         future = self.cluster.submit(
-            dask_blocks.pick_far, self.problem.blocks[block], self._states[block], target
+            dask_blocks.pick_far, self.points.blocks[block], self._states[block], target
         )
         return np.asarray(self.cluster.gather([future])[0])
 
     def _send(self, centers: np.ndarray) -> Any:
-        shift = np.zeros(len(centers))
-        if self._previous is not None and len(self._previous) == len(centers):
-            shift = np.linalg.norm(centers - self._previous, axis=1) * (1 + 1e-12)
+        same = self._previous is not None and len(self._previous) == len(centers)
+        shift = moved_by(centers, self._previous if same else None)
         self.cluster.n_bytes += centers.nbytes
-        return self.cluster.send(Centers(np.ascontiguousarray(centers), shift, self.scale))
-
-    def _collect(self, function: Any) -> list[Any]:
-        return self.cluster.gather([self.cluster.submit(function, s) for s in self._states])
+        return self.cluster.send(Centers(np.ascontiguousarray(centers), shift, self.points.scale))
 
     def _over_blocks(self, function: Any, *args: Any) -> list[Any]:
         """Run a function of block, state and more on every block; results in their order."""
         return self.cluster.gather(
             [
                 self.cluster.submit(function, block, state, *args)
-                for block, state in zip(self.problem.blocks, self._states, strict=True)
+                for block, state in zip(self.points.blocks, self._states, strict=True)
             ]
         )
 
 
-def _local_points(problem: DaskProblem) -> ArrayPoints | None:
-    """The free groups of several points, which the driver holds anyway."""
-    n_linked, n_compound = problem.n_linked, problem.grouping.n_compound
-    if n_compound == n_linked:
-        return None
-    means = problem.compound_means[n_linked:].copy()
-    means.flags.writeable = False
-    few: Any = SimpleNamespace(
-        X=means,
-        n_clusters=problem.n_clusters,
-        n_features=problem.n_features,
-        grouping=SimpleNamespace(of_point=np.arange(len(means)), n_linked=0, n_compound=0),
-        point_weights=problem.weights[n_linked:].copy(),
-        weights=problem.weights[n_linked:],
-        offset=np.zeros(problem.n_features),
-        total_squares=problem.total_squares,
-    )
-    return ArrayPoints(few)
+def _check(summaries: list[dask_blocks.Summary], spans: list[tuple[int, int]]) -> None:
+    for summary, (start, stop) in zip(summaries, spans, strict=True):
+        if summary.n_rows != stop - start:
+            raise InvalidInputError(
+                f"X: the chunk from row {start} was announced with {stop - start} rows and has "
+                f"{summary.n_rows}. Call X.compute_chunk_sizes() first."
+            )
+        dask_blocks.reject_bad(summary.bad, start)
+    low = np.min([summary.low for summary in summaries], axis=0)
+    high = np.max([summary.high for summary in summaries], axis=0)
+    reject_extreme(low, high)

@@ -17,6 +17,7 @@ BLOCK = 4096
 
 def squares_to(points: Any, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield rows and their (n, K) squared distances; `points` are validated, dense or CSR."""
+    centers = np.asarray(centers, dtype=np.float64)
     n_points = points.shape[0]
     blocks = [slice(start, min(start + BLOCK, n_points)) for start in range(0, n_points, BLOCK)]
     if not issparse(points):

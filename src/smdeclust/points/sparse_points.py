@@ -1,220 +1,190 @@
-"""Free points in CSR form: labels and bounds a row, sums a cluster, and never a dense row kept."""
+"""Points in CSR form, kept as given: no row is ever kept dense."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from smdeclust.points import sparse_kernels as kernels
-from smdeclust.points.array_points import (
-    RENEW_EVERY,
-    ClusterSums,
-    Fillers,
-    available_threads,
-    half_gaps,
-)
-from smdeclust.points.sparse_problem import SparseProblem
-from smdeclust.points.sparse_rows import Against, SparseRows, Tally
-
-# Blocks for threads, cut by the data alone.
-MOST_BLOCKS = 64
-LEAST_ROWS = 4096
-
-
-class _Part:
-    """Some free rows (those of the data, or means of must-link groups), labels and bounds."""
-
-    def __init__(self, rows: SparseRows, weights: np.ndarray, free: np.ndarray) -> None:
-        self.rows, self.weights, self.free = rows, weights, free
-        n = len(rows)
-        step = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
-        self.blocks = [(start, min(start + step, n)) for start in range(0, n, step)]
-        self.labels = np.full(n, -1, dtype=np.int32)
-        self.upper, self.lower = np.empty(n), np.empty(n)
-
-    def weights_of(self, rows: np.ndarray) -> np.ndarray:
-        """The weights of some rows."""
-        return np.broadcast_to(self.weights, len(self.rows))[rows]
+from smdeclust.constraints.coupling import Coupling
+from smdeclust.points.far import draw_far
+from smdeclust.points.held import mean_shares
+from smdeclust.points.linked import SparseLinked
+from smdeclust.points.protocol import Abilities, Batch
+from smdeclust.points.sparse_batch import SparseBatch, SparsePart
+from smdeclust.points.sparse_kernels import add_columns, scatter_of_groups
+from smdeclust.points.sparse_rows import SparseRows
+from smdeclust.points.threads import available_threads
+from smdeclust.points.validation import center_type, read_only
 
 
 class SparsePoints:
-    """The free points of a :class:`SparseProblem`.
+    """A CSR matrix.
 
-    Labels are found block by block on several threads; sums change afterwards, in the order of the
-    rows: the number of threads does not change a bit of the result.
+    Parameters
+    ----------
+    X
+        (N, d) validated CSR matrix, float32 or float64.
+    coupling, sample_weight, n_threads
+        As for :class:`ArrayPoints`.
     """
 
-    def __init__(self, problem: SparseProblem, n_threads: int | None = None) -> None:
-        self.n_clusters, self.n_features = problem.n_clusters, problem.n_features
-        self.offset = problem.offset
-        grouping = problem.grouping
-        self.data = _Part(
-            problem.rows, problem.point_weights, grouping.of_point >= grouping.n_compound
-        )
-        self.parts = [self.data]
-        n_linked, n_compound = grouping.n_linked, grouping.n_compound
-        if n_compound > n_linked:
-            means = problem.compound_means.take(np.arange(n_linked, n_compound))
-            heavy = np.ascontiguousarray(problem.weights[n_linked:n_compound])
-            self.parts.append(_Part(means, heavy, np.ones(len(means), dtype=np.bool_)))
-        n_threads = n_threads or available_threads()
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-        self.forget()
+    abilities = Abilities()
 
-    def forget(self) -> None:
-        """Start anew: no labels, no bounds."""
-        for part in self.parts:
-            part.labels[:] = -1
-        self._previous: np.ndarray | None = None
-        self._age = 0
+    def __init__(
+        self,
+        X: Any,
+        coupling: Coupling,
+        sample_weight: np.ndarray | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.X, self.coupling, self.sample_weight = X, coupling, sample_weight
+        self.n_points, self.n_features = X.shape
+        self.dtype = center_type(X)
+        self.n_threads = n_threads or available_threads()
+        mean = np.zeros(self.n_features)
+        share = np.ones(1) if sample_weight is None else sample_weight / sample_weight.sum()
+        add_columns(X.indptr, X.indices, X.data, share, mean)
+        self.offset = read_only(mean / self.n_points if sample_weight is None else mean)
+        self.row_weights = read_only(np.ones(1) if sample_weight is None else sample_weight)
+        self._idle: list[Any] = []
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Nothing to hold: no matrix products of BLAS inside the threads."""
-        yield
+    def __getstate__(self) -> dict[str, Any]:
+        """Work spaces, with their threads, stay behind."""
+        return {**vars(self), "_idle": []}
 
-    def assign(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
-        """Label every free point by its nearest center; returns sums and how many changed."""
-        centers = np.ascontiguousarray(centers)
-        there = self.data.rows.against(centers)
-        shift = np.zeros(len(centers))
-        if self._previous is None:
-            self._tallies = [Tally.zeros(*centers.shape) for _ in self.parts]
-        else:
-            shift = np.linalg.norm(centers - self._previous, axis=1) * (1 + 1e-12)
-        gaps = half_gaps(centers)
+    @cached_property
+    def rows(self) -> SparseRows:
+        """The points."""
+        return SparseRows(self.X, self.offset)
 
-        def work(part: _Part, start: int, stop: int) -> None:
-            rows = part.rows
-            kernels.assign_rows(
-                *rows.arrays, rows.sizes, part.free, self.offset, rows.offset_norm, start, stop,
-                centers, there.centers_t, there.bias, there.bias_error, there.largest, gaps,
-                shift, part.labels, part.upper, part.lower,
-            )  # fmt: skip
+    @cached_property
+    def held(self) -> SparseHeld:
+        """The rows in groups."""
+        return SparseHeld(self.X, self.offset, self.coupling, self.sample_weight)
 
-        before = [part.labels.copy() for part in self.parts]
-        self._over_blocks(work)
-        self._previous = centers.copy()
-        self._age += 1
-        n_changed = 0
-        for part, old, tally in zip(self.parts, before, self._tallies, strict=True):
-            n_changed += part.rows.move(tally, part.weights, old, part.labels, part.free)
-        if self._age % RENEW_EVERY == 0:
-            # Differences must not drift.
-            self._tallies = [
-                part.rows.tally(part.weights, part.labels, len(centers), part.free)
-                for part in self.parts
-            ]
-        sums = ClusterSums.zeros(*centers.shape)
-        for tally in self._tallies:
-            sums.add(ClusterSums(tally.sums(self.offset), tally.totals, tally.counts))
-        return sums, n_changed
+    @property
+    def scatter(self) -> float:
+        """What the points inside groups add to every sum of squares."""
+        return self.held.scatter
 
-    def sum_of_squares(self, centers: np.ndarray, moves: dict[int, int]) -> float:
-        """Squared distances of the free points to the centers of their labels, after `moves`."""
-        with self._moved(moves):
-            return float(
-                sum(
-                    part.rows.sum_squares(part.weights, part.labels, centers, part.free)
-                    for part in self.parts
-                )
-            )
+    @cached_property
+    def total_squares(self) -> float:
+        """Sum of weighted squared distances of the points to their mean."""
+        return float((self.rows.sizes * self.row_weights).sum())
 
-    def far_totals(self) -> np.ndarray:
-        """Weighted distances of the lone free rows to their centers, summed by blocks."""
-        return np.array([float(self._far(*block).sum()) for block in self.data.blocks])
+    @cached_property
+    def linked(self) -> SparseLinked:
+        """The linked groups."""
+        n_linked = self.coupling.n_linked
+        means = self.held.means.take(np.arange(n_linked))
+        return SparseLinked(means, self.held.group_weights[:n_linked])
 
-    def pick_far(self, block: int, target: float) -> np.ndarray:
-        """The row of a block at which those distances add up to `target`, minus the offset."""
-        start, stop = self.data.blocks[block]
-        row = int(np.searchsorted(np.cumsum(self._far(start, stop)), target, side="right"))
-        return self.data.rows.dense(np.array([start + min(row, stop - start - 1)]))[0]
+    def fetch(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows of the data, dense: for few."""
+        return np.asarray(self.X[rows].toarray(), dtype=np.float64)
 
-    def _far(self, start: int, stop: int) -> np.ndarray:
-        data = self.data
-        far = np.where(data.free[start:stop], data.upper[start:stop], 0.0)
-        return np.asarray(far * data.weights_of(np.arange(start, stop)))
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Centers minus the offset."""
+        return np.ascontiguousarray(centers, dtype=np.float64) - self.offset
 
-    def compound_labels(self) -> np.ndarray:
-        """Labels of the free groups of several points, as just assigned."""
-        return self.parts[1].labels.copy() if len(self.parts) > 1 else np.empty(0, np.int32)
+    def leave(self, centers: np.ndarray) -> np.ndarray:
+        """Centers in the coordinates of the data."""
+        return np.asarray(centers + self.offset)
 
-    def fillers(self, centers: np.ndarray) -> Fillers:
-        """The free groups among the K cheapest to move to some cluster, by regret."""
-        there = self.data.rows.against(np.ascontiguousarray(centers))
-        found = self._over_blocks(partial(_cheapest, there))
-        bases = [
-            base
-            for part, base in zip(self.parts, (0, len(self.data.rows)), strict=False)
-            for _ in part.blocks
-        ]
-        where = np.concatenate([rows + b for (rows, _), b in zip(found, bases, strict=True)])
-        regrets = np.concatenate([costs for _, costs in found])
-        k = len(centers)
-        if len(where) > k:
-            best = np.unique(np.argpartition(regrets, k - 1, axis=0)[:k])
-            where = np.sort(where[best])
-        n = len(self.data.rows)
-        here, held = where[where < n], where[where >= n] - n
-        points = self.data.rows.take(here)
-        weights, labels = self.data.weights_of(here), self.data.labels[here]
-        if len(held):
-            more = self.parts[1]
-            points = points.stacked(more.rows.take(held))
-            weights = np.concatenate([weights, more.weights_of(held)])
-            labels = np.concatenate([labels, more.labels[held]])
-        held_points: Any = points
-        return Fillers(where, held_points, weights.astype(np.float64), labels.astype(np.int64))
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(L, K) costs of the linked groups."""
+        return self.linked.costs(np.ascontiguousarray(centers))
 
-    def group_labels(
-        self, problem: SparseProblem, linked: np.ndarray, moves: dict[int, int]
-    ) -> np.ndarray:
-        """The labels of all groups: linked ones as given, free ones by the last assignment."""
-        with self._moved(moves):
-            lone = self.data.labels[self.data.free]
-            return np.concatenate([linked, self.compound_labels(), lone]).astype(np.int32)
-
-    @contextmanager
-    def _moved(self, moves: dict[int, int]) -> Iterator[None]:
-        """Labels with these groups elsewhere, for a while: the bounds know nothing of them."""
-        before = {i: self._set_label(i, k) for i, k in moves.items()}
+    def begin(self, n_starts: int) -> Batch:
+        """A work space: one that is idle, or a new one."""
         try:
-            yield
-        finally:
-            for i, k in before.items():
-                self._set_label(i, k)
+            batch = self._idle.pop()
+        except IndexError:
+            batch = SparseBatch(
+                self._parts(), self.linked, self.scatter, self.n_threads, self._idle
+            )
+        batch.forget()
+        return batch  # type: ignore[no-any-return]
 
-    def _set_label(self, i: int, k: int) -> int:
-        """Change the label of a free group; returns the one before."""
-        n = len(self.data.rows)
-        labels, at = (self.data.labels, i) if i < n else (self.parts[1].labels, i - n)
-        before = int(labels[at])
-        labels[at] = k
-        return before
+    def _parts(self) -> list[SparsePart]:
+        n_linked, n_compound = self.coupling.n_linked, self.coupling.n_compound
+        free = np.ones(self.n_points, dtype=np.bool_)
+        free[self.coupling.rows] = False
+        parts = [SparsePart(self.rows, self.row_weights, free)]
+        if n_compound > n_linked:
+            means = self.held.means.take(np.arange(n_linked, n_compound))
+            heavy = read_only(self.held.group_weights[n_linked:])
+            parts.append(SparsePart(means, heavy))
+        return parts
 
-    def _over_blocks(self, work: Callable[[_Part, int, int], Any]) -> list[Any]:
-        """Run `work` on every block; results come in the order of the blocks."""
-        jobs = [(part, start, stop) for part in self.parts for start, stop in part.blocks]
-        for part in self.parts:
-            _ = part.rows.sizes  # made once, not by several threads
-        if self._pool is None or len(jobs) == 1:
-            return [work(*job) for job in jobs]
-        return list(self._pool.map(lambda job: work(*job), jobs))
+    def draw_far(
+        self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray | None:
+        """A point drawn in proportion to its distance to its center."""
+        return draw_far(self, self.held, centers, linked, rng)
+
+    def describe(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Labels of the points, centers and sum of squares, from the labels of the groups."""
+        of_point = np.asarray(labels, dtype=np.int64)[self.coupling.of_point()]
+        centers = self.centers_of(of_point, int(of_point.max()) + 1)
+        value = self.rows.sum_squares(self.row_weights, of_point, centers)
+        return of_point, centers + self.offset, value
+
+    def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
+        """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
+        tally = self.rows.tally(self.row_weights, of_point, n_clusters)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(tally.sums(self.offset) / tally.totals[:, None])
 
 
-def _cheapest(there: Against, part: _Part, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a block among the K cheapest to move to some cluster, and what that costs."""
-    squares = part.rows.squares_against(there, start, stop)
-    weights = part.weights_of(np.arange(start, stop))
-    here = np.take_along_axis(squares, part.labels[start:stop, None].astype(np.int64), axis=1)
-    regrets = (squares - here) * weights[:, None]
-    regrets[~part.free[start:stop] | (weights <= 0)] = np.inf
-    most = min(squares.shape[1], stop - start)
-    chosen = np.unique(np.argpartition(regrets, most - 1, axis=0)[:most])
-    chosen = chosen[np.isfinite(regrets[chosen]).any(axis=1)]
-    return chosen + start, regrets[chosen]
+class SparseHeld:
+    """What :class:`Held` is for dense points."""
+
+    def __init__(
+        self, X: Any, offset: np.ndarray, coupling: Coupling, sample_weight: np.ndarray | None
+    ) -> None:
+        self.groups, self.offset = coupling.groups, offset
+        self.points = SparseRows(X[coupling.rows], offset)
+        self.weights = np.ones(len(self.groups))
+        if sample_weight is not None:
+            self.weights = sample_weight[coupling.rows]
+        self.group_weights = coupling.weights(sample_weight)
+
+    @cached_property
+    def means(self) -> SparseRows:
+        """Means of the groups, as sparse as their points."""
+        n_groups, m = len(self.group_weights), len(self.groups)
+        shares = mean_shares(self.groups, self.weights, self.group_weights)
+        share = csr_array((shares, (self.groups, np.arange(m))), (n_groups, m))
+        means = csr_array(share @ csr_array(self.points.matrix))
+        # One type of indices, so that each kernel is compiled once.
+        kind = self.points.matrix.indices.dtype
+        means.indptr, means.indices = means.indptr.astype(kind), means.indices.astype(kind)
+        return SparseRows(means, self.offset)
+
+    @cached_property
+    def scatter(self) -> float:
+        """Sum over groups of the squared distances of their points to the mean."""
+        if len(self.group_weights) == 0:
+            return 0.0
+        order = np.argsort(self.groups, kind="stable")
+        points, means = self.points.matrix[order], self.means.matrix
+        starts = np.searchsorted(self.groups[order], np.arange(len(self.group_weights) + 1))
+        zeros = np.zeros((2, len(self.offset)))
+        return float(
+            scatter_of_groups(
+                points.indptr, points.indices, points.data, self.weights[order], starts,
+                means.indptr, means.indices, means.data, zeros[0], zeros[1],
+            )
+        )  # fmt: skip
+
+    def distances(self, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """(m,) weighted distances of the rows to the centers of their groups' labels."""
+        return np.sqrt(self.points.own_squares(centers, labels[self.groups])) * self.weights
+
+    def row(self, i: int) -> np.ndarray:
+        """Where a row is."""
+        return self.points.dense(np.array([i]))[0]

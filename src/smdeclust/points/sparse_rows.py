@@ -11,12 +11,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from smdeclust.points import sparse_kernels as kernels
+from smdeclust.points.sums import EVERY
 from smdeclust.points.validation import read_only
 
 # Rows whose distances to all centers are held at once.
 BLOCK = 4096
-EVERY = np.ones(1, dtype=np.bool_)
-EVERY.flags.writeable = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,13 @@ float32 data are summed in float64.
 
 from __future__ import annotations
 
+import numpy as np
+
 from smdeclust.kernels import summing_kernel
+
+# Stands for "all rows are free".
+EVERY = np.ones(1, dtype=np.bool_)
+EVERY.flags.writeable = False
 
 
 @summing_kernel()

@@ -1,226 +1,118 @@
 """Points on a device through PyTorch: many solutions at once, one matrix product for all.
 
-The data go to the device once, in single precision and minus their mean.
+The points go to the device once, minus their mean, in single precision. Where clusters turn out to
+be so small against their distance from the mean that single precision cannot tell them apart, the
+points go there again in double precision, for good.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from smdeclust.points.array_points import Fillers
+from smdeclust.constraints.coupling import Coupling
+from smdeclust.points.arrays import ArrayPoints
+from smdeclust.points.protocol import Abilities, Batch
+from smdeclust.points.torch_batch import TorchBatch
 from smdeclust.points.torch_device import DeviceMemoryError, import_torch, usable_device
-from smdeclust.problem import Core, Problem
 
-# Numbers of the products held at once (1 GiB).
-MOST_PRODUCTS = 2**28
 # Rows that go to the device at once.
 UPLOAD_ROWS = 8192
+# Error of a squared distance in single precision, as a share of the mean squared distance of points
+# to their centers, from which on double precision is used.
+LARGEST_ERROR = 1e-4
 
 
-class TorchPoints:
-    """The points of a problem on a device.
+class TorchPoints(ArrayPoints):
+    """An array whose points are on a device.
 
-    Rows are, in this order: lone free points, free groups of several points, linked groups.
+    Rows there are the free groups: first lone points, then groups of several.
 
     Parameters
     ----------
-    problem
-        A problem in memory.
+    X, coupling, sample_weight
+        As for :class:`ArrayPoints`.
     device
         What ``torch.device`` takes: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
     """
 
-    def __init__(self, problem: Problem, device: str) -> None:
+    abilities = Abilities(exact=False, at_once=1_000_000)
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        coupling: Coupling,
+        sample_weight: np.ndarray | None,
+        device: str,
+    ) -> None:
+        super().__init__(X, coupling, sample_weight)
         torch = self.torch = import_torch()
-        self.problem = problem
         self.device = usable_device(torch, device)
-        grouping = problem.grouping
-        self.n_linked = grouping.n_linked
-        self.seen = _as_seen(problem)
-        self.lone = np.flatnonzero(grouping.of_point >= grouping.n_compound)
-        self.n_free = len(self.lone) + grouping.n_compound - grouping.n_linked
+        self.lone = coupling.free_rows()
+        self.n_free = len(self.lone) + coupling.n_compound - coupling.n_linked
+        self.guarded(self._upload)
+
+    def guarded(self, work: Any) -> Any:
+        """Run `work`; a full device becomes an error that says what to do."""
         try:
-            self._upload()
-        except torch.OutOfMemoryError as error:
-            raise self.no_room(error) from None
+            return work()
+        except self.torch.OutOfMemoryError as error:
+            raise self._no_room(error) from None
 
     def _upload(self) -> None:
-        torch, problem = self.torch, self.problem
-        n, d = self.n_free + self.n_linked, self.seen.n_features
-        self.X = torch.empty((n, d), dtype=torch.float32, device=self.device)
+        torch, n_linked = self.torch, self.coupling.n_linked
+        self.there = partial(torch.as_tensor, device=self.device)
+        self.rows = self._rows(torch.float32)
+        heavy = self.held.group_weights[n_linked:]
+        lone = np.broadcast_to(self.row_weights, self.n_points)[self.lone]
+        self.weights = self.there(np.concatenate([lone, heavy]))
+        self.linked_points = self.there(self.linked.means.copy())
+        self.linked_weights = self.there(self.linked.weights.copy())
+        norms = [(self.rows[a : a + UPLOAD_ROWS] ** 2).sum(dim=1).max().item()
+                 for a in range(0, self.n_free, UPLOAD_ROWS)]  # fmt: skip
+        self.largest = float(max(norms, default=0.0))
+
+    def _rows(self, kind: Any) -> Any:
+        """The free groups on the device, as numbers of this kind."""
+        n_linked, n_compound = self.coupling.n_linked, self.coupling.n_compound
+        if self.rotated:
+            table = self.contracted[0]
+            ordered = np.concatenate([table[n_compound:], table[n_linked:n_compound]])
+            return self.there(ordered).to(kind)
+        rows = self.torch.empty((self.n_free, self.n_features), dtype=kind, device=self.device)
         for start in range(0, len(self.lone), UPLOAD_ROWS):
-            rows = self.lone[start : start + UPLOAD_ROWS]
-            part = self.seen.lone_points(rows, start).astype(np.float32)
-            self.X[start : start + len(rows)] = torch.from_numpy(part).to(self.device)
-        means = self.seen.compound_means
-        few = np.concatenate([means[self.n_linked :], means[: self.n_linked]]).astype(np.float32)
-        self.X[len(self.lone) :] = torch.from_numpy(few).to(self.device)
-        self.linked_points = torch.from_numpy(means[: self.n_linked].copy()).to(self.device)
-        self.linked_weights = torch.from_numpy(problem.weights[: self.n_linked].copy()).to(
-            self.device
-        )
-        weights = np.concatenate(
-            [
-                np.broadcast_to(problem.point_weights, problem.n_points)[self.lone],
-                problem.weights[self.n_linked : problem.grouping.n_compound],
-            ]
-        )
-        self.weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
-        self.filling = self.weights > 0
-        self.ones = torch.ones(self.n_free, dtype=torch.float32, device=self.device)
+            part = self.lone[start : start + UPLOAD_ROWS]
+            rows[start : start + len(part)] = self.there(self.X[part] - self.offset)
+        rows[len(self.lone) :] = self.there(self.held.means[n_linked:].copy())
+        return rows
 
-    def linked_products(self, single: Any, norms: Any) -> Any:
-        """|y|^2 - 2 x.y of the linked groups, for all centers of all solutions."""
-        return self.torch.addmm(norms, self.X[self.n_free :], single.T, alpha=-2.0)
+    @property
+    def is_double(self) -> bool:
+        """Whether the device works in double precision."""
+        return bool(self.rows.dtype == self.torch.float64)
 
-    def assign_free(
-        self, single: Any, norms: Any, n_runs: int, n_clusters: int, labels: Any
-    ) -> tuple[Any, Any, Any, Any]:
-        """Nearest centers of the free rows and what they add up to, part by part.
+    def check_precision(self, gain: float, largest: float) -> None:
+        """Go over to double precision if single precision is too coarse.
 
-        Returns (S, K, d) sums and (S, K) weights in float64, the new (n, S) labels, and how many
-        changed in each solution.
+        `gain` is how much centers lower the sum of squares about the mean, `largest` the square of
+        the largest center.
         """
-        torch = self.torch
-        size, n_features = n_runs * n_clusters, single.shape[1]
-        sums = torch.zeros((size, n_features), dtype=torch.float64, device=self.device)
-        totals = torch.zeros(size, dtype=torch.float64, device=self.device)
-        changed = torch.zeros(n_runs, dtype=torch.float64, device=self.device)
-        found = torch.empty_like(labels)
-        step = max(1, MOST_PRODUCTS // (2 * size))
-        shift = torch.arange(n_runs, device=self.device) * n_clusters
-        for start in range(0, self.n_free, step):
-            part = slice(start, min(start + step, self.n_free))
-            X = self.X[part]
-            scores = torch.addmm(norms, X, single.T, alpha=-2.0)
-            nearest = scores.view(-1, n_runs, n_clusters).argmin(dim=2)
-            found[part] = nearest
-            # The same storage now holds who is where: a weight in each row for each solution.
-            share = scores.zero_()
-            share.scatter_(1, nearest + shift, self.weights[part, None].expand(-1, n_runs))
-            sums += share.T @ X
-            totals += self.ones[: len(X)] @ share
-        changed += (found != labels).sum(dim=0)
-        shape = n_runs, n_clusters
-        return sums.view(*shape, -1), totals.view(shape), found, changed
+        if self.is_double:
+            return
+        mean_square = max(self.total_squares - gain, 0.0) / self._total_weight
+        error = 8 * 2.0**-24 * np.sqrt(self.largest * largest)
+        if error > LARGEST_ERROR * mean_square:
+            self.rows = self._rows(self.torch.float64)
 
-    def add_linked(self, points: Any, totals: Any, placed: Any) -> tuple[Any, Any]:
-        """Sums and weights with the linked groups, labelled (L, S), in float64."""
-        if self.n_linked == 0:
-            return points, totals
-        torch = self.torch
-        n_clusters = points.shape[1]
-        chosen = torch.nn.functional.one_hot(placed, n_clusters).to(torch.float64)
-        chosen *= self.linked_weights[:, None, None]
-        flat = chosen.reshape(self.n_linked, -1)
-        more = (flat.T @ self.linked_points).view_as(points)
-        return points + more, totals + flat.sum(dim=0).view_as(totals)
+    def begin(self, n_starts: int) -> Batch:
+        """Solutions without labels."""
+        return self.guarded(partial(TorchBatch, self, n_starts))  # type: ignore[no-any-return]
 
-    def squares(self, centers: Any, labels: Any) -> np.ndarray:
-        """(S,) squared distances of the free rows to their centers, added up in float64."""
-        torch = self.torch
-        total = torch.zeros(len(centers), dtype=torch.float64, device=self.device)
-        single = centers.to(torch.float32)
-        step = max(1, MOST_PRODUCTS // (4 * self.X.shape[1]))
-        for start in range(0, self.n_free, step):
-            part = slice(start, min(start + step, self.n_free))
-            for s in range(len(centers)):
-                gaps = self.X[part] - single[s][labels[part, s].long()]
-                rows = (gaps * gaps).sum(dim=1) * self.weights[part]
-                total[s] += rows.sum(dtype=torch.float64)
-        return np.asarray(total.cpu().numpy())
-
-    def linked_squares(self, labels: list[np.ndarray], centers: Any) -> np.ndarray:
-        """(S,) squared distances of the linked groups to their centers, in float64."""
-        torch = self.torch
-        total = torch.zeros(len(centers), dtype=torch.float64, device=self.device)
-        for s, linked in enumerate(labels):
-            placed = torch.from_numpy(linked).to(self.device)
-            gaps = self.linked_points - centers[s][placed]
-            total[s] = (gaps * gaps).sum(dim=1) @ self.linked_weights
-        return np.asarray(total.cpu().numpy())
-
-    def fillers(self, centers: np.ndarray, labels: Any) -> Fillers:
-        """The free groups among the K cheapest to move to some cluster, by regret, given their
-        labels in one solution."""
-        torch = self.torch
-        X, weights = self.X[: self.n_free], self.weights
-        there = torch.from_numpy(centers).to(self.device)
-        single = there.to(torch.float32)
-        scores = (single * single).sum(dim=1) - 2.0 * (X @ single.T)
-        own = scores.gather(1, labels.long()[:, None])
-        regrets = (scores - own) * weights[:, None]
-        regrets[~self.filling] = torch.inf
-        most = min(len(centers), self.n_free)
-        rows = torch.unique(torch.topk(regrets, most, dim=0, largest=False).indices)
-        rows = rows[self.filling[rows]]
-        return Fillers(
-            where=rows.cpu().numpy(),
-            points=X[rows].to(torch.float64).cpu().numpy(),
-            weights=weights[rows].to(torch.float64).cpu().numpy(),
-            labels=labels[rows].long().cpu().numpy(),
-        )
-
-    def fetch(self, tensor: Any) -> Any:
-        """Start a copy to the processor; wait for the device before it is read."""
-        if self.device.type != "cuda":
-            return tensor
-        here = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        return here.copy_(tensor, non_blocking=True)
-
-    def mark(self) -> Any:
-        """A point in the device's work that can be waited for."""
-        if self.device.type != "cuda":
-            return None
-        event = self.torch.cuda.Event()
-        event.record()
-        return event
-
-    def no_room(self, error: Exception) -> DeviceMemoryError:
-        """The error to raise where the device is full."""
-        size = self.problem.X.shape[0] * self.problem.n_features * 4 / 2**30
+    def _no_room(self, error: Exception) -> DeviceMemoryError:
+        size = self.n_points * self.n_features * 4 / 2**30
         return DeviceMemoryError(
             f"The points take {size:.2f} GiB in single precision and do not fit on {self.device} "
             f"with what else is there ({error}). Use a larger device, or device=None."
         )
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """The problem in the coordinates of its kernels: rotated where d > G (see ``Core``)."""
-
-    problem: Problem
-    rotated: bool
-    compound_means: np.ndarray
-    linked_core: Core
-    weights: np.ndarray
-    n_linked: int
-    n_features: int
-
-    def lone_points(self, rows: np.ndarray, start: int) -> np.ndarray:
-        """Lone points by their rows, of which `start` come before."""
-        if not self.rotated:
-            return np.asarray(self.problem.X[rows] - self.problem.offset)
-        first = self.problem.grouping.n_compound + start
-        return self.problem.core.points[first : first + len(rows)]
-
-
-def _as_seen(problem: Problem) -> _Seen:
-    n_linked, n_compound = problem.grouping.n_linked, problem.grouping.n_compound
-    if problem.n_features <= problem.n_groups:
-        means, linked = problem.compound_means, problem.linked_core
-    else:
-        means = problem.core.points[:n_compound]
-        linked = replace(problem.core, points=means[:n_linked], weights=problem.weights[:n_linked])
-    return _Seen(
-        problem=problem,
-        rotated=problem.n_features > problem.n_groups,
-        compound_means=means,
-        linked_core=linked,
-        weights=problem.weights,
-        n_linked=n_linked,
-        n_features=means.shape[1],
-    )

@@ -103,3 +103,8 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def center_type(X: Any) -> type:
+    """The type of number that centers of these points are given in."""
+    return np.float32 if X.dtype == np.float32 else np.float64

@@ -1,8 +1,10 @@
-"""What is given: pairs -> groups -> cannot-link graph -> Problem; and what comes out: Solution."""
+"""What is given: pairs and points -> Problem; and what comes out: Solution."""
 
 from smdeclust.constraints.feasibility import Coloring, Verdict, find_coloring
-from smdeclust.problem.core import Core
+from smdeclust.problem.contracted import Contracted
 from smdeclust.problem.problem import Problem
 from smdeclust.problem.solution import Solution
 
-__all__ = ["Coloring", "Core", "Problem", "Solution", "Verdict", "find_coloring"]
+Core = Contracted
+
+__all__ = ["Coloring", "Contracted", "Core", "Problem", "Solution", "Verdict", "find_coloring"]

@@ -16,7 +16,7 @@ class Solution:
     labels
         (G,) cluster of each group (phi).
     centers
-        (K, d') cluster means in the coordinates of ``problem.core`` (psi).
+        (K, d') cluster means in the coordinates of the searches (psi).
     objective
         f, the sum of squared distances of the points to their centers.
     n_iterations

@@ -1,0 +1,81 @@
+"""predict, transform and score on Dask collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.points import dask_blocks
+from smdeclust.points.dask_arrays import as_dask_array, in_memory
+from smdeclust.points.dask_blocks import Centers
+from smdeclust.points.validation import as_weights
+
+
+def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
+    """The nearest center of each row, as a Dask array.
+
+    No label is computed yet; of a data frame the lengths of its partitions are. A value that is not
+    finite raises an error when the labels are computed.
+    """
+    array = same_features(X, cluster_centers, names)
+    middle = cluster_centers.mean(axis=0)
+    shifted = cluster_centers - middle
+    scale = float(np.sqrt(np.einsum("kj,kj->", shifted, shifted))) or 1.0
+    none = np.empty(0, dtype=np.int64)
+    return array.map_blocks(
+        dask_blocks.label_rows,
+        middle,
+        Centers(shifted, np.zeros(len(shifted)), scale),
+        (none, none),
+        dtype=np.int64,
+        drop_axis=1,
+    )
+
+
+def lazy_transform(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
+    """The (n, K) distances of rows to centers, as a Dask array.
+
+    No distance is computed yet; of a data frame the lengths of its partitions are. A value that is
+    not finite raises an error when the distances are computed.
+    """
+    array = same_features(X, cluster_centers, names)
+    chunks = (array.chunks[0], (len(cluster_centers),))
+    return array.map_blocks(
+        dask_blocks.distances_of, cluster_centers, dtype=np.float64, chunks=chunks
+    )
+
+
+def least_squares(
+    X: Any, cluster_centers: np.ndarray, names: np.ndarray | None, sample_weight: Any
+) -> float:
+    """The sum of squared distances of rows to their nearest centers, computed now."""
+    array = same_features(X, cluster_centers, names)
+    weight = as_weights(in_memory(sample_weight), array.shape[0])
+    squares = lazy_transform(array, cluster_centers).min(axis=1) ** 2
+    if weight is not None:
+        squares = squares * _like(weight, squares)
+    return float(squares.sum().compute())
+
+
+def _like(values: np.ndarray, array: Any) -> Any:
+    import dask.array as da
+
+    return da.from_array(values, chunks=array.chunks)
+
+
+def same_features(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None) -> Any:
+    """A Dask collection as an array, where its columns are those of the clusters."""
+    if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
+        raise InvalidInputError(
+            f"X has the columns {', '.join(map(str, X.columns))}, but the clusters were made of "
+            f"{', '.join(map(str, names))}, in this order."
+        )
+    array = as_dask_array(X)
+    if array.shape[1] != cluster_centers.shape[1]:
+        raise InvalidInputError(
+            f"X has {array.shape[1]} features, but the clusters were made of "
+            f"{cluster_centers.shape[1]}."
+        )
+    return array

@@ -1,0 +1,163 @@
+"""The local search on small dense points: the compiled loop, helped where it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.exact import assign_points
+from smdeclust.assignment.status import PAUSED, SOLVED
+from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search.kempe import kempe_descent
+from smdeclust.local_search.limits import LEAST_FALL, Limits
+from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
+from smdeclust.points.centers import move_centers, sum_of_squares
+from smdeclust.points.threads import available_threads
+from smdeclust.problem import Contracted, Problem, Solution
+
+# Multiplications that a compiled loop may make at a stretch (10 to 20 ms): nothing interrupts it.
+STRIDE = 10**8
+
+# Multiplications in an iteration that make another thread worth while.
+LONG = 2**21
+
+
+def search_compiled(problem: Problem, centers: np.ndarray, deep: bool, limits: Limits) -> Solution:
+    """Search from (K, d') centers; `deep`: go on by swaps of Kempe chains where Lloyd stops."""
+    core = problem.contracted
+    state = _State(
+        labels=np.full(problem.n_groups, -1, dtype=np.int64),
+        centers=np.array(centers, dtype=np.float64, order="C"),
+    )
+    limit = limits.max_iter
+    iterate = _loop(core)
+    kept: _State | None = None  # what the last swaps of chains started from
+    polished: np.ndarray | None = None  # labels that no chain improves
+    lowest = np.inf  # what the loop must fall below before it is helped again
+    while True:
+        n_before, before = state.n_done, state.objective
+        status, state.objective, state.n_done = iterate(state, limit)
+        state.proven |= state.n_done > n_before
+        if state.n_done > 0 and (state.n_done >= limit or limits.is_late()):
+            break
+        if status == PAUSED and state.objective < before * (1 - LEAST_FALL):
+            continue
+        if status not in (PAUSED, SOLVED) and (state.n_done == 0 or state.objective < lowest):
+            # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
+            # long as the objective falls; where it stops, and in the last iteration, they must be
+            # optimal or at the end of the budget.
+            lowest = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
+            last = state.n_done == limit - 1
+            if not last and _assign_and_move(core, state, Budget(max_pivots=0)):
+                continue
+            # The first labels are needed, whatever they cost.
+            budget = limits.budget() if state.n_done else Budget()
+            if state.n_done < limit and _assign_and_move(core, state, budget):
+                continue
+        if not deep or (kept is not None and not _fell(state, kept)):
+            break
+        if polished is not None and (state.labels == polished).all():
+            break
+        kept = state.copy()
+        if not _swap_chains(core, state):
+            break
+        polished = state.labels.copy()
+    if kept is not None and not _fell(state, kept):
+        # The swaps gained nothing: rounding, where weights are of very different size.
+        kept.n_done = state.n_done
+        state = kept
+    return _as_solution(problem, state)
+
+
+def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:
+    """Go on from a solution by complete assignments, until one does not lower the objective."""
+    state = _State(
+        labels=np.array(solution.labels, dtype=np.int64),
+        centers=solution.centers.copy(),
+        objective=solution.objective - problem.scatter,
+        n_done=solution.n_iterations,
+    )
+    while True:
+        late = limits.is_late()
+        if not _assign_and_move(problem.contracted, state, limits.budget()) or late:
+            break
+    return _as_solution(problem, state)
+
+
+def _as_solution(problem: Problem, state: _State) -> Solution:
+    return Solution(
+        labels=state.labels,
+        centers=state.centers,
+        objective=state.objective + problem.scatter,
+        n_iterations=state.n_done,
+        proven=state.proven,
+    )
+
+
+@dataclass
+class _State:
+    """Where a local search stands: the best labels, their means, their objective."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    objective: float = np.inf
+    n_done: int = 0
+    proven: bool = True
+
+    def copy(self) -> _State:
+        return replace(self, labels=self.labels.copy(), centers=self.centers.copy())
+
+
+def _fell(state: _State, before: _State) -> bool:
+    return state.objective < before.objective * (1 - LEAST_FALL)
+
+
+def _loop(core: Contracted) -> Callable[[_State, int], tuple[int, float, int]]:
+    """The compiled loop for this problem: iterates from a state to a limit, or a while."""
+    n_products = core.points.size * core.n_clusters
+    stride = max(1, STRIDE // n_products)
+    n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
+
+    def iterate(state: _State, limit: int) -> tuple[int, float, int]:
+        pause = min(limit, state.n_done + stride)
+        if n_threads > 1:
+            return lloyd_on_threads(
+                core, state.centers, state.labels, state.n_done, pause, n_threads
+            )
+        return lloyd(
+            core.points, core.lanes, core.lane_weights, *core.graph.arrays,
+            state.centers, state.labels, state.n_done, pause,
+        )  # fmt: skip
+
+    return iterate
+
+
+def _assign_and_move(core: Contracted, state: _State, budget: Budget) -> bool:
+    """One iteration by the complete assignment; returns whether the objective fell."""
+    upper = None if state.n_done == 0 else state.labels
+    found, cost, bound = assign_points(core, state.centers, upper, budget)
+    if found is None and budget.max_pivots == 0:
+        return False  # quick labels were not found: a search may find some
+    if found is None:
+        raise NoFeasibleSolutionError()
+    state.n_done += 1
+    state.proven = bound >= cost
+    moved = np.empty_like(state.centers)
+    move_centers(core.points, core.weights, found, moved)
+    objective = float(sum_of_squares(core.points, core.weights, found, moved))
+    if not objective < state.objective * (1 - LEAST_FALL):
+        return False
+    state.labels, state.centers, state.objective = found, moved, objective
+    return True
+
+
+def _swap_chains(core: Contracted, state: _State) -> bool:
+    """Go on by Kempe chains; returns whether any was swapped (the objective is out of date then)"""
+    swaps = kempe_descent(
+        core.points, core.weights, core.indptr, core.indices, state.labels, state.centers,
+        state.objective,
+    )  # fmt: skip
+    return swaps > 0

@@ -1,0 +1,60 @@
+"""When a local search must stop."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.assignment.budget import Budget
+
+NO_LIMIT = np.iinfo(np.int64).max
+
+# Falling by less than this share of the objective is rounding, not falling.
+LEAST_FALL = 1e-14
+
+# What a method that makes many local searches spends on each proof on a dense core: a fraction of a
+# second. (Elsewhere every assignment is proven at once.)
+PROOF_PIVOTS = 2_000
+
+
+def is_past(deadline: float | None) -> bool:
+    """Whether that moment of ``time.perf_counter()`` is over (never, if there is none)."""
+    return deadline is not None and time.perf_counter() >= deadline
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop.
+
+    Attributes
+    ----------
+    max_iter
+        Most iterations.
+    proof_pivots
+        Simplex pivots for each proof on a dense core; then the best labels found are used.
+    deadline
+        A moment of ``time.perf_counter()``, kept after at least one iteration.
+    """
+
+    max_iter: int = NO_LIMIT
+    proof_pivots: float = np.inf
+    deadline: float = np.inf
+
+    @classmethod
+    def of(cls, max_iter: int | None, proof_pivots: float | None, deadline: float | None) -> Limits:
+        """The same with ``None`` for no limit."""
+        return cls(
+            NO_LIMIT if max_iter is None else max_iter,
+            np.inf if proof_pivots is None else proof_pivots,
+            np.inf if deadline is None else deadline,
+        )
+
+    def is_late(self) -> bool:
+        """Whether the deadline is past."""
+        return is_past(self.deadline)
+
+    def budget(self) -> Budget:
+        """What one proof may cost."""
+        return Budget(deadline=self.deadline, max_pivots=self.proof_pivots)

@@ -1,0 +1,96 @@
+"""Which storage points get: the one place that looks at what they are and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from smdeclust.constraints.coupling import Coupling
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.points.arrays import BlockPoints, DensePoints
+from smdeclust.points.dask_arrays import as_dask_array, is_dask
+from smdeclust.points.protocol import Points
+from smdeclust.points.validation import as_points
+
+# Numbers in X from which on it is not copied (32 MiB in float64).
+TOO_MANY_TO_COPY = 2**22
+
+# data, coupling, weights -> storage
+Storage = Callable[[Any, Coupling, "np.ndarray | None"], Points]
+
+
+def admit(X: Any, storage: str | Storage | None) -> Any:
+    """The points as they will be kept, validated: an array, a CSR matrix or a Dask array."""
+    if is_dask(X):
+        return as_dask_array(X)
+    if not issparse(X):
+        points = as_points(X)
+        return _as_csr(points) if storage == "sparse" else points
+    from smdeclust.points.sparse_validation import as_sparse_points
+
+    points = as_sparse_points(X)
+    few = fits_contracted(points.shape)  # as small as the copy that would be made of them
+    stays = callable(storage) or storage == "sparse" or (storage is None and not few)
+    return points if stays else points.toarray()
+
+
+def fits_contracted(shape: tuple[int, ...]) -> bool:
+    """Whether points of this shape are few enough for a dense copy (32 MiB in float64)."""
+    return shape[0] * shape[1] < TOO_MANY_TO_COPY
+
+
+def store(
+    X: Any, coupling: Coupling, sample_weight: np.ndarray | None, storage: str | Storage | None
+) -> Points:
+    """The storage for admitted points.
+
+    Parameters
+    ----------
+    X, coupling, sample_weight
+        What :func:`admit` gave, which rows are coupled, and (N,) weights or ``None``.
+    storage
+        ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"`` (or ``"torch:cuda"``, and so on), a
+        function of the other three, or ``None``: what suits them.
+    """
+    if callable(storage):
+        return storage(X, coupling, sample_weight)
+    if is_dask(X):
+        raise InvalidInputError("X is a Dask collection: its storage needs a cluster.")
+    return _named(storage or _suits(X, coupling))(X, coupling, sample_weight)
+
+
+def _suits(X: Any, coupling: Coupling) -> str:
+    if issparse(X):
+        return "sparse"
+    # Where d > G the contracted copy is smaller than the data.
+    large = X.size >= TOO_MANY_TO_COPY and X.shape[1] <= coupling.n_groups
+    return "blocks" if large else "dense"
+
+
+def _named(name: str) -> Storage:
+    if name == "dense":
+        return DensePoints
+    if name == "blocks":
+        return BlockPoints
+    if name == "sparse":
+        from smdeclust.points.sparse_points import SparsePoints
+
+        return SparsePoints
+    if name.split(":")[0] == "torch":
+        from smdeclust.points.torch_points import TorchPoints
+
+        device = name.partition(":")[2] or "cpu"
+        return partial(TorchPoints, device=device)
+    raise InvalidInputError(
+        f"storage must be dense, blocks, sparse or torch, or a function; got {name!r}."
+    )
+
+
+def _as_csr(points: np.ndarray) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array(points)

@@ -1,0 +1,80 @@
+"""Linked groups, which every storage holds near: costs, sums and squares in double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from smdeclust.points.protocol import ClusterSums
+from smdeclust.points.sparse_rows import SparseRows
+from smdeclust.points.sums import EVERY, add_to_clusters
+from smdeclust.points.validation import read_only
+
+# Where products leave distances a larger relative error than this they are taken directly.
+PRODUCT_ERROR = 1e-10
+
+
+class Linked:
+    """The means of the linked groups, dense.
+
+    Parameters
+    ----------
+    means, weights
+        (L, d) in the coordinates of the searches, and (L,).
+    """
+
+    def __init__(self, means: np.ndarray, weights: np.ndarray) -> None:
+        self.means, self.weights = read_only(means), read_only(weights)
+
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(L, K) weighted squared distances."""
+        return squares_between(self.means, centers) * self.weights[:, None]
+
+    def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
+        """Add the groups to their clusters."""
+        zero = np.zeros(self.means.shape[1])
+        add_to_clusters(
+            self.means, self.weights, EVERY, zero, 0, len(labels), labels, sums.sums, sums.totals,
+            sums.counts,
+        )  # fmt: skip
+
+    def squares(self, centers: np.ndarray, labels: np.ndarray) -> float:
+        """Weighted squared distances to the centers of their labels, summed."""
+        gaps = self.means - centers[labels]
+        return float(np.einsum("ij,ij->i", gaps, gaps) @ self.weights)
+
+
+class SparseLinked:
+    """The same for means in CSR form."""
+
+    def __init__(self, means: SparseRows, weights: np.ndarray) -> None:
+        self.means, self.weights = means, read_only(weights)
+
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(L, K) weighted squared distances."""
+        return self.means.squared_distances(centers) * self.weights[:, None]
+
+    def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
+        """Add the groups to their clusters."""
+        self.means.add_to_clusters(self.weights, labels, sums.sums, sums.totals)
+
+    def squares(self, centers: np.ndarray, labels: np.ndarray) -> float:
+        """Weighted squared distances to the centers of their labels, summed."""
+        return float(self.means.own_squares(centers, labels) @ self.weights)
+
+
+def squares_between(points: np.ndarray, centers: np.ndarray) -> Any:
+    """(n, K) squared distances: by a matrix product where that keeps enough digits."""
+    if len(points) == 0:
+        return np.empty((0, len(centers)))
+    norms = np.einsum("kj,kj->k", centers, centers)
+    sizes = np.einsum("gj,gj->g", points, points)
+    squares = points @ (-2.0 * centers.T)
+    squares += norms
+    squares += sizes[:, None]
+    rounding = 4 * np.finfo(float).eps * points.shape[1] * (sizes.max() + norms.max())
+    if rounding > PRODUCT_ERROR * squares.min(axis=1).mean():
+        return cdist(points, centers, "sqeuclidean")
+    return squares

@@ -1,0 +1,207 @@
+"""Points: where the numbers live. The one protocol that searches and mutation speak to.
+
+Only groups with cannot-links (the linked ones) depend on each other. A storage labels the free
+groups by itself and gives the costs of the linked ones; the exact assignment of those happens
+elsewhere. Centers are always minus the mean of the data, in the coordinates that ``enter`` gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a storage can do; what it cannot is said in the result.
+
+    Attributes
+    ----------
+    compiled
+        It has a contracted copy, so that the compiled loop and Kempe swaps can run.
+    exact
+        Distances are in double precision: labels may be called proven.
+    at_once
+        Most solutions that one batch refines together.
+    """
+
+    compiled: bool = False
+    exact: bool = True
+    at_once: int = 1
+
+
+@dataclass
+class ClusterSums:
+    """Sums (K, d) of the points of each cluster minus the offset, weights, and groups of positive
+    weight."""
+
+    sums: np.ndarray
+    totals: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def zeros(cls, n_clusters: int, n_features: int) -> ClusterSums:
+        """Nothing in any cluster."""
+        return cls(
+            np.zeros((n_clusters, n_features)),
+            np.zeros(n_clusters),
+            np.zeros(n_clusters, dtype=np.int64),
+        )
+
+    def add(self, other: ClusterSums) -> None:
+        """Add another's content."""
+        self.sums += other.sums
+        self.totals += other.totals
+        self.counts += other.counts
+
+    def copy(self) -> ClusterSums:
+        """The same content in arrays of its own."""
+        return ClusterSums(self.sums.copy(), self.totals.copy(), self.counts.copy())
+
+    def move(self, points: np.ndarray, weights: np.ndarray, old: Any, new: Any) -> None:
+        """Take points from clusters to others (counts stay as they are)."""
+        for point, weight, source, target in zip(points, weights, old, new, strict=True):
+            for k, share in ((source, -weight), (target, weight)):
+                self.sums[k] += share * point
+                self.totals[k] += share
+
+    def means(self) -> tuple[np.ndarray, float]:
+        """(K, d) centers, and how much lower than about the offset the sum of squares is there."""
+        centers = self.sums / self.totals[:, None]
+        return centers, float(np.einsum("k,kj,kj->", self.totals, centers, centers))
+
+
+@dataclass(frozen=True)
+class Fillers:
+    """Free groups that could fill a cluster cheaply.
+
+    Attributes
+    ----------
+    where
+        (n,) their names, for ``move``, ``squares`` and ``labels``.
+    weights, labels
+        (n,) what they weigh and where they are.
+    costs
+        (n, K) what each would cost in each cluster.
+    """
+
+    where: np.ndarray
+    weights: np.ndarray
+    labels: np.ndarray
+    costs: np.ndarray
+
+
+# For each solution: free groups that fill a cluster (by their names in Fillers) and which one.
+Moves = dict[int, int]
+
+
+class Batch(Protocol):
+    """S solutions at work on some points: their labels, and bounds that save work.
+
+    Attributes
+    ----------
+    rounding
+        Falling by less than this share of the total sum of squares is rounding, not falling.
+    """
+
+    rounding: float
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: object) -> None: ...
+
+    def assign(self, centers: Any) -> np.ndarray:
+        """Begin to label the free groups by their nearest of (S, K, d) centers.
+
+        Returns the (S, L, K) costs of the linked groups, weights included.
+        """
+
+    def counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """After ``assign``: (S, K) free groups of positive weight, (S,) labels that changed."""
+
+    def fillers(self, s: int) -> Fillers:
+        """After ``assign``: of one solution, the free groups among the K cheapest to move to some
+        cluster, by regret."""
+
+    def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[Any, np.ndarray]:
+        """With the (S, L) labels of linked groups: the (S, K, d) means of the clusters, and by how
+        much (S,) they lower the sum of squares about the offset."""
+
+    def squares(self, s: int, centers: Any, linked: np.ndarray, moves: Moves) -> float:
+        """Of one solution: the sum of squared distances of the points to the (K, d) centers of
+        their labels."""
+
+    def finish(
+        self, s: int, centers: Any, linked: np.ndarray, moves: Moves
+    ) -> tuple[Any, np.ndarray, float]:
+        """Of one solution: what ``Points.describe`` makes labels of points of, (K, d) centers as
+        an array, and the sum of squares."""
+
+    def far_totals(self) -> np.ndarray:
+        """Of the first solution: weighted distances of the free rows to their centers, by block."""
+
+    def pick_far(self, block: int, target: float) -> np.ndarray:
+        """The row of a block at which those distances add up to `target`."""
+
+    def compound_labels(self) -> np.ndarray:
+        """Of the first solution: labels of the free groups of several points."""
+
+    def keep(self, which: list[int]) -> None:
+        """Only these solutions go on."""
+
+
+class Points(Protocol):
+    """The points of a problem, wherever they are.
+
+    Attributes
+    ----------
+    abilities
+        What this storage can do.
+    n_points, n_features
+        N and d.
+    dtype
+        What centers are given in: single precision where the points are.
+    offset
+        (d,) weighted mean of the points.
+    total_squares
+        Sum of weighted squared distances to it.
+    scatter
+        Sum over groups of the squared distances of their points to the mean of the group.
+    """
+
+    abilities: Abilities
+    n_points: int
+    n_features: int
+    dtype: type
+    offset: np.ndarray
+
+    @property
+    def total_squares(self) -> float: ...
+    @property
+    def scatter(self) -> float: ...
+
+    def fetch(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows of the data, in the order given: for few."""
+
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Translate (k, d) centers from the coordinates of the data to those of the searches."""
+
+    def leave(self, centers: np.ndarray) -> np.ndarray:
+        """Translate them back."""
+
+    def begin(self, n_starts: int) -> Batch:
+        """A batch of so many solutions without labels, to be used in a ``with`` statement."""
+
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(L, K) costs of the linked groups."""
+
+    def draw_far(
+        self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray | None:
+        """A point drawn in proportion to its weighted distance to its center; ``None`` where all
+        are 0. Linked groups have the labels given, free ones their nearest center."""
+
+    def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:
+        """(N,) labels of the points, (K, d) centers in the coordinates of the data, and the sum of
+        squares: evaluated again, in double precision."""
