@@ -113,13 +113,14 @@ def test_other_data_and_other_settings_are_fitted(first):
     assert cold.fit(X, constraints=KNOWN).stop_reason_ == "agreement"
 
 
-def test_sparse_and_large(monkeypatch):
+def test_sparse_and_large():
     """Sparse points and points in blocks go on too."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3)) + 4 * rng.integers(0, 3, (400, 1))
-    for data in (csr_array(points), points):
-        monkeypatch.setattr("smdeclust.problem.problem.LARGE", 1)
-        model = SMDEClust(3, warm_start=True, random_state=0).fit(data)
+    for storage, data in (("sparse", csr_array(points)), ("blocks", points)):
+        model = SMDEClust(3, warm_start=True, random_state=0)
+        model._storage = storage
+        model.fit(data)
         before = model.labels_
         i, j = np.flatnonzero(before == 0)[:2]
         model.fit(data, cannot_link=[(i, j)])
