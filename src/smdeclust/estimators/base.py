@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -17,8 +17,10 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from smdeclust.constraints import Constraints
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.estimators.warm import Earlier
@@ -45,9 +47,31 @@ class ConstrainedClusterer(
         """Fit and return ``labels_``."""
         return self.fit(X, y, **fit_params).labels_
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the nearest center of each point. New points have no constraints."""
+    # Pairs of new rows are not what a splitter slices: scikit-learn routes them to fit alone.
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"constraints": UNUSED}
+
+    def predict(self, X: Any, constraints: Constraints | None = None) -> np.ndarray:
+        """Return the label of each new point: its nearest center, or the best that pairs allow.
+
+        Parameters
+        ----------
+        X
+            (n, d) new points.
+        constraints
+            What is known of them, as :class:`~smdeclust.Constraints` of the n new rows, or of all
+            N + n rows: the N rows that were fitted first, in their order, then the new ones (new
+            row i is row N + i). Old rows keep their labels and centers stay where they are; the
+            labels of the new rows are the cheapest that keep all hard pairs, and broken soft pairs
+            are paid for.
+
+        Raises
+        ------
+        InfeasibleConstraintsError
+            No labels of the new rows keep all pairs; it says which pairs.
+        """
         check_is_fitted(self, "cluster_centers_")
+        if constraints is not None:
+            return self._predict_known(X, constraints)
         if is_dask(X):
             from smdeclust.estimators.dask import lazy_predict
 
@@ -57,6 +81,25 @@ class ConstrainedClusterer(
         for block, squares in squares_to(*self._in_distance(points)):
             labels[block] = squares.argmin(axis=1)
         return labels
+
+    def _predict_known(self, X: Any, constraints: Any) -> np.ndarray:
+        if not isinstance(constraints, Constraints):
+            raise InvalidInputError(
+                f"constraints must be a smdeclust.Constraints, got {type(constraints).__name__}."
+            )
+        if is_dask(X):
+            raise InvalidInputError(
+                "predict with constraints takes points in memory, and X is a Dask collection."
+            )
+        from smdeclust.estimators.new_points import label_new
+
+        old = np.asarray(self.labels_)
+        spread = self.inertia_ / max(len(old) * self.cluster_centers_.shape[1], 1)
+        points = self._check_points(X, reset=False)
+        squares = np.empty((points.shape[0], len(self.cluster_centers_)))
+        for block, some in squares_to(*self._in_distance(points)):
+            squares[block] = some
+        return label_new(squares, old, constraints, spread)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""

@@ -1,0 +1,225 @@
+"""New rows under knowledge: exact labels at fixed centers, pairs to each other and to old rows.
+
+An old row stands for its cluster, so all old rows of a cluster become one anchor: a must-link to it
+fixes the label, a cannot-link forbids it. What is left is the usual assignment.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.assignment import Budget, assign
+from smdeclust.constraints import Constraints, PairGraph
+from smdeclust.constraints.conflicts import find_conflicts
+from smdeclust.constraints.groups import contract
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+
+# What the proof may cost on dense cannot-links.
+PROOF_PIVOTS = 50_000
+
+
+def label_new(
+    squares: np.ndarray, old_labels: np.ndarray, constraints: Constraints, spread: float
+) -> np.ndarray:
+    """Return the (n,) cheapest labels of new rows that keep all hard pairs.
+
+    Parameters
+    ----------
+    squares
+        (n, K) squared distances of the new rows to the centers.
+    old_labels
+        (N,) labels of the rows that were fitted.
+    constraints
+        Of the n new rows, or of the N old rows and the n new ones after them.
+    spread
+        s^2, the mean squared distance per feature: a soft pair of confidence p costs
+        2 s^2 log(p / (1 - p)).
+    """
+    anchored = _Anchored.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
+    try:
+        groups, labels = anchored.solve(squares, spread)
+    except _NoLabels:
+        raise anchored.explain(len(old_labels)) from None
+    return labels[groups]
+
+
+class _NoLabels(Exception):
+    """No labels keep the pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Anchored:
+    """Pairs of new rows and anchors: row n + k stands for all old rows of cluster k.
+
+    Attributes
+    ----------
+    known
+        The pairs that say something of new rows, as given.
+    must, cannot, soft_must, soft_cannot
+        (m, 2) the same pairs with anchors for old rows.
+    n_new, n_clusters
+        n and K.
+    first_new
+        Row of the first new one in `known`.
+    """
+
+    known: Constraints
+    must: np.ndarray
+    cannot: np.ndarray
+    soft_must: np.ndarray
+    soft_cannot: np.ndarray
+    n_new: int
+    n_clusters: int
+    first_new: int
+
+    @classmethod
+    def of(
+        cls, known: Constraints, n_new: int, old_labels: np.ndarray, n_clusters: int
+    ) -> _Anchored:
+        n_old = len(old_labels)
+        if known.n_points not in (n_new, n_old + n_new, None):
+            raise InvalidInputError(
+                f"The constraints are of {known.n_points} points. There are {n_new} new rows, "
+                f"after {n_old} that were fitted: make constraints of {n_new} points (pairs among new "
+                f"rows) or of {n_old + n_new} (old rows first: new row i is row {n_old} + i)."
+            )
+        first_new = 0 if known.n_points == n_new else n_old
+        node = np.arange(n_new)
+        if first_new:
+            node = np.concatenate([n_new + old_labels, node])
+        masks, arrays = {}, {}
+        for kind in ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link"):
+            pairs = getattr(known, kind)
+            if len(pairs) and pairs.max() >= len(node):
+                raise InvalidInputError(
+                    f"{kind}: row {int(pairs.max())} is named, but the {n_old} old and {n_new} new "
+                    f"rows are numbered 0 to {len(node) - 1}."
+                )
+            masks[kind] = (pairs >= first_new).any(axis=1)  # the others were the fit's affair
+            arrays[kind] = node[pairs[masks[kind]]]
+        return cls(
+            known.keep(masks),
+            arrays["must_link"],
+            arrays["cannot_link"],
+            arrays["soft_must_link"],
+            arrays["soft_cannot_link"],
+            n_new,
+            n_clusters,
+            first_new,
+        )
+
+    def solve(self, squares: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the group of each new row, and the label of each group."""
+        n, k = self.n_new, self.n_clusters
+        of_row = contract(n + k, self.must, self.must[:0]).of_point
+        n_groups = int(of_row.max()) + 1
+        fixed = np.full(n_groups, -1, dtype=np.int64)
+        fixed[of_row[n:]] = np.arange(k)
+        if len(np.unique(of_row[n:])) < k:
+            raise _NoLabels  # must-links join two clusters
+        costs = np.zeros((n_groups, k))
+        np.add.at(costs, of_row[:n], squares)
+        edges, price, together = self._edges(of_row, spread)
+        anchored = fixed[edges] >= 0
+        # To a fixed group: a price on its label, or on all others.
+        for side in (0, 1):
+            rows = np.flatnonzero(anchored[:, 1 - side] & ~anchored[:, side])
+            for e in rows.tolist():
+                group, label = edges[e, side], fixed[edges[e, 1 - side]]
+                where = np.arange(k) != label if together[e] else np.arange(k) == label
+                costs[group, where] += price[e]
+        both = anchored.all(axis=1)
+        same = fixed[edges[both, 0]] == fixed[edges[both, 1]]
+        if (np.isinf(price[both]) & (same != together[both])).any():
+            raise _NoLabels
+        free = np.flatnonzero(fixed < 0)
+        inner = ~anchored.any(axis=1)
+        labels = fixed.copy()
+        labels[free] = _assign_free(free, costs, edges[inner], price[inner], together[inner])
+        return of_row[:n], labels
+
+    def _edges(
+        self, of_row: np.ndarray, spread: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Net pairs between groups: what breaking each costs, and whether it is to be together."""
+        pairs, pull = [of_row[self.cannot]], [np.full(len(self.cannot), -np.inf)]
+        for kind, sign in (("soft_must", 1.0), ("soft_cannot", -1.0)):
+            confidence = getattr(self.known, f"{kind}_link_confidence")
+            price = getattr(self.known, f"{kind}_link_price")
+            worth = 2 * spread * np.log(confidence / (1 - confidence))
+            pairs.append(of_row[getattr(self, kind)])
+            pull.append(sign * np.where(np.isnan(price), worth, price))
+        ends, strength = np.sort(np.concatenate(pairs), axis=1), np.concatenate(pull)
+        loops = ends[:, 0] == ends[:, 1]
+        if np.isneginf(strength[loops]).any():
+            raise _NoLabels  # a cannot-link within a group
+        ends, strength = ends[~loops], strength[~loops]
+        distinct, number = np.unique(ends, axis=0, return_inverse=True)
+        net = np.bincount(number.reshape(-1), strength, len(distinct))
+        kept = net != 0
+        return distinct.reshape(-1, 2)[kept], np.abs(net[kept]), net[kept] > 0
+
+    def explain(self, n_old: int) -> InfeasibleConstraintsError:
+        """Say which pairs no labels of the new rows can keep."""
+        n, k = self.n_new, self.n_clusters
+        first, second = np.triu_indices(k, 1)
+        clusters_differ = np.stack([n + first, n + second], axis=1)
+        cannot = np.concatenate([self.cannot, clusters_differ])
+        cost = np.concatenate([np.ones(len(self.cannot)), np.full(len(clusters_differ), 1e6)])
+        found = find_conflicts(n + k, k, self.must, cannot, cannot_link_cost=cost, max_time=5.0)
+        hard = self.known.hard_only()
+        words = []
+        for conflict in found.conflicts:
+            words += [
+                f"{kind.replace('_', '-')} {i} - {j}"
+                for kind, where in (
+                    ("must_link", conflict.must_link),
+                    ("cannot_link", conflict.cannot_link[conflict.cannot_link < len(self.cannot)]),
+                )
+                for i, j in hard.named(kind, where)
+            ]
+        numbering = f" (old rows first; new row i is row {n_old} + i)" if self.first_new else ""
+        shown = "; ".join(words[:12]) + ("; ..." if len(words) > 12 else "")
+        return InfeasibleConstraintsError(
+            f"No labels of the new rows keep all pairs, with the {k} clusters and the labels of "
+            f"the old rows as they are. These pairs cannot hold together{numbering}: {shown}.",
+            reason="new_rows",
+            details={
+                "must_link": [hard.must_link[c.must_link].tolist() for c in found.conflicts],
+                "cannot_link": [
+                    hard.cannot_link[c.cannot_link[c.cannot_link < len(self.cannot)]].tolist()
+                    for c in found.conflicts
+                ],
+            },
+        )
+
+
+def _assign_free(
+    free: np.ndarray, costs: np.ndarray, edges: np.ndarray, price: np.ndarray, together: np.ndarray
+) -> np.ndarray:
+    """The cheapest labels of the groups that no old row fixes."""
+    if len(free) == 0:
+        return np.empty(0, dtype=np.int64)
+    if np.isinf(costs[free]).all(axis=1).any():
+        raise _NoLabels
+    linked = np.unique(edges)
+    order = np.concatenate([linked, np.setdiff1d(free, linked)])
+    place = np.empty(int(order.max()) + 1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    graph = PairGraph.from_edges(place[edges].reshape(-1, 2), price, together, len(linked))
+    budget = Budget(max_pivots=PROOF_PIVOTS)
+    labels, cost, bound = assign(costs[order], graph, None, None, budget)
+    if labels is None:
+        raise _NoLabels
+    if cost > bound * (1 + 1e-9):
+        warnings.warn(
+            f"The labels keep all pairs, but are not proven cheapest: they cost {cost:g}, and none "
+            f"cost less than {bound:g}.",
+            stacklevel=5,
+        )
+    found = np.empty(len(free), dtype=np.int64)
+    found[np.searchsorted(free, order)] = labels
+    return found
