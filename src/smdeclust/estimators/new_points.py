@@ -83,8 +83,9 @@ class _Anchored:
         if known.n_points not in (n_new, n_old + n_new, None):
             raise InvalidInputError(
                 f"The constraints are of {known.n_points} points. There are {n_new} new rows, "
-                f"after {n_old} that were fitted: make constraints of {n_new} points (pairs among new "
-                f"rows) or of {n_old + n_new} (old rows first: new row i is row {n_old} + i)."
+                f"after {n_old} that were fitted: make constraints of {n_new} points (pairs "
+                f"among new rows) or of {n_old + n_new} (old rows first: new row i is row "
+                f"{n_old} + i)."
             )
         first_new = 0 if known.n_points == n_new else n_old
         node = np.arange(n_new)
