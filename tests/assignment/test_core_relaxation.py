@@ -8,9 +8,11 @@ import pytest
 from smdeclust.assignment import Budget
 from smdeclust.assignment.dense import construct, solve_core
 from smdeclust.assignment.dense.cliques import violated_cliques
+from smdeclust.assignment.dense.instance import Instance
 from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
 from smdeclust.assignment.dense.relaxation import Relaxation
 from smdeclust.assignment.dense.solve import useful_labels
+from smdeclust.constraints import PairGraph
 
 
 def planar_instance(seed, n=50, n_labels=8, density=0.1):
@@ -27,9 +29,16 @@ def planar_instance(seed, n=50, n_labels=8, density=0.1):
     return costs, indptr, np.nonzero(adjacent)[1].astype(np.int64)
 
 
+def instance_of(costs, indptr, indices):
+    return Instance.of(costs, PairGraph.hard(indptr, indices), None, None)
+
+
 def feasible_labelings(costs, indptr, indices, rng, count=40):
     """Varied feasible labels: the answers of `construct` to random costs."""
-    found = (construct(rng.random(costs.shape), indptr, indices) for _ in range(count))
+    found = (
+        construct(rng.random(costs.shape), PairGraph.hard(indptr, indices).arrays)
+        for _ in range(count)
+    )
     return [labels for labels in found if labels is not None]
 
 
@@ -39,10 +48,10 @@ def test_rows_hold_for_all_feasible_labels(seed):
     costs, indptr, indices = planar_instance(seed)
     allowed = np.ones(costs.shape, dtype=bool)
     witnesses = feasible_labelings(costs, indptr, indices, np.random.default_rng(seed))
-    best = solve_core(costs, indptr, indices, budget=Budget.of(max_nodes=20))
+    best = solve_core(costs, PairGraph.hard(indptr, indices), budget=Budget.of(max_nodes=20))
     assert best.labels is not None
     witnesses.append(best.labels)
-    lp = Relaxation(costs, allowed, indptr, indices)
+    lp = Relaxation(instance_of(costs, indptr, indices), allowed)
     for _ in range(30):
         starts, nodes, labels, coefficients, rhs = violated_odd_cycles(
             lp.x, allowed, indptr, indices, 1e-3, 1000
@@ -58,7 +67,7 @@ def test_rows_hold_for_all_feasible_labels(seed):
                 assert (np.add.reduceat(taken, starts[:-1]) <= 1).all()
         if lp.separate(cycles=True) == 0:
             break
-        assert lp.solve()
+        assert lp.solve(Budget())
         lp.purge_if_long()
         bound, _ = lp.reduced_costs()
         assert bound <= best.cost * (1 + 1e-12)
@@ -68,9 +77,9 @@ def test_rows_hold_for_all_feasible_labels(seed):
 def test_reduced_costs_bound_every_label(seed):
     """The bound plus the reduced costs of a labelling never exceeds what the labelling costs."""
     costs, indptr, indices = planar_instance(seed)
-    lp = Relaxation(costs, np.ones(costs.shape, dtype=bool), indptr, indices)
+    lp = Relaxation(instance_of(costs, indptr, indices), np.ones(costs.shape, dtype=bool))
     while lp.separate(cycles=False):
-        assert lp.solve()
+        assert lp.solve(Budget())
         if lp.n_cuts > 400:
             break
     bound, reduced = lp.reduced_costs()
@@ -83,5 +92,6 @@ def test_reduced_costs_bound_every_label(seed):
 def test_useful_labels_keep_degree_plus_one():
     """A node keeps its degree + 1 cheapest finite labels, ties to the first."""
     costs = np.array([[3.0, 1.0, 2.0, 1.0], [0.0, np.inf, 5.0, 5.0]])
-    kept = useful_labels(costs, np.array([1, 2]))
-    assert kept.tolist() == [[False, True, False, True], [True, False, True, True]]
+    edge = np.array([0, 1, 2]), np.array([1, 0])
+    kept = useful_labels(instance_of(costs, *edge))
+    assert kept.tolist() == [[False, True, False, True], [True, False, True, False]]

@@ -12,8 +12,7 @@ from scipy.spatial.distance import cdist
 
 from smdeclust import InvalidInputError, exact_assignment
 from smdeclust.assignment import Sizes, Status, assign, milp_assignment
-from smdeclust.assignment.easy import assign_easily
-from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.dense import solve_core
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
@@ -52,7 +51,7 @@ def test_every_road_leads_to_the_same_cost(seed):
     costs = cdist(core.points, inside, metric="sqeuclidean") * core.weights[:, None]
     sizes = Sizes.none_empty(core.weights, np.zeros(problem.n_clusters))
     _, general, bound = assign(costs, core.graph, sizes)
-    _, whole, _ = assign_whole(costs, core.graph, sizes, np.inf)
+    _, whole, _ = assign_whole(costs, core.graph, sizes)
     scale = 1e-9 * max(cost, float(np.ptp(problem.X)) ** 2)
     assert general == pytest.approx(cost, abs=scale)
     assert bound == pytest.approx(cost, abs=scale)
@@ -220,11 +219,10 @@ def test_long_tail_on_a_cycle():
     X = np.zeros((n, 1)) + 1e-3 * rng.normal(size=(n, 1))
     problem = Problem.build(X, 5, cannot_link=cannot)
     centers = rng.normal(size=(5, 1))
-    status, labels, cost = assign_easily(problem.core, problem.core.enter(centers))
-    assert status == SOLVED
-    assert problem.violations(problem.expand(labels)) == (0, 0)
     costs = cdist(problem.core.points, problem.core.enter(centers), metric="sqeuclidean")
-    general, value, bound = assign(costs, problem.core.graph, None)
-    assert general is not None
-    assert cost == pytest.approx(value, rel=1e-12)
-    assert bound == value
+    labels, cost, bound = assign(costs, problem.core.graph, None)
+    assert problem.violations(problem.expand(labels)) == (0, 0)
+    assert bound == cost
+    core = solve_core(costs, problem.core.graph, upper_labels=labels)
+    assert core.proven
+    assert cost == pytest.approx(core.cost, rel=1e-12)

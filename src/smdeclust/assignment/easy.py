@@ -1,7 +1,4 @@
-"""The exact assignment as far as it goes in compiled code: no dense cores, nothing to fill.
-
-Nearest centers and trees are what the compiled local search does in one go. Cycles are compiled on
-their own, when they are first met.
+"""The exact assignment as far as the compiled local search takes it: no cycles, nothing to fill.
 
 Differences are squared directly, never expanded to ``|x|^2 - 2xy + |y|^2``: nothing cancels.
 """
@@ -11,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.active_set import broken_price, separate
-from smdeclust.assignment.elimination import solve_cycles
-from smdeclust.assignment.status import HARD, SOLVED
+from smdeclust.assignment.status import SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.lanes import AT_ONCE, LANES
 from smdeclust.problem import Core
@@ -80,17 +76,15 @@ def find_nearest(lanes, part, n_parts, centers, work, labels):
 
 
 @summing_kernel()
-def separate_linked(weights, graph, work, labels, resume):
+def separate_linked(weights, graph, work, labels):
     """Go on from nearest centers to the optimal labels; clusters may stay empty.
 
-    Changes `labels`. Returns (status, cost). HARD: components with cycles are left, and are the
-    only fresh ones; when these have been labelled as well, the call can be repeated to `resume`.
+    Changes `labels`. Returns (status, cost). HARD: components with cycles are left.
     """
     _, table, squares, costs, folded, flags, numbers = work
     n_linked = len(costs)
-    if not resume:
-        for g in range(n_linked):
-            flags[0, g] = flags[1, g] = False
+    for g in range(n_linked):
+        flags[0, g] = flags[1, g] = False
     status = separate(costs, table, weights, graph, flags, numbers, folded, labels)
     if status != SOLVED:
         return status, np.inf
@@ -104,21 +98,13 @@ def separate_linked(weights, graph, work, labels, resume):
 
 
 def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
-    """Optimal labels for these centers, clusters may stay empty, but for dense cores.
+    """Optimal labels for these centers, clusters may stay empty, but for cycles.
 
-    Returns the status, (G,) labels and their cost; with another status than SOLVED these mean
-    nothing.
+    Returns the status, (G,) labels and their cost; with another status than SOLVED only the labels
+    of the free groups mean something: their nearest centers.
     """
-    weights, graph = core.lane_weights, core.graph.arrays
-    labels = np.empty(len(weights), dtype=np.int64)
+    labels = np.empty(len(core.lane_weights), dtype=np.int64)
     work = work_space(core.lanes, core.n_linked, len(centers), 1)
     find_nearest(core.lanes, 0, 1, centers, work, labels)
-    status, cost = separate_linked(weights, graph, work, labels, False)
-    costs, folded, flags, numbers = work[3:]
-    while status == HARD:
-        status = solve_cycles(costs, graph, flags, numbers, folded, labels)
-        if status == SOLVED:
-            status, cost = separate_linked(weights, graph, work, labels, True)
-        else:
-            break
+    status, cost = separate_linked(core.lane_weights, core.graph.arrays, work, labels)
     return status, labels[: len(core.points)], cost

@@ -1,8 +1,10 @@
-"""Step 4, cycles: peel leaves, then eliminate nodes of degree two into small tables (treewidth 2).
+"""Step 4, cycles: peel leaves, then eliminate node after node into tables over its neighbours.
 
 A node of degree D needs only its D + 1 cheapest labels: at most D are taken by neighbours. So the
 tables are small whatever K is. (Not so for a node with a soft must-link: any label may be the one
-of its neighbour.) Time and memory are linear in the number of pairs.
+of its neighbour.) Nodes with few neighbours go first. Where no node has at most two neighbours
+(treewidth above 2) some more steps are made, as long as tables stay small. Time and memory are
+linear in the number of pairs.
 """
 
 from __future__ import annotations
@@ -19,8 +21,13 @@ from smdeclust.assignment.components import (
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
-# Numbers in all tables of a component; larger ones are left to the solver of dense cores.
-MOST_ENTRIES = 2**25
+# A node with more neighbours than this is not eliminated.
+MOST_NEIGHBOURS = 7
+# Nodes with more than two neighbours that may be eliminated: each is looked for among all nodes.
+MOST_WIDE = 200
+# Numbers that one step, and all steps together (and so many more a node), may look at.
+MOST_AT_ONCE = 2**17
+MOST_IN_ALL, MOST_EACH = 2**19, 1000
 
 
 @kernel()
@@ -54,18 +61,37 @@ def _detach(node, half, head, after, before):
 
 
 @kernel()
-def plan_elimination(n, n_edges, ends, order, via, target):
-    """Plan the elimination of nodes of degree <= 2, joining the two neighbours of each.
+def _smallest_table(size, done, degree, head, after, ends):
+    """The node whose elimination leaves the smallest table; -1 if all have too many neighbours."""
+    best, least = -1, MOST_AT_ONCE + 1
+    for v in range(len(done)):
+        if done[v] or degree[v] > MOST_NEIGHBOURS:
+            continue
+        entries, half = size[v], head[v]
+        while half >= 0 and entries < least:
+            entries *= size[ends[half // 2, 0] + ends[half // 2, 1] - v]
+            half = after[half]
+        if entries < least:
+            best, least = v, entries
+    return best
 
-    `ends` (m + n, 2) holds the nodes of `n_edges` edges, each smaller end first; the edges that are
-    made on the way are added. Writes, step by step, the node (`order`), the edges to its
-    neighbours (`via`, -1 where there is none) and the edge that joins these (`target`). Returns how
-    many nodes can be eliminated, and how many edges there are at the end. O(n + m).
+
+@kernel()
+def plan_elimination(size_of, n_edges, ends, order, scope, via, width):
+    """Plan the elimination of nodes, those with fewest neighbours first, joining the neighbours.
+
+    `size_of` says how many labels each node needs; those with more than two neighbours go in the
+    order of the tables they leave. `ends` holds the nodes of `n_edges` edges, each smaller end
+    first, and has room for those that are made on the way. Writes, step by step, the node
+    (`order`), its neighbours at that time (`scope`, as many as `width` says) and the given edges to
+    them (`via`, -1 where it was made). Returns how many nodes can be eliminated. O(n + m) but for
+    nodes with more than two neighbours.
     """
+    n, n_given = len(size_of), n_edges
     size = 8
     while size < 2 * (len(ends) + 1):
         size *= 2
-    keys, named = np.empty(size, np.int64), np.empty(size, np.int64)
+    keys = np.empty(size, np.int64)
     for i in range(size):
         keys[i] = -1
     head, degree = np.empty(n, np.int64), np.zeros(n, np.int64)
@@ -73,58 +99,62 @@ def plan_elimination(n, n_edges, ends, order, via, target):
     for v in range(n):
         head[v] = -1
     for e in range(n_edges):
-        place = _place_of(keys, ends[e, 0] * n + ends[e, 1])
-        keys[place], named[place] = ends[e, 0] * n + ends[e, 1], e
+        keys[_place_of(keys, ends[e, 0] * n + ends[e, 1])] = ends[e, 0] * n + ends[e, 1]
         for side in range(2):
             _attach(ends[e, side], 2 * e + side, head, after, before)
             degree[ends[e, side]] += 1
     done = np.zeros(n, np.bool_)
-    stack = np.empty(3 * n + 1, np.int64)
-    n_stack = 0
+    stack = np.empty(n + 2 * len(ends) + 1, np.int64)
+    n_stack, n_done, n_wide = 0, 0, 0
     for v in range(n):
         if degree[v] <= 2:
             stack[n_stack] = v
             n_stack += 1
-    n_done = 0
-    while n_stack:
-        n_stack -= 1
-        v = stack[n_stack]
-        if done[v]:
-            continue
+    while n_done < n:
+        v = -1
+        while n_stack and v < 0:
+            n_stack -= 1
+            if not done[stack[n_stack]]:
+                v = stack[n_stack]
+        if v < 0:
+            v = _smallest_table(size_of, done, degree, head, after, ends)
+            n_wide += 1
+            if v < 0 or n_wide > MOST_WIDE:
+                return n_done
         done[v] = True
-        order[n_done], via[n_done, 0], via[n_done, 1], target[n_done] = v, -1, -1, -1
+        order[n_done] = v
         found, half = 0, head[v]
         while half >= 0:
-            via[n_done, found] = half // 2
+            e = half // 2
+            scope[n_done, found] = ends[e, 0] + ends[e, 1] - v
+            via[n_done, found] = e if e < n_given else -1
             found += 1
             half = after[half]
-        for i in range(found):
-            e = via[n_done, i]
             side = 1 if ends[e, 0] == v else 0
-            u = ends[e, side]
-            _detach(u, 2 * e + side, head, after, before)
-            degree[u] -= 1
-        if found == 2:
-            a = ends[via[n_done, 0], 0] + ends[via[n_done, 0], 1] - v
-            b = ends[via[n_done, 1], 0] + ends[via[n_done, 1], 1] - v
-            lo, hi = min(a, b), max(a, b)
-            place = _place_of(keys, lo * n + hi)
-            if keys[place] < 0:
-                keys[place], named[place] = lo * n + hi, n_edges
+            _detach(ends[e, side], 2 * e + side, head, after, before)
+            degree[ends[e, side]] -= 1
+        width[n_done] = found
+        for i in range(found):
+            for j in range(i):
+                a, b = scope[n_done, i], scope[n_done, j]
+                lo, hi = min(a, b), max(a, b)
+                place = _place_of(keys, lo * n + hi)
+                if keys[place] >= 0:
+                    continue
+                if n_edges == len(ends):
+                    return n_done
+                keys[place] = lo * n + hi
                 ends[n_edges, 0], ends[n_edges, 1] = lo, hi
                 for side in range(2):
                     _attach(ends[n_edges, side], 2 * n_edges + side, head, after, before)
                     degree[ends[n_edges, side]] += 1
                 n_edges += 1
-            target[n_done] = named[place]
         for i in range(found):
-            e = via[n_done, i]
-            u = ends[e, 0] + ends[e, 1] - v
-            if degree[u] <= 2 and not done[u]:
-                stack[n_stack] = u
+            if degree[scope[n_done, i]] <= 2:
+                stack[n_stack] = scope[n_done, i]
                 n_stack += 1
         n_done += 1
-    return n_done, n_edges
+    return n_done
 
 
 @kernel()
@@ -145,37 +175,27 @@ def cheapest_labels(costs, size, out):
 
 
 @kernel()
-def edge_cost(e, a, i, b, j, edges, domain, start):
-    """Cost that edge e between a and b adds where they take their i-th and j-th label."""
-    price, together, table, pool = edges
-    if table[e] >= 0:
-        if a < b:
-            return pool[table[e] + i * (start[b + 1] - start[b]) + j]
-        return pool[table[e] + j * (start[a + 1] - start[a]) + i]
-    same = domain[start[a] + i] == domain[start[b] + j]
-    return price[e] if same != together[e] else 0.0
+def _read_component(nodes, n_clusters, graph, active, local):
+    """The edges of a component over the positions of its nodes, and how many labels each needs.
 
-
-@kernel()
-def eliminate(nodes, costs, graph, active, local, labels):
-    """Label a component optimally, or report HARD if some minor has no node of degree <= 2.
-
-    `nodes` are a component of the active ones; `local` is work space. Writes `labels` at `nodes`.
+    Returns the number of edges, their ends (with room for more), prices and kinds, and the sizes;
+    `local` is work space. No edge means that there are too many for elimination.
     """
     indptr, indices, price, together = graph
-    n, n_clusters = len(nodes), costs.shape[1]
-    n_edges = 0
+    n, n_edges = len(nodes), 0
     for i in range(n):
         local[nodes[i]] = i
         for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             n_edges += active[indices[e]]
     n_edges //= 2
-    if n > 1 and n_edges > 2 * n - 3:
-        return HARD
-    ends = np.empty((n_edges + n, 2), np.int64)
-    prices = np.zeros(n_edges + n)
-    kinds = np.zeros(n_edges + n, np.bool_)
+    if n_edges > MOST_NEIGHBOURS * n:
+        n_edges = 0
+    ends = np.empty((n_edges + 2 * n + 4096, 2), np.int64)
+    prices = np.empty(n_edges)
+    kinds = np.empty(n_edges, np.bool_)
     size = np.empty(n, np.int64)
+    if n_edges == 0:
+        return 0, ends, prices, kinds, size
     n_edges = 0
     for i in range(n):
         degree, any_label = 0, False
@@ -192,19 +212,57 @@ def eliminate(nodes, costs, graph, active, local, labels):
                 kinds[n_edges] = together[e] if len(price) > 0 else False
                 n_edges += 1
         size[i] = n_clusters if any_label else min(degree + 1, n_clusters)
-    order, target = np.empty(n, np.int64), np.empty(n, np.int64)
-    via = np.empty((n, 2), np.int64)
-    n_done, n_edges = plan_elimination(n, n_edges, ends, order, via, target)
-    if n_done < n:
+    return n_edges, ends, prices, kinds, size
+
+
+@kernel()
+def _pair_cost(e, v, s, u, i, prices, kinds, domain, start):
+    """Cost of the given edge e between v and u where they take their s-th and i-th label."""
+    same = domain[start[v] + s] == domain[start[u] + i]
+    return prices[e] if same != kinds[e] else 0.0
+
+
+@kernel()
+def eliminate(nodes, costs, graph, active, local, labels):
+    """Label a component optimally, or report HARD where the tables would be too large.
+
+    Each node, when its turn comes, knows what it costs those it depends on: a table over the labels
+    of the neighbours that it has left then. `nodes` are a component of the active ones; `local` is
+    work space. Writes `labels` at `nodes`.
+    """
+    n = len(nodes)
+    n_edges, ends, prices, kinds, size = _read_component(
+        nodes, costs.shape[1], graph, active, local
+    )
+    if n > 1 and n_edges == 0:
         return HARD
-    table = np.full(n_edges, -1, np.int64)
-    n_pool = 0
+    order, width = np.empty(n, np.int64), np.empty(n, np.int64)
+    scope = np.empty((n, MOST_NEIGHBOURS), np.int64)
+    via = np.empty((n, MOST_NEIGHBOURS), np.int64)
+    if plan_elimination(size, n_edges, ends, order, scope, via, width) < n:
+        return HARD
+    # The table of a step is handed to the step of the neighbour that is eliminated next.
+    turn = np.empty(n, np.int64)
     for step in range(n):
-        if target[step] >= 0 and table[target[step]] == -1:
-            table[target[step]] = -2  # to be made
-            n_pool += size[ends[target[step], 0]] * size[ends[target[step], 1]]
-            if n_pool > MOST_ENTRIES:
+        turn[order[step]] = step
+    first_child, next_child = np.full(n, -1, np.int64), np.empty(n, np.int64)
+    offset = np.zeros(n + 1, np.int64)
+    total = 0
+    for step in range(n):
+        entries, heir = 1, n
+        for i in range(width[step]):
+            entries *= size[scope[step, i]]
+            heir = min(heir, turn[scope[step, i]])
+            if entries * size[order[step]] > MOST_AT_ONCE:
                 return HARD
+        total += entries * size[order[step]]
+        offset[step + 1] = offset[step] + entries
+        if heir < n:
+            next_child[step] = first_child[heir]
+            first_child[heir] = step
+    if total > MOST_IN_ALL + MOST_EACH * n:
+        return HARD
+
     start = np.zeros(n + 1, np.int64)
     for i in range(n):
         start[i + 1] = start[i] + size[i]
@@ -213,61 +271,100 @@ def eliminate(nodes, costs, graph, active, local, labels):
         cheapest_labels(costs[nodes[i]], size[i], domain[start[i] :])
         for s in range(size[i]):
             unary[start[i] + s] = costs[nodes[i], domain[start[i] + s]]
-
-    pool = np.empty(n_pool)
-    edges = (prices, kinds, table, pool)
-    n_pool = 0
+    pool = np.empty(offset[n])
+    place = np.zeros(n, np.int64)  # label (by place in the domain) of each node, as far as chosen
+    joint = np.empty(MOST_AT_ONCE)
+    stride = np.empty(MOST_NEIGHBOURS, np.int64)
     for step in range(n):
-        v, first, second = order[step], via[step, 0], via[step, 1]
-        if first < 0:
-            continue
-        a = ends[first, 0] + ends[first, 1] - v
-        if second < 0:
-            for i in range(size[a]):
-                least = np.inf
-                for s in range(size[v]):
-                    c = unary[start[v] + s] + edge_cost(first, v, s, a, i, edges, domain, start)
-                    least = min(least, c)
-                unary[start[a] + i] += least
-            continue
-        b = ends[second, 0] + ends[second, 1] - v
-        if a > b:
-            a, b, first, second = b, a, second, first
-        joined = target[step]
-        if table[joined] < 0:
-            for i in range(size[a]):
-                for j in range(size[b]):
-                    here = n_pool + i * size[b] + j
-                    pool[here] = edge_cost(joined, a, i, b, j, edges, domain, start)
-            table[joined] = n_pool
-            n_pool += size[a] * size[b]
-        for i in range(size[a]):
-            for j in range(size[b]):
-                least = np.inf
-                for s in range(size[v]):
-                    c = unary[start[v] + s] + edge_cost(first, v, s, a, i, edges, domain, start)
-                    c += edge_cost(second, v, s, b, j, edges, domain, start)
-                    least = min(least, c)
-                pool[table[joined] + i * size[b] + j] += least
+        v, entries = order[step], offset[step + 1] - offset[step]
+        n_own = size[v]
+        for i in range(width[step]):
+            place[scope[step, i]] = 0
+        for row in range(entries):
+            for s in range(n_own):
+                c = unary[start[v] + s]
+                for i in range(width[step]):
+                    e = via[step, i]
+                    if e >= 0:
+                        u = scope[step, i]
+                        c += _pair_cost(e, v, s, u, place[u], prices, kinds, domain, start)
+                joint[row * n_own + s] = c
+            _advance(scope[step], width[step], size, place)
+        child = first_child[step]
+        while child >= 0:
+            own = _strides(scope[child], width[child], size, v, scope[step], width[step], stride)
+            for row in range(entries):  # places are all zero again after a full turn
+                base = offset[child]
+                for i in range(width[step]):
+                    base += place[scope[step, i]] * stride[i]
+                for s in range(n_own):
+                    joint[row * n_own + s] += pool[base + s * own]
+                _advance(scope[step], width[step], size, place)
+            child = next_child[child]
+        for row in range(entries):
+            least = np.inf
+            for s in range(n_own):
+                least = min(least, joint[row * n_own + s])
+            pool[offset[step] + row] = least
 
-    chosen = np.empty(n, np.int64)
     for step in range(n - 1, -1, -1):
-        v = order[step]
-        least = np.inf
+        v, least = order[step], np.inf
+        chosen = 0
         for s in range(size[v]):
             c = unary[start[v] + s]
-            for side in range(2):
-                e = via[step, side]
+            for i in range(width[step]):
+                e = via[step, i]
                 if e >= 0:
-                    u = ends[e, 0] + ends[e, 1] - v
-                    c += edge_cost(e, v, s, u, chosen[u], edges, domain, start)
+                    u = scope[step, i]
+                    c += _pair_cost(e, v, s, u, place[u], prices, kinds, domain, start)
+            child = first_child[step]
+            while child >= 0:
+                own = _strides(
+                    scope[child], width[child], size, v, scope[step], width[step], stride
+                )
+                base = offset[child] + s * own
+                for i in range(width[step]):
+                    base += place[scope[step, i]] * stride[i]
+                c += pool[base]
+                child = next_child[child]
             if c < least:
                 least = c
-                chosen[v] = s
+                chosen = s
         if np.isinf(least):
             return INFEASIBLE
-        labels[nodes[v]] = domain[start[v] + chosen[v]]
+        place[v] = chosen
+        labels[nodes[v]] = domain[start[v] + chosen]
     return SOLVED
+
+
+@kernel()
+def _advance(scope, width, size, place):
+    """Go on to the next labels of the nodes of a scope, the last one fastest."""
+    for i in range(width - 1, -1, -1):
+        u = scope[i]
+        place[u] += 1
+        if place[u] < size[u]:
+            return
+        place[u] = 0
+
+
+@kernel()
+def _strides(scope, width, size, v, among, n_among, stride):
+    """How far a label of each node of `among` moves in the table over `scope`; returns that of v.
+
+    Writes `stride`, 0 for nodes that are not in the scope.
+    """
+    for i in range(n_among):
+        stride[i] = 0
+    own, step = 0, 1
+    for j in range(width - 1, -1, -1):
+        if scope[j] == v:
+            own = step
+        for i in range(n_among):
+            if scope[j] == among[i]:
+                stride[i] = step
+        step *= size[scope[j]]
+    return own
 
 
 @kernel()

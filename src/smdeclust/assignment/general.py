@@ -22,7 +22,6 @@ from smdeclust.constraints.graph import PairGraph
 
 # After so many branches on single groups the whole coupled problem is solved at once.
 MOST_BRANCHES = 30
-MOST_MILP_NODES = 500
 
 # Two sums of the same costs may differ by this share of them.
 ROUNDING = 1e-15
@@ -86,7 +85,7 @@ def assign(
         n_branches += 1
         if n_branches > MOST_BRANCHES:
             assert sizes is not None
-            whole = _solve_whole(costs, graph, sizes, budget)
+            whole = _Branch(costs, *assign_whole(costs, graph, sizes, best.labels, budget))
             whole.bound = max(whole.bound, bound)
             best = whole if whole.value < best.value else best
             closed = min(closed, whole.bound)
@@ -106,15 +105,6 @@ def assign(
 def _is_above(value: float, bound: float) -> bool:
     """Whether a cost is above a bound by more than rounding."""
     return value > bound and (value == np.inf or value - bound > ROUNDING * abs(value))
-
-
-def _solve_whole(costs: np.ndarray, graph: PairGraph, sizes: Sizes, budget: Budget) -> _Branch:
-    """All that is still open, at once; a budget of nodes or pivots becomes one of MILP nodes."""
-    limited = np.isfinite(budget.max_nodes) or np.isfinite(budget.max_pivots)
-    labels, value, bound = assign_whole(
-        costs, graph, sizes, budget.time_left(), MOST_MILP_NODES if limited else None
-    )
-    return _Branch(np.empty(0), labels, value, bound)
 
 
 def _force(branch: _Branch) -> np.ndarray:

@@ -57,7 +57,7 @@ def repaired_labels(costs: np.ndarray, graph: PairGraph) -> np.ndarray:
     broken = parts.component_of[ends[labels[ends] == labels[graph.indices]]]
     for component in np.unique(broken):
         nodes, indptr, indices = parts.graph(component)
-        found = construct(costs[nodes], indptr, indices)
+        found = construct(costs[nodes], PairGraph.hard(indptr, indices).arrays)
         labels[nodes] = greedy_labels(costs, graph)[nodes] if found is None else found
     return labels
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from smdeclust.assignment.active_set import grow_active, nearest_labels, separate
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.components import find_component
 from smdeclust.assignment.cover import regrets
-from smdeclust.assignment.dense import solve_core, solve_quickly
+from smdeclust.assignment.dense import solve_core
 from smdeclust.assignment.elimination import solve_cycles
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.constraints.graph import PairGraph
@@ -89,10 +91,12 @@ class Linked:
         """Solve the components that are still fresh, each with all that hangs together with it:
         the core solver looks only at what matters, and need not be asked again as they grow."""
         for nodes in self._whole_components():
-            start = None if upper is None else upper[nodes]
-            solve = solve_quickly if budget.is_spent() else solve_core
-            result = solve(
-                self._linked_costs[nodes], *self._induced(nodes), upper_labels=start, budget=budget
+            result = solve_core(
+                self._linked_costs[nodes],
+                self._pairs.component(nodes),
+                upper_labels=None if upper is None else upper[nodes],
+                coloring=partial(self._coloring, nodes, budget.deadline),
+                budget=budget,
             )
             budget.cores += 1
             if result.labels is None:
@@ -102,6 +106,11 @@ class Linked:
             self.active[nodes] = True
             self.flags[1, nodes] = False
         return SOLVED
+
+    def _coloring(self, nodes: np.ndarray, deadline: float) -> np.ndarray | None:
+        """Labels of some nodes that keep the hard pairs, whatever they cost; None if not found."""
+        colors = self._pairs.coloring(self.costs.shape[1], deadline)
+        return None if colors is None else colors[nodes]
 
     def _whole_components(self) -> list[np.ndarray]:
         """The components of the pair graph that hold fresh nodes."""
@@ -117,13 +126,3 @@ class Linked:
                 )  # fmt: skip
                 found.append(np.sort(self.numbers[0, :size]))
         return found
-
-    def _induced(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The graph of a whole component over the positions of its nodes."""
-        indptr, indices = self._graph[:2]
-        number = np.full(len(self.regret), -1)
-        number[nodes] = np.arange(len(nodes))
-        degree = np.diff(indptr)[nodes]
-        starts = np.concatenate([[0], np.cumsum(degree)])
-        entries = np.arange(starts[-1]) + np.repeat(indptr[nodes] - starts[:-1], degree)
-        return starts, number[indices[entries]]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
+from smdeclust.constraints.feasibility import Verdict, find_coloring
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,48 @@ class PairGraph:
     def ends(self) -> np.ndarray:
         """(nnz,) the node in whose row each entry is."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+
+    def component(self, nodes: np.ndarray) -> PairGraph:
+        """Return the graph of a whole component (or several), over the positions of its nodes."""
+        if len(nodes) == self.n_nodes:
+            return self
+        number = np.full(self.n_nodes, -1)
+        number[nodes] = np.arange(len(nodes))
+        degree = np.diff(self.indptr)[nodes]
+        starts = np.concatenate([[0], np.cumsum(degree)])
+        entries = np.arange(starts[-1]) + np.repeat(self.indptr[nodes] - starts[:-1], degree)
+        indices = number[self.indices[entries]]
+        if self.is_hard:
+            return PairGraph.hard(starts, indices)
+        return PairGraph(starts, indices, self.price[entries], self.together[entries])
+
+    def with_free(self, n_nodes: int) -> PairGraph:
+        """Return the same graph with nodes without pairs after the others, `n_nodes` in all."""
+        more = np.full(n_nodes - self.n_nodes, self.indptr[-1])
+        indptr = np.concatenate([self.indptr, more])
+        return PairGraph(indptr, self.indices, self.price, self.together)
+
+    def coloring(self, n_colors: int, deadline: float = np.inf) -> np.ndarray | None:
+        """Return colours that keep every hard pair, or ``None`` where none were found.
+
+        They are looked for once for each number of colours.
+        """
+        known = self._colorings
+        if n_colors not in known:
+            hard = np.isinf(self.price)
+            indptr, indices = self.indptr, self.indices
+            if not self.is_hard:
+                counted = np.bincount(self.ends[hard], minlength=self.n_nodes)
+                indptr, indices = np.concatenate([[0], np.cumsum(counted)]), indices[hard]
+            found = find_coloring(indptr, indices, n_colors, deadline=deadline)
+            if found.verdict is Verdict.UNKNOWN and time.perf_counter() >= deadline:
+                return None  # there may be time for it later
+            known[n_colors] = found.colors
+        return known[n_colors]
+
+    @cached_property
+    def _colorings(self) -> dict[int, np.ndarray | None]:
+        return {}
 
     def broken(self, labels: np.ndarray) -> np.ndarray:
         """Return which entries these labels of the linked groups break (a pair has two)."""

@@ -95,7 +95,7 @@ def _advance(points, weights, graph, work, found, labels, objective, sums, total
     Returns (status, objective): PAUSED where it fell, SOLVED where no label differs, STUCK where
     labels differ but it does not fall; any other: nothing has changed but the sums.
     """
-    status, cost = separate_linked(weights, graph, work, found, False)
+    status, cost = separate_linked(weights, graph, work, found)
     if status != SOLVED:
         return status, objective
     n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)

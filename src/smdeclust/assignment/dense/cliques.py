@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
+from smdeclust.kernels import kernel
 
 #: Values closer than this to 0 or 1 count as integral.
 INTEGRALITY = 1e-6
 
 
-@njit(cache=True)
+@kernel()
 def has_edge(indptr: IntArray, indices: IntArray, u: int, v: int) -> bool:
     """Binary search of v among the (sorted) neighbours of u."""
     low = indptr[u]
@@ -25,7 +25,7 @@ def has_edge(indptr: IntArray, indices: IntArray, u: int, v: int) -> bool:
     return low < indptr[u + 1] and indices[low] == v
 
 
-@njit(cache=True)
+@kernel()
 def violated_cliques(
     x: FloatArray,
     allowed: BoolArray,

@@ -1,30 +1,43 @@
-"""Feasible labellings made cheaper by Kempe chains: plain descent, and annealing.
+"""Feasible labellings made cheaper by Kempe chains.
 
 Swapping the two labels on a connected component of the subgraph of two labels (a Kempe chain)
-keeps a labelling feasible, whatever the graph. A chain of one node is the usual relabelling.
+keeps a labelling feasible, whatever the graph. A chain of one node is the usual relabelling. Only
+hard pairs make chains; a pair that may be broken adds to what a swap costs.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from smdeclust.assignment.dense.types import AnyArray, FloatArray, IntArray
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.dense.types import FloatArray, Graph, IntArray
+from smdeclust.kernels import kernel
+
+#: Nodes visited between two looks at the clock, and in all: so many times the size of the problem.
+VISITS_AT_ONCE, MOST_VISITS = 2_000_000, 200
 
 
-@njit(cache=True)
-def _chain(
-    costs: FloatArray,
-    indptr: IntArray,
-    indices: IntArray,
-    labels: IntArray,
-    start: int,
-    target: int,
-    stamp: int,
-    mark: IntArray,
-    members: IntArray,
-) -> tuple[int, float]:
+@kernel()
+def soft_change(graph, labels, v, source, target, stamp, mark):
+    """What the soft pairs of v cost more if v goes from `source` to `target`; those with nodes of
+    the same chain (marked) stay as they are, whichever way the chain is swapped."""
+    indptr, indices, price, together = graph
+    change = 0.0
+    for j in range(indptr[v], indptr[v + 1]):
+        w = indices[j]
+        if price[j] == np.inf or mark[w] == stamp:
+            continue
+        if labels[w] == target:
+            change += -price[j] if together[j] else price[j]
+        elif labels[w] == source:
+            change += price[j] if together[j] else -price[j]
+    return change
+
+
+@kernel()
+def _chain(costs, graph, labels, start, target, stamp, mark, members):
     """Walk the chain of `start` towards `target`: members OUT, mark OUT; its size and change."""
+    indptr, indices, price, _ = graph
     source = labels[start]
     members[0] = start
     size = 1
@@ -37,162 +50,78 @@ def _chain(
         wanted = target if labels[u] == source else source
         for j in range(indptr[u], indptr[u + 1]):
             w = indices[j]
-            if labels[w] == wanted and mark[w] != stamp:
-                mark[w] = stamp
-                members[size] = w
-                size += 1
-                if wanted == target:
-                    change += costs[w, source] - costs[w, target]
-                else:
-                    change += costs[w, target] - costs[w, source]
+            if labels[w] != wanted or mark[w] == stamp:
+                continue
+            if len(price) > 0 and price[j] < np.inf:
+                continue
+            mark[w] = stamp
+            members[size] = w
+            size += 1
+            if wanted == target:
+                change += costs[w, source] - costs[w, target]
+            else:
+                change += costs[w, target] - costs[w, source]
+    if len(price) > 0:
+        for i in range(size):
+            u = members[i]
+            other = target if labels[u] == source else source
+            change += soft_change(graph, labels, u, labels[u], other, stamp, mark)
     return size, change
 
 
-@njit(cache=True)
-def _descend(
-    costs: FloatArray, indptr: IntArray, indices: IntArray, labels: IntArray, tolerance: float
-) -> int:
-    """Swap improving chains until none is left; `labels` changes in place. Returns the swaps."""
+@kernel()
+def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
+    """Swap improving chains until none is left or so many nodes were visited; `labels` changes.
+
+    `state` holds where the walk stands (node, nodes since the last swap, stamp) and is changed.
+    Returns the number of visits.
+    """
     n, n_labels = costs.shape
-    mark = np.zeros(n, np.int64)
-    members = np.empty(n, np.int64)
-    stamp = 0
-    swaps = 0
-    since_change = 0
-    v = 0
-    while since_change < n and n > 0:
-        since_change += 1
+    soft = len(graph[2]) > 0
+    visited = 0
+    while state[1] < n and visited < visits:
+        v = state[0]
+        state[1] += 1
+        visited += n_labels
         for target in range(n_labels):
             source = labels[v]
+            if target == source or costs[v, target] == np.inf:
+                continue
             # A chain can only pay if one of its nodes gains; walking every node's own chains
             # towards cheaper labels therefore misses none.
-            if target == source or costs[v, target] >= costs[v, source]:
+            gain = costs[v, source] - costs[v, target]
+            if soft:
+                gain = max(gain, gain - soft_change(graph, labels, v, source, target, -1, mark))
+            if gain <= 0.0:
                 continue
-            stamp += 1
-            size, change = _chain(costs, indptr, indices, labels, v, target, stamp, mark, members)
+            state[2] += 1
+            size, change = _chain(costs, graph, labels, v, target, state[2], mark, members)
+            visited += size
             if change < -tolerance:
                 for i in range(size):
                     u = members[i]
                     labels[u] = target if labels[u] == source else source
-                swaps += 1
-                since_change = 0
-        v += 1
-        if v == n:
-            v = 0
-    return swaps
-
-
-@njit(cache=True)
-def _uniform(state: AnyArray) -> float:
-    """Next number in [0, 1) of a xorshift generator; state (one uint64) IN, OUT."""
-    x = state[0]
-    x ^= x << np.uint64(13)
-    x ^= x >> np.uint64(7)
-    x ^= x << np.uint64(17)
-    state[0] = x
-    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@njit(cache=True)
-def _anneal(
-    costs: FloatArray,
-    indptr: IntArray,
-    indices: IntArray,
-    labels: IntArray,
-    candidates: IntArray,
-    n_candidates: IntArray,
-    steps: int,
-    hot: float,
-    cold: float,
-    seed: int,
-) -> IntArray:
-    """Anneal by random chains towards candidate labels; returns the best labelling met."""
-    n = len(labels)
-    labels = labels.copy()
-    best = labels.copy()
-    cost = 0.0
-    best_cost = 0.0
-    mark = np.zeros(n, np.int64)
-    members = np.empty(n, np.int64)
-    cooling = (cold / hot) ** (100.0 / steps)
-    temperature = hot
-    # A local generator: numba's global one belongs to the caller.
-    state = np.array([seed * 2654435761 + 88172645463325252], np.uint64)
-    for step in range(1, steps + 1):
-        if step % 100 == 0:
-            temperature *= cooling
-        v = int(_uniform(state) * n)
-        target = candidates[v, int(_uniform(state) * n_candidates[v])]
-        source = labels[v]
-        if target == source:
-            continue
-        size, change = _chain(costs, indptr, indices, labels, v, target, step, mark, members)
-        if change <= 0.0 or _uniform(state) < np.exp(-change / temperature):
-            cost += change
-            for i in range(size):
-                u = members[i]
-                labels[u] = target if labels[u] == source else source
-            if cost < best_cost - 1e-12 * hot:
-                best_cost = cost
-                best[:] = labels
-    return best
+                state[1] = 0
+        state[0] = v + 1 if v + 1 < n else 0
+    return visited
 
 
 def kempe_descent(
-    costs: FloatArray, indptr: IntArray, indices: IntArray, labels: IntArray
+    costs: FloatArray, graph: Graph, labels: IntArray, budget: Budget | None = None
 ) -> IntArray:
-    """Swap Kempe chains of a feasible labelling while the cost falls; returns new labels."""
+    """Swap Kempe chains of a feasible labelling while the cost falls; returns new labels.
+
+    It stops at the deadline, and after a number of visits in proportion to the problem.
+    """
     labels = np.array(labels, dtype=np.int64)
+    n = len(labels)
     finite = np.where(np.isfinite(costs), np.abs(costs), 0.0)
     tolerance = 1e-13 * float(finite.max(axis=1, initial=0.0).sum())
-    _descend(costs, indptr, indices, labels, tolerance)
+    mark, members = np.zeros(n, np.int64), np.empty(n, np.int64)
+    state = np.zeros(3, np.int64)
+    left = MOST_VISITS * (costs.size + len(graph[1]))
+    while state[1] < n and left > 0:
+        left -= _descend(costs, graph, labels, tolerance, mark, members, state, VISITS_AT_ONCE)
+        if budget is not None and budget.time_left() == 0.0:
+            break
     return labels
-
-
-def kempe_anneal(
-    costs: FloatArray,
-    indptr: IntArray,
-    indices: IntArray,
-    labels: IntArray,
-    *,
-    steps: int = 50_000,
-    seed: int = 1,
-) -> IntArray:
-    """Anneal a feasible labelling by Kempe chains, then descend. Never worse than `labels`.
-
-    Only the labels that can matter are drawn: for a node of degree delta its delta + 1 cheapest,
-    and none dearer than the whole regret of `labels`.
-    """
-    n, n_labels = costs.shape
-    if n == 0 or n_labels < 2:
-        return labels.copy()
-    regret = costs - costs.min(axis=1, keepdims=True)
-    total = float(regret[np.arange(n), labels].sum())
-    if total <= 0.0:
-        return labels.copy()
-    order = np.argsort(regret, axis=1, kind="stable")
-    useful = (regret <= total).sum(axis=1)
-    n_candidates = np.maximum(np.minimum(useful, np.diff(indptr) + 1), 1).astype(np.int64)
-    # The typical price of a second choice sets the scale of the temperatures.
-    second = np.partition(regret, 1, axis=1)[:, 1]
-    second = second[np.isfinite(second)]
-    scale = float(np.median(second)) if len(second) else 0.0
-    if scale <= 0.0:
-        scale = total / n
-    best = _anneal(
-        costs,
-        indptr,
-        indices,
-        labels,
-        np.ascontiguousarray(order),
-        n_candidates,
-        steps,
-        scale,
-        scale / 200.0,
-        seed,
-    )
-    best = kempe_descent(costs, indptr, indices, best)
-    rows = np.arange(n)
-    if costs[rows, best].sum() > costs[rows, labels].sum():
-        return labels.copy()
-    return best

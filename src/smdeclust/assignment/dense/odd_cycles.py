@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.dense.cliques import INTEGRALITY, has_edge
 from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
+from smdeclust.kernels import kernel
 
 
-@njit(cache=True)
+@kernel()
 def _push(heap_key: FloatArray, heap_item: IntArray, size: int, key: float, item: int) -> int:
     i = size
     while i > 0:
@@ -24,7 +24,7 @@ def _push(heap_key: FloatArray, heap_item: IntArray, size: int, key: float, item
     return size + 1
 
 
-@njit(cache=True)
+@kernel()
 def _pop(heap_key: FloatArray, heap_item: IntArray, size: int) -> int:
     """Remove the smallest entry (read it at position 0 beforehand)."""
     size -= 1
@@ -47,7 +47,7 @@ def _pop(heap_key: FloatArray, heap_item: IntArray, size: int) -> int:
     return size
 
 
-@njit(cache=True)
+@kernel()
 def _conflict_graph(
     x: FloatArray, indptr: IntArray, indices: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
@@ -100,7 +100,7 @@ def _conflict_graph(
     return node, label, value, ptr, arcs, slack
 
 
-@njit(cache=True)
+@kernel()
 def _lift(
     x: FloatArray,
     allowed: BoolArray,
@@ -201,7 +201,7 @@ def _lift(
     return size
 
 
-@njit(cache=True)
+@kernel()
 def violated_odd_cycles(
     x: FloatArray,
     allowed: BoolArray,

@@ -10,8 +10,11 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
+from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.cliques import violated_cliques
+from smdeclust.assignment.dense.instance import Instance
 from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
+from smdeclust.assignment.dense.rows import all_filled, kept_apart, kept_together
 from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 
 _LOWER = highspy.HighsBasisStatus.kLower
@@ -23,22 +26,20 @@ class Relaxation:
 
     Parameters
     ----------
-    costs
-        Finite where `allowed`.
+    instance
+        The nodes and their pairs; costs finite where `allowed`.
     allowed
         Labels that may be used; a label may be removed later, never added beyond these.
-    indptr, indices
-        The graph, neighbours sorted.
     """
 
-    def __init__(
-        self, costs: FloatArray, allowed: BoolArray, indptr: IntArray, indices: IntArray
-    ) -> None:
+    def __init__(self, instance: Instance, allowed: BoolArray) -> None:
+        self.instance = instance
+        costs = instance.costs
         n, n_labels = costs.shape
         self.costs = costs
         self.allowed = allowed.copy()  # columns that may exist
-        self.indptr = indptr
-        self.indices = indices
+        self.indptr = instance.indptr
+        self.indices = instance.indices
         masked = np.where(allowed, costs, np.inf)
         self.nearest = masked.argmin(axis=1).astype(np.int64)
         self.nearest_cost = masked[np.arange(n), self.nearest]
@@ -48,7 +49,6 @@ class Relaxation:
         self.x[np.arange(n), self.nearest] = 1.0
         self.open = allowed.copy()  # upper bounds now in the LP
         self.feasible = True
-        self.pivots = 0  # of the last solution
         self._row_dual = np.zeros(0)
         # Cut rows, flat: variables and right-hand sides, for the safe bound.
         self._cut_rows: list[IntArray] = []
@@ -168,6 +168,11 @@ class Relaxation:
             self.add_rows(
                 starts, nodes, np.repeat(labels, np.diff(starts)), np.ones(len(nodes)), rhs
             )
+        for rows in (kept_apart, kept_together, all_filled):
+            found = rows(self.instance, self.x)
+            if len(found[-1]):
+                self.add_rows(*found)
+                added += len(found[-1])
         if cycles or not added:
             starts, nodes, labels, coefficients, rhs = violated_odd_cycles(
                 self.x, known, self.indptr, self.indices, 1e-3, 1000
@@ -228,14 +233,24 @@ class Relaxation:
             self.x[idle] = 0.0
             self.x[np.flatnonzero(idle), best] = 1.0
 
-    def solve(self) -> bool:
-        """Re-optimise; False if the LP is infeasible or could not be solved (see `feasible`)."""
+    def solve(self, budget: Budget) -> bool:
+        """Re-optimise; False if the LP is infeasible or could not be solved (see `feasible`).
+
+        Charges the pivots, at least one.
+        """
+        if budget.max_pivots < np.inf:
+            most = min(max(1, budget.max_pivots - budget.pivots), 2**31 - 1)
+            self._highs.setOptionValue("simplex_iteration_limit", int(most))
+        if budget.deadline < np.inf:
+            # The limit counts from the first run of this solver on.
+            left = self._highs.getRunTime() + max(0.01, budget.time_left())
+            self._highs.setOptionValue("time_limit", left)
         self._highs.run()
+        budget.pivots += max(1, int(self._highs.getInfo().simplex_iteration_count))
         status = self._highs.getModelStatus()
         self.feasible = status != highspy.HighsModelStatus.kInfeasible
         if status != highspy.HighsModelStatus.kOptimal:
             return False
-        self.pivots = int(self._highs.getInfo().simplex_iteration_count)
         solution = self._highs.getSolution()
         values = np.array(solution.col_value)
         node = np.concatenate(self._col_node)

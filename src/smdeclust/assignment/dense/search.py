@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -18,8 +17,10 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.cliques import INTEGRALITY
 from smdeclust.assignment.dense.construct import greedy_labels
 from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.instance import Instance
 from smdeclust.assignment.dense.relaxation import Relaxation
-from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
+from smdeclust.assignment.dense.types import BoolArray, IntArray
+from smdeclust.kernels import kernel
 
 #: Share of the open labels that must have gone for a restart on the smaller problem to pay.
 _RESTART_SHARE = 0.25
@@ -49,8 +50,8 @@ class _Incumbent:
             self.labels, self.cost, self.cutoff = labels.copy(), cost, cost
 
 
-@njit(cache=True)
-def propagate(allowed: BoolArray, indptr: IntArray, indices: IntArray) -> bool:
+@kernel()
+def propagate(allowed, indptr, indices):
     """Forward checking to the end, `allowed` in place; False if a node lost all its labels."""
     n, n_labels = allowed.shape
     count = np.zeros(n, np.int64)
@@ -86,10 +87,8 @@ def propagate(allowed: BoolArray, indptr: IntArray, indices: IntArray) -> bool:
 
 
 def branch_and_cut(
-    costs: FloatArray,
+    instance: Instance,
     allowed: BoolArray,
-    indptr: IntArray,
-    indices: IntArray,
     cutoff: float,
     tolerance: float,
     budget: Budget,
@@ -98,10 +97,8 @@ def branch_and_cut(
 
     Parameters
     ----------
-    costs, allowed
-        Finite costs wherever allowed.
-    indptr, indices
-        The graph, neighbours sorted.
+    instance, allowed
+        The nodes; finite costs wherever allowed.
     cutoff
         Only labels cheaper than this (by more than `tolerance`) are looked for.
     budget
@@ -109,18 +106,20 @@ def branch_and_cut(
     """
     best = _Incumbent(cutoff, tolerance)
     allowed = allowed.copy()
-    if not propagate(allowed, indptr, indices):
+    costs = instance.costs
+    if not propagate(allowed, instance.indptr, instance.indices):
         return SearchResult(None, np.inf, np.inf)
-    lp = Relaxation(costs, allowed, indptr, indices)
+    lp = Relaxation(instance, allowed)
     before = int(allowed.sum())
     root_bound = _process(lp, allowed, best, budget, root=True)
     if root_bound >= best.cutoff - tolerance:
         return SearchResult(best.labels, best.cost, root_bound)
     left = int(allowed.sum()) - len(costs)
     shrunk = left <= (1.0 - _RESTART_SHARE) * (before - len(costs))
-    parts = _components(allowed, indptr, indices)
-    if (shrunk or len(parts) > 1) and not budget.is_spent():
-        return _restart(costs, allowed, indptr, indices, parts, root_bound, best, budget)
+    # Labels that somebody must have couple everything.
+    parts = [] if instance.need.any() else _components(instance, allowed)
+    if parts and (shrunk or len(parts) > 1) and not budget.is_spent():
+        return _restart(instance, allowed, parts, root_bound, best, budget)
     return _tree(lp, allowed, root_bound, best, budget)
 
 
@@ -135,11 +134,10 @@ def _process(
     while True:
         if lp.n_cuts == 0:  # nothing in the LP: x is the cheapest labels
             bound = float(np.where(allowed, lp.costs, np.inf).min(axis=1).sum())
-        elif not lp.solve():
+        elif not lp.solve(budget):
             # Without an optimum there is no dual to trust: keep the bound we have.
             return np.inf if not lp.feasible else bound
         else:
-            budget.pivots += lp.pivots
             new_bound, reduced = lp.reduced_costs()
             gain = new_bound - bound
             bound = max(bound, new_bound)
@@ -170,71 +168,66 @@ def _process(
 
 def _round(lp: Relaxation, allowed: BoolArray, best: _Incumbent) -> None:
     """Look for a better incumbent near the LP solution."""
-    rows = np.arange(len(lp.costs))
-    labels = lp.x.argmax(axis=1).astype(np.int64)
-    if lp.x[rows, labels].min(initial=1.0) < 1.0 - INTEGRALITY:
+    instance, n = lp.instance, lp.instance.n_nodes
+    rows = np.arange(n)
+    labels = lp.x[:n].argmax(axis=1).astype(np.int64)
+    found = instance.cost(labels)
+    if found == np.inf or lp.x[rows, labels].min(initial=1.0) < 1.0 - INTEGRALITY:
         _, reduced = lp.reduced_costs()
         scale = float(np.abs(lp.costs[allowed]).max(initial=1.0))
-        guided = np.where(allowed, reduced - scale * lp.x, np.inf)
-        labels, stuck = greedy_labels(guided, lp.indptr, lp.indices, False)
+        guided = np.where(allowed, reduced - scale * lp.x, np.inf)[:n]
+        labels, stuck = greedy_labels(guided, instance.graph, False)
         if stuck:
-            labels, stuck = greedy_labels(guided, lp.indptr, lp.indices, True)
+            labels, stuck = greedy_labels(guided, instance.graph, True)
         if stuck:
             return
-        labels = kempe_descent(
-            np.where(lp.allowed, lp.costs, np.inf), lp.indptr, lp.indices, labels
-        )
-    elif (np.repeat(labels, np.diff(lp.indptr)) == labels[lp.indices]).any():
-        return
-    best.offer(labels, float(lp.costs[rows, labels].sum()))
+        masked = np.where(lp.allowed, lp.costs, np.inf)[:n]
+        filled = instance.fill(kempe_descent(masked, instance.graph, labels), masked)
+        if filled is None:
+            return
+        labels, found = filled, instance.cost(filled)
+    best.offer(labels, found)
 
 
-def _components(allowed: BoolArray, indptr: IntArray, indices: IntArray) -> list[IntArray]:
-    """Node sets that still interact: several open labels, joined by edges that share one."""
+def _components(instance: Instance, allowed: BoolArray) -> list[IntArray]:
+    """Node sets that still interact: several open labels, joined by pairs that still matter.
+
+    A hard pair matters where its ends share an open label, a soft one unless it is broken anyway;
+    its ends then belong to it even if they have one label left.
+    """
+    n, n_nodes = len(allowed), instance.n_nodes
     several = allowed.sum(axis=1) > 1
-    source = np.repeat(np.arange(len(allowed)), np.diff(indptr))
-    both = several[source] & several[indices] & (source < indices)
-    source, target = source[both], indices[both]
+    source = np.repeat(np.arange(n), np.diff(instance.indptr))
+    target = instance.indices
+    open_pairs = np.flatnonzero(allowed[n_nodes:, 0])
+    involved = several.copy()
+    involved[n_nodes:] = False
+    involved[instance.ends[open_pairs].ravel()] = True
+    involved[n_nodes + open_pairs] = True
+    both = involved[source] & involved[target] & (source < target)
+    source, target = source[both], target[both]
     shared = (allowed[source] & allowed[target]).any(axis=1)
-    source, target = source[shared], target[shared]
-    n = len(allowed)
+    source = np.concatenate([source[shared], instance.ends[open_pairs].ravel()])
+    target = np.concatenate([target[shared], np.repeat(n_nodes + open_pairs, 2)])
     graph = csr_matrix((np.ones(len(source)), (source, target)), shape=(n, n))
     _, part = connected_components(graph, directed=False)
-    nodes = np.flatnonzero(several)
+    nodes = np.flatnonzero(involved)
     order = np.argsort(part[nodes], kind="stable")
     nodes = nodes[order]
     cuts = np.flatnonzero(np.diff(part[nodes])) + 1
     return [np.sort(p) for p in np.split(nodes, cuts)] if len(nodes) else []
 
 
-def _subgraph(
-    nodes: IntArray, allowed: BoolArray, indptr: IntArray, indices: IntArray
-) -> tuple[IntArray, IntArray]:
-    """The graph on `nodes` with the edges that still matter, neighbours sorted."""
-    position = np.full(len(allowed), -1, np.int64)
-    position[nodes] = np.arange(len(nodes))
-    degree = np.diff(indptr)
-    source = np.repeat(np.arange(len(allowed)), degree)
-    inside = (position[source] >= 0) & (position[indices] >= 0)
-    source, target = source[inside], indices[inside]
-    shared = (allowed[source] & allowed[target]).any(axis=1)
-    source, target = position[source[shared]], position[target[shared]]
-    order = np.lexsort((target, source))
-    sub_indptr = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=len(nodes)))))
-    return sub_indptr.astype(np.int64), target[order].astype(np.int64)
-
-
 def _restart(
-    costs: FloatArray,
+    instance: Instance,
     allowed: BoolArray,
-    indptr: IntArray,
-    indices: IntArray,
     parts: list[IntArray],
     root_bound: float,
     best: _Incumbent,
     budget: Budget,
 ) -> SearchResult:
     """Solve the components of what is left separately and join them."""
+    costs, n_nodes = instance.costs, instance.n_nodes
     labels = allowed.argmax(axis=1).astype(np.int64)
     decided = np.ones(len(costs), dtype=bool)
     for nodes in parts:
@@ -242,16 +235,12 @@ def _restart(
     fixed_cost = float(costs[decided, labels[decided]].sum())
     lower = [float(np.where(allowed[p], costs[p], np.inf).min(axis=1).sum()) for p in parts]
     complete = True
-    cost = fixed_cost
     for i in sorted(range(len(parts)), key=lambda i: len(parts[i])):
         nodes = parts[i]
-        sub_indptr, sub_indices = _subgraph(nodes, allowed, indptr, indices)
         others = fixed_cost + sum(lower[:i]) + sum(lower[i + 1 :])
         result = branch_and_cut(
-            np.ascontiguousarray(costs[nodes]),
+            instance.part(nodes, allowed),
             np.ascontiguousarray(allowed[nodes]),
-            sub_indptr,
-            sub_indices,
             best.cutoff - others,
             best.tolerance,
             budget,
@@ -262,11 +251,10 @@ def _restart(
         if result.labels is None:
             complete = False
             continue
-        labels[nodes] = result.labels
-        cost += result.cost
+        labels[nodes[nodes < n_nodes]] = result.labels
     bound = max(root_bound, fixed_cost + sum(lower))
     if complete:
-        best.offer(labels, cost)
+        best.offer(labels[:n_nodes], instance.cost(labels[:n_nodes]))
     return SearchResult(best.labels, best.cost, bound)
 
 
@@ -288,8 +276,8 @@ def _tree(
                 continue
         v, k = _choose(lp, allowed)
         if v < 0:  # one labelling left
-            labels = allowed.argmax(axis=1).astype(np.int64)
-            best.offer(labels, float(lp.costs[np.arange(len(labels)), labels].sum()))
+            labels = allowed[: lp.instance.n_nodes].argmax(axis=1).astype(np.int64)
+            best.offer(labels, lp.instance.cost(labels))
             continue
         without = allowed.copy()
         without[v, k] = False
@@ -310,6 +298,7 @@ def _choose(lp: Relaxation, allowed: BoolArray) -> tuple[int, int]:
     branching with pseudo-costs, tried once on three random starts, did not finish where this does.)
     """
     several = allowed.sum(axis=1) > 1
+    several[lp.instance.n_nodes :] = False  # soft pairs follow from the labels of their ends
     if not several.any():
         return -1, -1
     x = np.where(allowed, lp.x, 0.0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.construct import construct, is_feasible
 from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.instance import Instance
 from smdeclust.assignment.dense.search import branch_and_cut
 from smdeclust.assignment.dense.types import (
     RELATIVE_TOLERANCE,
@@ -17,96 +20,107 @@ from smdeclust.assignment.dense.types import (
     FloatArray,
     IntArray,
 )
+from smdeclust.constraints.graph import PairGraph
 from smdeclust.exceptions import InvalidInputError
+
+Coloring = Callable[[], "IntArray | None"]
 
 # Largest regrets between these are taken as they are.
 SMALL, LARGE = 2.0**-6, 2.0**20
 # Rounding of sums of costs.
 RELATIVE_ROUNDING = 1e-15
+# With a budget, no proof is begun where more labels than this are open: one linear programme alone
+# would take longer.
+MOST_OPEN = 300_000
 
 
 def solve_core(
     costs: FloatArray,
-    indptr: IntArray,
-    indices: IntArray,
+    graph: PairGraph,
     *,
+    need: BoolArray | None = None,
+    counts: BoolArray | None = None,
     upper_labels: IntArray | None = None,
+    coloring: Coloring | None = None,
     budget: Budget | None = None,
 ) -> CoreResult:
-    """Cheapest labels of which no two adjacent nodes share one.
+    """Cheapest labels that break no hard pair, broken soft pairs at their price.
 
     Parameters
     ----------
     costs
         Cost of every (node, label), shape (n, K); infinity forbids.
-    indptr, indices
-        The symmetric cannot-link graph over the n nodes in CSR form.
+    graph
+        The pairs between the n nodes.
+    need, counts
+        (K,) labels that some node must have, and (n,) the nodes that count for that, if any.
     upper_labels
         Feasible labels to start from (ignored if they are not feasible).
+    coloring
+        Finds labels that keep all hard pairs, whatever they cost, or None: asked where they are
+        not found otherwise.
     budget
         What the proof may cost; it is charged. What has been found by then comes back with a true
         lower bound. ``None``: no limit.
     """
     budget = Budget() if budget is None else budget
-    spent_before = budget.nodes, budget.pivots
+    before = budget.nodes, budget.pivots
     costs = np.ascontiguousarray(costs, dtype=np.float64)
-    indptr = np.ascontiguousarray(indptr, dtype=np.int64)
-    indices = np.ascontiguousarray(indices, dtype=np.int64)
-    if costs.ndim != 2 or len(indptr) != len(costs) + 1:
+    if costs.ndim != 2 or graph.n_nodes != len(costs):
         raise InvalidInputError(
-            f"costs of shape {costs.shape} and indptr of length {len(indptr)} do not describe one "
-            "graph; pass costs (n, K) and indptr (n + 1,)"
+            f"costs of shape {costs.shape} and a graph of {graph.n_nodes} nodes do not belong "
+            f"together; pass costs (n, K) for n nodes"
         )
     if np.isnan(costs).any() or np.isneginf(costs).any():
         raise InvalidInputError("costs must be numbers or +inf; found nan or -inf")
     n = len(costs)
     if n == 0:
         return CoreResult(np.zeros(0, np.int64), 0.0, 0.0, True, 0)
-    indices = _sorted_neighbours(indptr, indices)
-    allowed = useful_labels(costs, np.diff(indptr))
+    instance = Instance.of(costs, graph, need, counts)
+    allowed = useful_labels(instance)
     if not allowed.any(axis=1).all():
         return CoreResult(None, np.inf, np.inf, True, 0)
 
     # Only what a label costs above the cheapest one of its node matters.
-    cheapest = np.where(allowed, costs, np.inf).min(axis=1)
+    cheapest = np.where(allowed, instance.costs, np.inf).min(axis=1)
     base = float(cheapest.sum())
     rounding = RELATIVE_ROUNDING * float(np.abs(cheapest).sum())
-    regrets = costs - cheapest[:, None]
-    labels, regret = _first_labels(regrets, indptr, indices, upper_labels)
+    regrets = replace(instance, costs=instance.costs - cheapest[:, None])
+    labels, regret = _first_labels(regrets, upper_labels, coloring, budget)
     if regret <= rounding:
-        return _told(costs, labels, base, 0.0, rounding, 0, 0)
+        return _result(instance, labels, base, 0.0, rounding, 0, 0)
     if labels is not None:
         # A label whose regret alone exceeds the total regret of the incumbent cannot pay.
-        allowed &= regrets < regret
+        allowed &= regrets.costs < regret
+    limited = min(budget.deadline, budget.max_nodes, budget.max_pivots) < np.inf
+    if budget.is_spent() or (limited and np.count_nonzero(allowed) > MOST_OPEN):
+        return _result(instance, labels, base, 0.0, rounding, 0, 0)
     # The linear programmes have absolute tolerances. Powers of two round nothing.
-    largest = float(np.where(allowed, regrets, 0.0).max())
+    largest = float(np.where(allowed, regrets.costs, 0.0).max())
     exponent = 0 if SMALL <= largest <= LARGE or largest == 0 else int(np.frexp(largest)[1])
-    scaled = np.ldexp(regrets, -exponent)
+    scaled = np.ldexp(regrets.costs, -exponent)
     value = float(np.ldexp(regret, -exponent)) if labels is not None else np.inf
     reference = np.where(allowed, scaled, 0.0).max(axis=1).sum() if labels is None else value
     tolerance = RELATIVE_TOLERANCE * float(reference) + float(np.ldexp(rounding, -exponent))
 
-    result = branch_and_cut(scaled, allowed, indptr, indices, value, tolerance, budget)
+    result = branch_and_cut(replace(regrets, costs=scaled), allowed, value, tolerance, budget)
     if result.labels is not None:
         labels = result.labels
-        found = float(regrets[np.arange(n), labels].sum())
-        if found < regret / 16 and not budget.is_spent():
+        if regrets.cost(labels) < regret / 16 and not budget.is_spent():
             # The first labels were poor, and so was the tolerance taken from them: once more.
-            again = solve_core(costs, indptr, indices, upper_labels=labels, budget=budget)
-            return replace(
-                again,
-                nodes=budget.nodes - spent_before[0],
-                pivots=budget.pivots - spent_before[1],
+            again = solve_core(
+                costs, graph, need=need, counts=counts, upper_labels=labels, budget=budget
             )
-    spent = budget.nodes - spent_before[0], budget.pivots - spent_before[1]
+            return replace(again, nodes=budget.nodes - before[0], pivots=budget.pivots - before[1])
+    spent = budget.nodes - before[0], budget.pivots - before[1]
     if labels is None and result.bound == np.inf:
         return CoreResult(None, np.inf, np.inf, True, *spent)
     bound = float(np.ldexp(max(0.0, result.bound), exponent))
-    return _told(costs, labels, base, bound, float(np.ldexp(tolerance, exponent)), *spent)
+    return _result(instance, labels, base, bound, float(np.ldexp(tolerance, exponent)), *spent)
 
 
-def _told(
-    costs: FloatArray,
+def _result(
+    instance: Instance,
     labels: IntArray | None,
     base: float,
     regret: float,
@@ -114,61 +128,71 @@ def _told(
     nodes: int,
     pivots: int,
 ) -> CoreResult:
-    """The result: these labels, and no labels cost less than `regret` above `base`."""
+    """These labels, and the proof that no labels cost less than `regret` above `base`."""
     if labels is None:
         return CoreResult(None, np.inf, base + regret, False, nodes, pivots)
-    cost = float(costs[np.arange(len(costs)), labels].sum())
+    cost = instance.cost(labels)
     above = cost - base
     proven = regret >= above - tolerance
     bound = cost if proven else min(base + regret, cost)
     return CoreResult(labels, cost, bound, proven, nodes, pivots)
 
 
-def solve_quickly(
-    costs: FloatArray,
-    indptr: IntArray,
-    indices: IntArray,
-    *,
-    upper_labels: IntArray | None = None,
-    budget: Budget | None = None,
-) -> CoreResult:
-    """Good labels in milliseconds, with the bound that every node alone gives: no proof is tried.
-
-    Takes what `solve_core` takes; the budget is not used.
-    """
-    labels, cost = _first_labels(costs, indptr, indices, upper_labels)
-    bound = float(costs.min(axis=1).sum())
-    return CoreResult(labels, cost, min(bound, cost), labels is not None and cost <= bound, 0)
-
-
 def _first_labels(
-    costs: FloatArray, indptr: IntArray, indices: IntArray, given: IntArray | None
+    instance: Instance, given: IntArray | None, coloring: Coloring | None, budget: Budget
 ) -> tuple[IntArray | None, float]:
     """The given labels, if they are feasible, or constructed ones; improved by Kempe chains."""
+    n = instance.n_nodes
+    costs, graph = np.ascontiguousarray(instance.costs[:n]), instance.graph
     labels: IntArray | None = None
+    start_cost = np.inf
     if given is not None:
         start = np.asarray(given, dtype=np.int64)
-        if is_feasible(start, costs, indptr, indices):
-            labels = kempe_descent(costs, indptr, indices, start)
+        if is_feasible(start, costs, graph):
+            start_cost = instance.cost(start)
+            labels = kempe_descent(costs, graph, start, budget)
     if labels is None:
-        labels = construct(costs, indptr, indices)
+        labels = construct(costs, graph, max_repair_moves=0, budget=budget)
+    if labels is None and coloring is not None:
+        colors = coloring()
+        if colors is not None:
+            renamed = best_renaming(costs, colors)
+            if is_feasible(renamed, costs, graph):
+                labels = kempe_descent(costs, graph, renamed, budget)
     if labels is None:
-        return None, np.inf
-    return labels, float(costs[np.arange(len(costs)), labels].sum())
+        labels = construct(costs, graph, budget=budget)
+    if labels is not None:
+        labels = instance.fill(labels, costs)
+    value = np.inf if labels is None else instance.cost(labels)
+    if given is not None and start_cost < value:  # chains may have left a needed label to nobody
+        labels, value = start, start_cost
+    return (None, np.inf) if value == np.inf else (labels, value)
 
 
-def useful_labels(costs: FloatArray, degree: IntArray) -> BoolArray:
-    """The degree + 1 cheapest finite labels of every node: its neighbours cannot block them all."""
-    n, n_labels = costs.shape
-    order = np.argsort(costs, axis=1, kind="stable")
+def best_renaming(costs: FloatArray, coloring: IntArray) -> IntArray:
+    """The colours of a colouring matched to labels at the least cost: names do not matter to it."""
+    k = costs.shape[1]
+    table = np.zeros((k, k))
+    largest = float(np.abs(costs[np.isfinite(costs)]).max(initial=1.0))
+    np.add.at(table, coloring, np.where(np.isfinite(costs), costs, len(costs) * largest))
+    _, label = linear_sum_assignment(table)
+    return label.astype(np.int64)[coloring]
+
+
+def useful_labels(instance: Instance) -> BoolArray:
+    """The labels that can matter, of nodes and soft pairs.
+
+    A node needs its D + 1 cheapest finite labels: D neighbours cannot block or price them all. One
+    with a soft must-link may follow its neighbour to any label, and one that counts may be the only
+    one to have a label that is needed.
+    """
+    n, n_labels = instance.costs.shape
+    cannot = instance.ends[~instance.together].ravel()
+    degree = np.diff(instance.indptr) + np.bincount(cannot, minlength=n)
+    degree[instance.ends[instance.together].ravel()] = n_labels
+    degree[instance.n_nodes :] = n_labels
+    order = np.argsort(instance.costs, axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(n_labels), (n, n_labels)), axis=1)
-    return (rank <= degree[:, None]) & np.isfinite(costs)
-
-
-def _sorted_neighbours(indptr: IntArray, indices: IntArray) -> IntArray:
-    source = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    step = np.diff(indices)
-    if (step[np.diff(source) == 0] > 0).all():
-        return indices
-    return indices[np.lexsort((indices, source))]
+    useful = (rank <= degree[:, None]) | (instance.counts[:, None] & instance.need[None, :])
+    return useful & np.isfinite(instance.costs)

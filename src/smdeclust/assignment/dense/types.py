@@ -12,6 +12,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
+#: indptr, indices, prices and kinds as `PairGraph.arrays` gives them.
+Graph = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 
 #: Relative tolerance (of the magnitude of the costs) within which two costs count as equal.
 RELATIVE_TOLERANCE = 1e-12

@@ -1,0 +1,277 @@
+"""Colourings of the cannot-link graph: peeling, cliques, DSATUR with backtracking, tabu search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.kernels import kernel
+
+# What the exhaustive search can end with.
+NONE, SOME, OPEN = 0, 1, 2
+
+#: Moves of the tabu search between two looks at the clock.
+MOVES_AT_ONCE = 10_000
+
+
+@kernel()
+def peel(indptr, indices, k, alive, order):
+    """Remove nodes with fewer than k neighbours, again and again: they can be coloured last.
+
+    Writes which nodes are left (`alive`) and the `order` of removal; returns how many were removed.
+    O(edges).
+    """
+    n = len(indptr) - 1
+    degree = np.empty(n, np.int64)
+    n_gone = 0
+    for v in range(n):
+        degree[v] = indptr[v + 1] - indptr[v]
+        alive[v] = degree[v] >= k
+        if not alive[v]:
+            order[n_gone] = v
+            n_gone += 1
+    i = 0
+    while i < n_gone:
+        v = order[i]
+        i += 1
+        for e in range(indptr[v], indptr[v + 1]):
+            u = indices[e]
+            if alive[u]:
+                degree[u] -= 1
+                if degree[u] < k:
+                    alive[u] = False
+                    order[n_gone] = u
+                    n_gone += 1
+    return n_gone
+
+
+@kernel()
+def color_the_rest(indptr, indices, order, n_gone, n_colors, colors):
+    """Colour the peeled nodes, the last one first: each has a colour left. Changes `colors`."""
+    taken = np.full(n_colors, -1, np.int64)
+    for i in range(n_gone - 1, -1, -1):
+        v = order[i]
+        for e in range(indptr[v], indptr[v + 1]):
+            if colors[indices[e]] >= 0:
+                taken[colors[indices[e]]] = v
+        c = 0
+        while taken[c] == v:
+            c += 1
+        colors[v] = c
+
+
+@kernel()
+def grow_clique(indptr, indices, starts, most, clique):
+    """Grow cliques from some nodes, always by the candidate with most neighbours among the others.
+
+    Writes the largest to `clique` and returns its size; stops at the first of more than `most`.
+    Where there are many candidates, the one with most neighbours at all is taken.
+    """
+    n = len(indptr) - 1
+    among = np.full(n, -1, np.int64)  # in which step a node was still a candidate
+    candidates, grown = np.empty(n, np.int64), np.empty(n, np.int64)
+    best, step = 0, 0
+    for start in starts:
+        size = 1
+        grown[0] = start
+        n_candidates = 0
+        for e in range(indptr[start], indptr[start + 1]):
+            candidates[n_candidates] = indices[e]
+            among[indices[e]] = step
+            n_candidates += 1
+        while n_candidates:
+            work = 0
+            for i in range(n_candidates):
+                work += indptr[candidates[i] + 1] - indptr[candidates[i]]
+            chosen, most_joined = -1, -1
+            for i in range(n_candidates):
+                v = candidates[i]
+                joined = indptr[v + 1] - indptr[v]
+                if work < 100_000:
+                    joined = 0
+                    for e in range(indptr[v], indptr[v + 1]):
+                        joined += among[indices[e]] == step
+                if joined > most_joined or (joined == most_joined and v < chosen):
+                    chosen, most_joined = v, joined
+            grown[size] = chosen
+            size += 1
+            left = 0
+            for e in range(indptr[chosen], indptr[chosen + 1]):
+                if among[indices[e]] == step:
+                    candidates[left] = indices[e]
+                    left += 1
+            n_candidates = left
+            step += 1
+            for i in range(n_candidates):
+                among[candidates[i]] = step
+        step += 1
+        if size > best:
+            best = size
+            for i in range(size):
+                clique[i] = grown[i]
+        if best > most:
+            break
+    return best
+
+
+@kernel()
+def _comes_first(v, u, colors, saturation, indptr):
+    """Whether v is more urgent than u: more colours around it, then more neighbours."""
+    if v < 0 or colors[v] >= 0:
+        return False
+    if u < 0 or colors[u] >= 0:
+        return True
+    if saturation[v] != saturation[u]:
+        return saturation[v] > saturation[u]
+    return indptr[v + 1] - indptr[v] > indptr[u + 1] - indptr[u]
+
+
+@kernel()
+def _play(v, leaves, winner, colors, saturation, indptr):
+    """Play the matches of node v again in the tournament for the most urgent node."""
+    i = (leaves + v) // 2
+    while i > 0:
+        a, b = winner[2 * i], winner[2 * i + 1]
+        winner[i] = a if _comes_first(a, b, colors, saturation, indptr) else b
+        i //= 2
+
+
+@kernel()
+def _set_color(v, c, indptr, indices, blocked, saturation, colors, leaves, winner):
+    """Give colour c to node v, or take its colour away (c < 0)."""
+    change = 1 if c >= 0 else -1
+    color = c if c >= 0 else colors[v]
+    colors[v] = c
+    _play(v, leaves, winner, colors, saturation, indptr)
+    for e in range(indptr[v], indptr[v + 1]):
+        u = indices[e]
+        blocked[u, color] += change
+        if blocked[u, color] == (1 if change > 0 else 0):
+            saturation[u] += change
+            if colors[u] < 0:
+                _play(u, leaves, winner, colors, saturation, indptr)
+
+
+@kernel()
+def color_exhaustively(indptr, indices, n_colors, clique, limit, colors):
+    """Backtracking colouring, most saturated node first (DSATUR).
+
+    Colours beyond the first new one are symmetric and are not tried; the clique is coloured once
+    and for all. Writes `colors`. Returns SOME, NONE, or OPEN after `limit` placements; then some
+    nodes have colour -1.
+    """
+    n = len(indptr) - 1
+    blocked = np.zeros((n, n_colors), np.int32)
+    saturation = np.zeros(n, np.int64)
+    leaves = 1
+    while leaves < n:
+        leaves *= 2
+    winner = np.full(2 * leaves, -1, np.int64)
+    for v in range(n):
+        colors[v] = -1
+        winner[leaves + v] = v
+    for i in range(leaves - 1, 0, -1):
+        a, b = winner[2 * i], winner[2 * i + 1]
+        winner[i] = a if _comes_first(a, b, colors, saturation, indptr) else b
+    for c in range(len(clique)):
+        _set_color(clique[c], c, indptr, indices, blocked, saturation, colors, leaves, winner)
+    # Each frame: the node, how many colours were in use before it, the next colour to try.
+    frames = np.empty((n + 1, 3), np.int64)
+    depth, steps, n_used = 0, 0, len(clique)
+    while depth < n - len(clique):
+        frames[depth, 0], frames[depth, 1], frames[depth, 2] = winner[1], n_used, 0
+        while True:
+            v, used, c = frames[depth]
+            top = min(used + 1, n_colors)
+            while c < top and blocked[v, c] > 0:
+                c += 1
+            if c < top:
+                frames[depth, 2] = c + 1
+                _set_color(v, c, indptr, indices, blocked, saturation, colors, leaves, winner)
+                n_used = max(used, c + 1)
+                depth += 1
+                break
+            depth -= 1
+            if depth < 0:
+                return NONE
+            _set_color(
+                frames[depth, 0], -1, indptr, indices, blocked, saturation, colors, leaves, winner
+            )
+        steps += 1
+        if steps > limit:
+            return OPEN
+    return SOME
+
+
+@kernel()
+def count_conflicts(graph, labels, conflicts, crowd, place):
+    """Fill the state of the tabu search for these labels; returns how many nodes are in conflict.
+
+    Writes how many neighbours of each node have each label (`conflicts`), the nodes in conflict
+    (`crowd`) and where each is among them (`place`, -1 elsewhere). Only hard pairs count.
+    """
+    indptr, indices, price, _ = graph
+    for v in range(len(labels)):
+        for j in range(indptr[v], indptr[v + 1]):
+            if len(price) == 0 or price[j] == np.inf:
+                conflicts[v, labels[indices[j]]] += 1
+    size = 0
+    for v in range(len(labels)):
+        place[v] = -1
+        if conflicts[v, labels[v]] > 0:
+            crowd[size], place[v] = v, size
+            size += 1
+    return size
+
+
+@kernel()
+def tabu_moves(costs, graph, labels, conflicts, crowd, size, place, tabu_until, begin, end, best):
+    """Make the moves from `begin` to `end` of TabuCol; returns (nodes in conflict, least so far).
+
+    Deterministic: ties go to the cheaper label, and the tabu tenure varies with a counter. Changes
+    everything from `labels` to `tabu_until`. O(nodes in conflict * K) a move.
+    """
+    indptr, indices, price, _ = graph
+    n_labels = costs.shape[1]
+    for move in range(begin, end):
+        if size == 0:
+            break
+        total = 0
+        for i in range(size):
+            total += conflicts[crowd[i], labels[crowd[i]]]
+        best = min(best, total)
+        best_v, best_k, best_change, best_loss = -1, -1, 1 << 60, np.inf
+        for i in range(size):
+            v = crowd[i]
+            a = labels[v]
+            for k in range(n_labels):
+                if k == a or costs[v, k] == np.inf:
+                    continue
+                change = conflicts[v, k] - conflicts[v, a]
+                if change > best_change:
+                    continue
+                if tabu_until[v, k] > move and total + 2 * change >= best:
+                    continue
+                loss = costs[v, k] - costs[v, a] if costs[v, a] < np.inf else -np.inf
+                if change < best_change or loss < best_loss:
+                    best_v, best_k, best_change, best_loss = v, k, change, loss
+        if best_v < 0:
+            continue
+        v, a = best_v, labels[best_v]
+        labels[v] = best_k
+        tabu_until[v, a] = move + 1 + (6 * size) // 10 + (move * 7919) % 10
+        for j in range(indptr[v] - 1, indptr[v + 1]):
+            u = v if j < indptr[v] else indices[j]
+            if u != v:
+                if len(price) > 0 and price[j] < np.inf:
+                    continue
+                conflicts[u, a] -= 1
+                conflicts[u, best_k] += 1
+            if conflicts[u, labels[u]] > 0 and place[u] < 0:
+                crowd[size], place[u] = u, size
+                size += 1
+            elif conflicts[u, labels[u]] == 0 and place[u] >= 0:
+                size -= 1
+                crowd[place[u]] = crowd[size]
+                place[crowd[size]] = place[u]
+                place[u] = -1
+    return size, best
