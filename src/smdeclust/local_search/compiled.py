@@ -21,6 +21,10 @@ from smdeclust.problem import Contracted, Problem, Solution
 # Multiplications that a compiled loop may make at a stretch (10 to 20 ms): nothing interrupts it.
 STRIDE = 10**8
 
+# Simplex pivots for first labels where quick ways find none: within seconds. Where this is not
+# enough either, the search fails.
+FIRST_PIVOTS = 20_000
+
 # Multiplications in an iteration that make another thread worth while.
 LONG = 2**21
 
@@ -51,10 +55,12 @@ def search_compiled(problem: Problem, centers: np.ndarray, deep: bool, limits: L
             # optimal or at the end of the budget.
             lowest = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
             last = state.n_done == limit - 1
-            if not last and _assign_and_move(core, state, Budget(max_pivots=0)):
+            quick = Budget(deadline=limits.deadline, max_pivots=0)
+            if not last and _assign_and_move(core, state, quick):
                 continue
-            # The first labels are needed, whatever they cost.
-            budget = limits.budget() if state.n_done else Budget()
+            budget = limits.budget()
+            if state.n_done == 0:  # quick ways found none, and labels are needed
+                budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
             if state.n_done < limit and _assign_and_move(core, state, budget):
                 continue
         if not deep or (kept is not None and not _fell(state, kept)):
