@@ -16,6 +16,7 @@ from smdeclust.cli.fit import fit
 from smdeclust.cli.generate import generate
 from smdeclust.cli.paper import paper
 from smdeclust.cli.plot import plot
+from smdeclust.cli.predict import predict
 from smdeclust.cli.verify import verify
 from smdeclust.cli.what_if import what_if
 
@@ -26,6 +27,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "what-if": what_if,
     "ask": ask,
     "choose-k": choose_k,
+    "predict": predict,
     "compare": compare,
     "plot": plot,
     "convert": convert,

@@ -14,6 +14,7 @@ from smdeclust.cli import methods, options, provenance, screen
 from smdeclust.cli.errors import INFEASIBLE, STOPPED, Outcome
 from smdeclust.cli.explain_conflict import conflict_rows, judgement, repair_words, summary
 from smdeclust.cli.fit_proof import prove_fit
+from smdeclust.cli.fitted import model_document
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
@@ -109,7 +110,14 @@ def fit(
                 LABELS: labels_csv(inputs, run.labels),
                 CENTERS: centers_csv(inputs, run.labels, k),
                 **({} if proof is None or proof.content is None else {PROOF: proof.content}),
-                RESULT: _json({**result, **labels_document(inputs, run), "history": run.history}),
+                RESULT: _json(
+                    {
+                        **result,
+                        **labels_document(inputs, run),
+                        "model": model_document(inputs, run, k),
+                        "history": run.history,
+                    }
+                ),
             }
             if report:
                 from smdeclust.cli.fit_report import make_report

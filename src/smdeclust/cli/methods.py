@@ -70,6 +70,7 @@ class Run:
     history: dict[str, Any] | None = None
     stopped: bool = False
     X: Any = None  # the points as the objective sees them: in a learned distance, if any
+    distance: Any = None
 
     @property
     def n_broken(self) -> int:
@@ -199,6 +200,7 @@ def run_method(
         history=getattr(model, "history_", None),
         stopped=patience.stopped,
         X=X if distance is None else distance.transform(X),
+        distance=distance,
     )
 
 

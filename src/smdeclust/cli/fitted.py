@@ -1,0 +1,105 @@
+"""What ``result.json`` keeps of a fit, so that new rows can be placed later without the data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from smdeclust.cli import methods
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.options import Inputs
+
+
+def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
+    """Centers, and how a row becomes a point near them: (row - mean) / scale, then a linear map."""
+    import numpy as np
+
+    raw = inputs.table.X
+    mean, scale = np.zeros(raw.shape[1]), np.ones(raw.shape[1])
+    if inputs.standardized:
+        mean, deviation = raw.mean(axis=0), raw.std(axis=0)
+        constant = raw.min(axis=0) == raw.max(axis=0)
+        scale = np.where(constant, 1.0, deviation)
+    document: dict[str, Any] = {"mean": mean, "scale": scale, "map": None, "offset": None}
+    if run.distance is not None:
+        components = run.distance.components_
+        document["map"] = components.toarray() if hasattr(components, "toarray") else components
+        document["offset"] = run.distance.mean_
+    document["centers"] = [run.X[run.labels == c].mean(axis=0) for c in range(k)]
+    return document
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An earlier fit, read back.
+
+    Attributes
+    ----------
+    columns
+        The features, by name.
+    ids, labels
+        Of the points that were fitted; ids are None where they had none.
+    objective
+        Of the labels.
+    model
+        As `model_document` gives it, with arrays.
+    """
+
+    columns: list[str]
+    ids: list[str] | None
+    id_column: str | None
+    labels: Any
+    objective: float
+    model: dict[str, Any]
+
+    def squares(self, rows: Any) -> Any:
+        """(n, K) squared distances of new rows to the centers."""
+        from scipy.spatial.distance import cdist
+
+        model = self.model
+        points = (rows - model["mean"]) / model["scale"]
+        if model["map"] is not None:
+            points = (points - model["offset"]) @ model["map"].T
+        return cdist(points, model["centers"], "sqeuclidean")
+
+
+def read_fitted(path: Path) -> Fitted:
+    """Read the ``result.json`` of a fit (or of the folder of one)."""
+    import numpy as np
+
+    from smdeclust.io.files import decode, read_bytes
+
+    file = path / "result.json" if path.is_dir() else path
+    try:
+        document = json.loads(decode(read_bytes(file), file))
+        model: dict[str, Any] = {
+            name: None if value is None else np.asarray(value, dtype=np.float64)
+            for name, value in document["model"].items()
+        }
+        fitted = Fitted(
+            columns=[str(name) for name in document["columns"]],
+            ids=None if document.get("ids") is None else [str(i) for i in document["ids"]],
+            id_column=document.get("id_column"),
+            labels=np.asarray(document["labels"], dtype=np.int64),
+            objective=float(document["objective"]),
+            model=model,
+        )
+        n_features, width = len(fitted.columns), len(model["mean"])
+        if model["map"] is not None:
+            width = model["map"].shape[0]
+        sound = (
+            model["mean"].shape == model["scale"].shape == (n_features,)
+            and model["centers"].shape[1] == width
+            and fitted.labels.ndim == 1
+            and 0 <= fitted.labels.min() <= fitted.labels.max() < len(model["centers"])
+        )
+        if not sound:
+            raise ValueError("its parts do not fit together")
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise CommandError(
+            f"{file}: this is not the result.json of a fit that places new rows ({error}). Name "
+            "the folder that 'smdeclust fit --out' wrote."
+        ) from error
+    return fitted
