@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import numpy as np
 import pytest
 
+from smdeclust.cli import methods
 from smdeclust.cli.commands import COMMANDS
 from smdeclust.io import read_constraints, read_table
 
@@ -129,6 +131,30 @@ def test_compare(cli, flowers, tmp_path):
     ]  # fmt: skip
     assert cli("compare", flowers, "-k", 3, "-m", "smdeclust").code == 0
     assert cli("compare", flowers, "-k", 3, "-c", tmp_path / "bad.txt", "-m", "smdeclust").code == 2
+
+
+def test_compare_until_ctrl_c(cli, flowers, monkeypatch):
+    """The first Ctrl-C shows the methods that are done, with code 3."""
+    real = methods.run_method
+
+    def interrupted(name, *arguments, **options):
+        if name == "blp-kmeans" and len(arguments[0]) == 60:
+            signal.raise_signal(signal.SIGINT)
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(methods, "run_method", interrupted)
+    result = cli("compare", flowers, "-k", 3, "-m", "cop-kmeans,blp-kmeans,pccc", "--json")
+    assert result.code == 3
+    assert [m["method"] for m in json.loads(result.out)["methods"]] == ["cop-kmeans"]
+
+
+def test_completion(cli, monkeypatch):
+    """The shell's request for completions is answered with commands and options."""
+    for words, expected in (("smdeclust fi", "fit"), ("smdeclust fit --stand", "--standardize")):
+        monkeypatch.setenv("_SMDECLUST_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        assert expected in cli().out
 
 
 def test_plot(cli, flowers, tmp_path):

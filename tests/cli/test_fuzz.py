@@ -122,6 +122,7 @@ def test_malformed_labels_and_certificates(folder, content):
     call(["verify", data, given_file])
     call(["plot", given_file, "-p", "convergence", "-o", str(folder / "p.png"), "--force"])
     call(["convert", given_file, "--force", "-o", str(folder / "converted.json")])
+    call(["predict", data, "--result", given_file])
 
 
 options = st.sampled_from(
@@ -136,13 +137,26 @@ options = st.sampled_from(
         "--max-time",
     ]
     + ["--data-format", "--must-link-sign", "--report", "--version", "-h", "--", "-x"]
+    + ["--encoding", "--group-column", "--drop", "--add", "--metric", "--size-min", "--init"]
+    + ["--repair", "--soft", "--result", "--penalty"]
 )
 
 
 @settings(FUZZ, max_examples=200 * FACTOR)
 @given(
     command=st.sampled_from(
-        ["fit", "check", "compare", "convert", "plot", "certify", "verify", "?"]
+        [
+            "fit",
+            "check",
+            "what-if",
+            "predict",
+            "compare",
+            "convert",
+            "plot",
+            "certify",
+            "verify",
+            "?",
+        ]
     ),
     rest=st.lists(
         st.one_of(options, words.filter(lambda w: "\0" not in w), st.just("DATA")), max_size=7
@@ -152,4 +166,8 @@ def test_malformed_command_lines(folder, command, rest, monkeypatch):
     """Any options in any order."""
     monkeypatch.chdir(folder)
     arguments = [command, *(str(folder / "data.csv") if word == "DATA" else word for word in rest)]
-    call([*arguments, "--max-time", "0.05"] if command in ("fit", "compare") else arguments)
+    call(
+        [*arguments, "--max-time", "0.05"]
+        if command in ("fit", "compare", "what-if")
+        else arguments
+    )

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import methods, options, pictures, screen
-from smdeclust.cli.errors import CommandError
+from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit import _csv, _json
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.patience import Patience
 
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
 
@@ -54,16 +55,23 @@ def compare(
     names = _names(chosen)
     if out is not None:
         check_folder(out, [TABLE, PICTURE, RESULT], force=force)
-    with screen.progress("Comparing", total=len(names) * runs) as update:
+    patience = Patience()
+    with screen.progress("Comparing", total=len(names) * runs) as update, patience.listen():
         update("reading", 0)
         inputs = options.read_inputs(data, constraints, reading)
         options.mention_columns(inputs)
         k = options.resolve_k(clusters, inputs)
         update(screen.starting(), 0)
         _warm_up(names, k)
-        results = []
+        results: list[dict[str, Any]] = []
         for number, name in enumerate(names):
-            results.append(_run_all(inputs, k, name, runs, seed, max_time, update, number * runs))
+            try:
+                done = number * runs
+                results.append(_run_all(inputs, k, name, runs, seed, max_time, update, done))
+            except KeyboardInterrupt:
+                if patience.n_presses > 1 or not results:
+                    raise
+                break  # the first Ctrl-C: show the methods that are done
         document = {
             "data": str(inputs.path),
             "n_points": len(inputs.X),
@@ -86,6 +94,9 @@ def compare(
         screen.print_json(document)
     else:
         _show(document, results)
+    if patience.stopped:
+        screen.note("ended by Ctrl-C: these are the methods that were done (exit code 3).")
+        raise Outcome(STOPPED)
 
 
 def _names(chosen: str | None) -> list[str]:
