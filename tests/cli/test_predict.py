@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 from smdeclust import SMDEClust
 from smdeclust.datasets import standardize
 from smdeclust.io import read_table
-
-WITH_PAIRS = importlib.util.find_spec("smdeclust.estimators.new_points") is not None
 
 
 @pytest.fixture
@@ -52,7 +49,6 @@ def test_nearest_center(cli, fitted, options):
     assert lines[0] == "id,label"
 
 
-@pytest.mark.skipif(not WITH_PAIRS, reason="this version predicts without pairs")
 def test_pairs(cli, fitted, tmp_path):
     """New rows keep pairs among themselves and to old rows; what cannot be is code 2."""
     _, new, out = fitted()
