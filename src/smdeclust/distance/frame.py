@@ -48,7 +48,7 @@ class Frame:
         fourth moment keeps it smaller.
         """
         mean, square, fourth = _moments(points, weights)
-        varies = np.sqrt(square) > CONSTANT * np.maximum(np.abs(mean), np.finfo(float).tiny)
+        varies = np.sqrt(square) > CONSTANT * np.abs(mean)
         factor = np.zeros(len(mean))
         factor[varies] = fourth[varies] ** -0.25
         # So that the variance is 1 on average, and one target fits all data.
