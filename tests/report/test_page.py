@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from smdeclust.report import html, profiles
+from smdeclust.report import html, pictures, profiles
 from tests.report.conftest import NASTY
 
 
@@ -149,3 +149,15 @@ def test_numbers_for_people():
     assert html.number(0.123456789) == "0.123457"
     assert html.number(float("nan")) == "–"
     assert html.number(np.float64(2.0)) == "2"
+
+
+def test_weights_of_columns_are_drawn():
+    """A learned distance adds one picture, which says what the pairs say about the columns."""
+    rng = np.random.default_rng(0)
+    pairs = np.empty((0, 2), dtype=np.int64)
+    seen = {"X": rng.normal(size=(20, 2)), "labels": np.arange(20) % 2, "n_clusters": 2}
+    seen |= {"must_link": pairs, "cannot_link": pairs, "feature_names": ("a", "b")}
+    plain = pictures.details(SimpleNamespace(**seen, feature_weights=None))
+    learned = pictures.details(SimpleNamespace(**seen, feature_weights=[0.5, 1.5]))
+    assert len(learned) == len(plain) + 1
+    assert any(f.caption.startswith("What your pairs say about the columns") for f in learned)

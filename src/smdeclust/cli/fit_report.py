@@ -101,6 +101,7 @@ def make_report(
         n_soft_pairs=pairs.n_soft if result["soft_pairs_used"] else 0,
         broken_soft_pairs=run.broken_soft_pairs,
         proof=result["proof"]["sentence"] if "proof" in result else "",
+        feature_weights=result.get("feature_weights"),
         history=run.history,
         ended_early=result.get("stop_reason") in ("max_time", "callback"),
         agreement=agreement,

@@ -62,6 +62,8 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     feature_weights_
         (d,) how much each column counts: the squared length of a step of one standard deviation
         in it, 1 on average; 0 where a column is constant.
+    euclidean_weights_
+        (d,) the same in Euclid's distance of the data as given.
     labels_
         (N,) clusters of the last round (of the rows in ``rows_``); None without `n_clusters`.
     rows_
@@ -172,6 +174,8 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             lengths = np.einsum("rj,rj->j", self.components_, self.components_)
         steps = lengths * self._frame.spread**2
         self.feature_weights_ = steps / (steps.mean() or 1.0)
+        plain = self._frame.spread**2
+        self.euclidean_weights_ = plain / (plain.mean() or 1.0)
         self.labels_ = learned.labels
         self.rows_ = rows
         self._record(learned.criterion)

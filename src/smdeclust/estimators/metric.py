@@ -81,7 +81,7 @@ def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any
         distance = lesson.learn(to_learn, lesson.must_link, lesson.cannot_link)
     mapped = points if distance is None else distance.map_points(points)
     earlier = model._earlier(_Shape(points, points.shape[0], points.shape[1], model.n_clusters))
-    inner = _plain(model, deadline, state, _start(earlier, distance, points))
+    inner = _plain(model, deadline, state, _start(earlier, distance, points, lesson))
     inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
     _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
@@ -173,13 +173,22 @@ class _Shape:
     n_clusters: int
 
 
-def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: Any) -> Any:
-    """An earlier solution as the clustering in the distance can use it."""
-    if earlier is None or earlier.labels is not None:
-        return None if earlier is None else earlier.labels
+def _start(
+    earlier: Earlier | None, distance: LearnedDistance | None, points: Any, lesson: Lesson
+) -> Any:
+    """Where the clustering starts from: an earlier solution, or the last round of learning.
+
+    From the latter on, the criterion can only fall.
+    """
+    if earlier is not None and earlier.labels is not None:
+        return earlier.labels
     if distance is None:
-        return earlier.centers
-    return distance.map_centers(earlier.centers, points)
+        return None if earlier is None else earlier.centers
+    if earlier is not None:
+        return distance.map_centers(earlier.centers, points)
+    assert distance.labels_ is not None
+    mapped = distance.map_points(lesson.points)
+    return _means(mapped, distance.labels_, lesson.weight, lesson.n_clusters)
 
 
 def _plain(model: Any, deadline: float | None, state: np.random.RandomState, init: Any) -> Any:

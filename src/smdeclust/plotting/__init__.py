@@ -12,6 +12,7 @@ with optional("A picture"):
     from smdeclust.plotting.constraint_graph import plot_constraint_graph
     from smdeclust.plotting.convergence import plot_convergence
     from smdeclust.plotting.diversity import plot_diversity
+    from smdeclust.plotting.feature_weights import plot_feature_weights
     from smdeclust.plotting.margins import point_margins
     from smdeclust.plotting.margins_plot import plot_margins
     from smdeclust.plotting.profile import PerformanceProfile, performance_profile
@@ -26,6 +27,7 @@ __all__ = [
     "plot_constraint_graph",
     "plot_convergence",
     "plot_diversity",
+    "plot_feature_weights",
     "plot_margins",
     "plot_performance_profile",
     "point_margins",

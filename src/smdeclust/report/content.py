@@ -58,6 +58,8 @@ class Content:
         How good the clustering is proven to be; empty where nothing is proven.
     costs
         What single pairs cost; None where that was not computed, and `costs_note` says why.
+    feature_weights
+        How much each column counts in a learned distance; None for Euclid's.
     history, ended_early
         Of the run, for its pictures; whether the time limit or Ctrl-C ended it.
     agreement
@@ -94,6 +96,7 @@ class Content:
     proof: str = ""
     costs: PairCosts | None = None
     costs_note: str = ""
+    feature_weights: Sequence[float] | None = None
     history: dict[str, Any] | None = None
     ended_early: bool = False
     agreement: tuple[float, float | None] | None = None

@@ -63,6 +63,20 @@ def details(content: Content) -> list[Figure]:
                 "here.",
             )
         )
+    if content.feature_weights is not None:
+        from smdeclust.plotting import plot_feature_weights
+
+        weights, names = content.feature_weights, content.feature_names
+        found.append(
+            Figure(
+                draw(plot_feature_weights, weights, names, vector=True),
+                "svg",
+                "How much each column counts in the learned distance",
+                "What your pairs say about the columns: how much each counts in the learned "
+                "distance, as the squared length of a step of one standard deviation; 1 is the "
+                "average.",
+            )
+        )
     if len(content.must_link) + len(content.cannot_link):
         picture = draw(
             plot_constraint_graph,
