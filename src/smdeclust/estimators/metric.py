@@ -221,6 +221,7 @@ def _take_over(
     if distance is None:
         return
     model.metric_ = "diagonal" if distance.diagonal else "learned"
+    model._elite = []  # they are in the coordinates of this distance, which the next one changes
     model.feature_weights_ = distance.feature_weights_
     if is_dask(points):
         model.cluster_centers_ = distance.inverse_transform(inner.cluster_centers_)

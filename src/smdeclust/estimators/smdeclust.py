@@ -35,7 +35,7 @@ from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.islands import SAME
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.replacement import Replacement
-from smdeclust.memetic.seeding import start_near
+from smdeclust.memetic.seeding import Elite, remember, start_near
 from smdeclust.points import is_dask
 from smdeclust.problem import Problem, Solution
 
@@ -117,8 +117,9 @@ class SMDEClust(ConstrainedClusterer):
         sparse data and Dask: diagonal instead of learned).
     warm_start
         Whether ``fit`` goes on from the solution of the last ``fit`` of this estimator, where that
-        had as many clusters and features: the earlier solution joins one population, repaired
-        where a new pair breaks it, and clusters keep their numbers. Where the points are the same
+        had as many clusters and features: the earlier solution (and the next best ones that were
+        met) joins the population, repaired where a new pair breaks it, two populations that agree
+        are enough, and clusters keep their numbers. Where the points are the same
         and pairs were only added, none of which it breaks, it is kept as it is.
     init
         An earlier solution to start from in the same way: (N,) labels (-1 where unknown), (K, d)
@@ -369,8 +370,12 @@ class SMDEClust(ConstrainedClusterer):
         near: Solution | None = None
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))
-            islands = Islands()  # one population: it begins where several have agreed
-            operators = start_near(operators, near.centers)
+            starts = [near.centers, *map(problem.enter, earlier.others)]
+            operators = start_near(operators, starts, self.population_size)
+            # They begin where several have agreed, so two are enough.
+            islands = Islands(self.max_populations, min(self.n_agree, 2))
+        elite = Elite(self.population_size)
+        operators = remember(operators, elite)
         state = evolve_islands(
             islands,
             operators,
@@ -385,6 +390,7 @@ class SMDEClust(ConstrainedClusterer):
         assert best is not None
         if near is not None and near.objective <= best.objective * (1 + SAME):
             best = near  # no better one: nobody's label changes without need
+        self._elite = [problem.points.leave(other.centers) for other in elite.solutions[1:]]
         self.n_iter_ = state.generation
         self.n_populations_ = state.island + 1
         self.n_local_searches_ = state.n_local_searches

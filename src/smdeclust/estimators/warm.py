@@ -31,10 +31,13 @@ class Earlier:
         (K, d) its centers, in the order of the cluster numbers.
     labels
         (N,) its labels, -1 where unknown; ``None`` where they are not of these points.
+    others
+        Centers of other good solutions of the same fit.
     """
 
     centers: np.ndarray
     labels: np.ndarray | None = None
+    others: tuple[np.ndarray, ...] = ()
 
     def numbers(self, labels: np.ndarray | None, centers: np.ndarray) -> np.ndarray:
         """Return the number that each new cluster gets: that of the earlier one it is most like.
@@ -67,7 +70,8 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
         labels = getattr(init, "labels_", None)
         if not isinstance(labels, np.ndarray) or labels.shape != (problem.n_points,):
             labels = None
-        return _checked(Earlier(centers, labels), problem)
+        others = [c for c in getattr(init, "_elite", []) if c.shape == centers.shape]
+        return _checked(Earlier(centers, labels, tuple(others)), problem)
     if hasattr(init, "fit"):
         raise InvalidInputError(
             "init is a model that is not fitted (scikit-learn's clone takes away what was fitted). "

@@ -1,23 +1,80 @@
-"""A population around an earlier solution (not in the paper: for fits that go on)."""
+"""Populations around earlier solutions (not in the paper: for fits that go on)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from smdeclust.memetic.algorithm import Operators
+from smdeclust.memetic.islands import SAME
+from smdeclust.problem import Solution
 
 
-def start_near(operators: Operators, centers: np.ndarray) -> Operators:
-    """Operators that put these centers first into the population, and draw the others.
+@dataclass
+class Elite:
+    """The best different solutions that a run has met: what is second best today may be the best
+    once a pair forbids the first."""
 
-    Random others did best: 168 refits of the first set after one broken pair more were never worse
-    than full fits, at a sixth of the cost; neighbours of the earlier solution were, now and then.
+    size: int
+    solutions: list[Solution] = field(default_factory=list)
+
+    def note(self, solution: Solution) -> None:
+        """Keep the solution if it is good enough and its objective is a new one."""
+        value, kept = solution.objective, self.solutions
+        if len(kept) == self.size and value >= kept[-1].objective:
+            return
+        if any(abs(other.objective - value) <= SAME * abs(value) for other in kept):
+            return
+        kept.append(solution)
+        kept.sort(key=lambda other: other.objective)
+        del kept[self.size :]
+
+
+def remember(operators: Operators, elite: Elite) -> Operators:
+    """Operators that show every solution to the elite."""
+
+    def search(centers: np.ndarray) -> Solution:
+        found = operators.local_search(centers)
+        elite.note(found)
+        return found
+
+    def search_all(starts: list[np.ndarray]) -> list[Solution]:
+        assert operators.search_all is not None
+        found = operators.search_all(starts)
+        for solution in found:
+            elite.note(solution)
+        return found
+
+    several = None if operators.search_all is None else search_all
+    return replace(operators, local_search=search, search_all=several)
+
+
+def start_near(operators: Operators, starts: list[np.ndarray], population_size: int) -> Operators:
+    """Operators whose first population begins with these centers, and later ones with the first
+    of them; the others are drawn.
+
+    Two such populations that agree are enough: on overlapping mixtures a refit after one broken
+    pair more was as good as a full fit in 23 of 24 cases (else 0.05% above it), for a quarter of
+    the local searches; one population without the elite was so in 18 of 24.
+
+    Parameters
+    ----------
+    operators
+        Of a fit from scratch.
+    starts
+        (K, d') earlier centers, the best first, in the coordinates of the searches.
+    population_size
+        P.
     """
-    first = [centers]
+    n_made = 0
 
     def initialize(rng: np.random.Generator) -> np.ndarray:
-        return first.pop() if first else operators.initialize(rng)
+        nonlocal n_made
+        population, place = divmod(n_made, population_size)
+        n_made += 1
+        if place == 0 or (population == 0 and place < len(starts)):
+            return starts[place].copy()
+        return operators.initialize(rng)
 
     return replace(operators, initialize=initialize)
