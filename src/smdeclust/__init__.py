@@ -26,6 +26,7 @@ _HOME = {
     "InvalidInputError": "smdeclust.exceptions",
     "NoFeasibleSolutionError": "smdeclust.exceptions",
     "Constraints": "smdeclust.constraints",
+    "pair_costs": "smdeclust.estimators",
     "Problem": "smdeclust.problem",
     "exact_assignment": "smdeclust.assignment",
     "greedy_assignment": "smdeclust.assignment",

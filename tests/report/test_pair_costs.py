@@ -12,8 +12,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from smdeclust import SMDEClust
+from smdeclust.constraints.bridges import find_bridges
 from smdeclust.problem import Problem
-from smdeclust.report.bridges import find_bridges
 from smdeclust.report.moved import match_labels
 from smdeclust.report.pair_costs import pair_costs
 

@@ -4,6 +4,7 @@ from smdeclust.estimators.blp_kmeans import BLPKMeans
 from smdeclust.estimators.cop_kmeans import COPKMeans
 from smdeclust.estimators.exact import ExactMSSC
 from smdeclust.estimators.learned_distance import LearnedDistance
+from smdeclust.estimators.pair_costs import PairCost, PairCostTable, pair_costs
 from smdeclust.estimators.pccc import PCCC
 from smdeclust.estimators.pck_means import PCKMeans
 from smdeclust.estimators.smdeclust import SMDEClust
@@ -16,6 +17,9 @@ __all__ = [
     "ExactMSSC",
     "LearnedDistance",
     "PCKMeans",
+    "PairCost",
+    "PairCostTable",
     "SMDEClust",
     "SoftHGMeans",
+    "pair_costs",
 ]

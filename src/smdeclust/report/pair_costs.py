@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smdeclust.constraints.bridges import Bridges, find_bridges
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
-from smdeclust.report.bridges import Bridges, find_bridges
 from smdeclust.report.moved import compare
 
 # must-links, cannot-links -> labels and objective of a run without one of the pairs

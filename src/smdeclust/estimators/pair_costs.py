@@ -1,0 +1,256 @@
+"""What each pair costs: fit again without it, from where the model is, and compare."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from smdeclust.constraints import KINDS, Constraints
+from smdeclust.constraints.bridges import find_bridges
+from smdeclust.constraints.groups import contract
+from smdeclust.exceptions import InvalidInputError
+
+# Objectives that differ by no more than this share are the same.
+SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class PairCost:
+    """What one pair costs.
+
+    Attributes
+    ----------
+    kind
+        ``"must_link"`` or ``"cannot_link"``.
+    position
+        Of the pair among those of its kind.
+    pair
+        Its two rows.
+    names
+        Its two ids, or rows where there are no ids.
+    saves
+        How much lower the objective is without the pair; never negative.
+    moved
+        Rows that change clusters then.
+    implied
+        Whether the other pairs imply it, so that leaving it out alone changes nothing.
+    """
+
+    kind: str
+    position: int
+    pair: tuple[int, int]
+    names: tuple[Any, Any]
+    saves: float
+    moved: np.ndarray
+    implied: bool
+
+    @property
+    def n_moved(self) -> int:
+        """How many rows change clusters."""
+        return len(self.moved)
+
+
+@dataclass(frozen=True, eq=False)
+class PairCostTable(Sequence[PairCost]):
+    """What pairs cost, those that save most first.
+
+    Attributes
+    ----------
+    rows
+        One entry a pair.
+    objective
+        Of the solution with all pairs.
+    complete
+        Whether every pair that was asked for was left out once; False where time ended it.
+    """
+
+    rows: tuple[PairCost, ...]
+    objective: float
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[PairCost]:
+        return iter(self.rows)
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "kind": row.kind,
+                    "first": row.names[0],
+                    "second": row.names[1],
+                    "saves": row.saves,
+                    "share": row.saves / self.objective if self.objective > 0 else 0.0,
+                    "n_moved": row.n_moved,
+                    "moved": row.moved.tolist(),
+                    "implied": row.implied,
+                }
+                for row in self.rows
+            ]
+        )
+
+    def __repr__(self) -> str:
+        lines = [f"{'pair':<30} {'saves':>12} {'moved':>6}"]
+        for row in self.rows[:20]:
+            words = f"{row.kind.replace('_', '-')} {row.names[0]} - {row.names[1]}"
+            lines.append(f"{words:<30} {row.saves:>12.6g} {row.n_moved:>6}")
+        if len(self.rows) > 20:
+            lines.append(f"... and {len(self.rows) - 20} more")
+        if not self.complete:
+            lines.append("(the time was over before all pairs were left out)")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().drop(columns="moved")._repr_html_())
+
+
+def pair_costs(
+    model: Any,
+    X: Any,
+    constraints: Constraints,
+    pairs: Any = "all",
+    *,
+    sample_weight: Any = None,
+    max_time: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PairCostTable:
+    """Say what leaving out each pair would save, and which points would move.
+
+    The model is fitted again without one pair at a time, each time from its present solution, which
+    stays feasible. Pairs that the others imply are not fitted: they cost nothing by themselves.
+
+    Parameters
+    ----------
+    model
+        Fitted on `X` with these constraints; :class:`~smdeclust.SMDEClust`.
+    X, constraints, sample_weight
+        As given to its ``fit``.
+    pairs
+        ``"all"`` hard pairs, or a list of some of them: ``(i, j)`` by row or by id (as the
+        constraints name them), of either kind.
+    max_time
+        Seconds, after which no further pair is tried.
+    progress
+        Called with how many pairs are done and how many there are.
+
+    Returns
+    -------
+    PairCostTable
+        One entry a pair, the one that saves most first; ``to_frame()`` makes a data frame of it.
+    """
+    check_is_fitted(model, "labels_")
+    if not isinstance(constraints, Constraints) or "init" not in model.get_params(deep=False):
+        raise InvalidInputError(
+            "pair_costs takes a fitted SMDEClust and the smdeclust.Constraints it was fitted with."
+        )
+    known = constraints.hardened()
+    labels = np.asarray(model.labels_)
+    chosen = _chosen(known, pairs)
+    implied = _implied(known, len(labels))
+    deadline = np.inf if max_time is None else time.perf_counter() + max_time
+    objective = float(getattr(model, "objective_", model.inertia_))
+    found: list[PairCost] = []
+    fits: list[float] = []
+    done = 0
+    for done, (kind, position) in enumerate(chosen, start=1):
+        cost = _blank(known, kind, position, position in implied[kind])
+        value = objective
+        if not cost.implied:
+            if fits and time.perf_counter() > deadline:
+                done -= 1
+                break
+            value, cost, better = _leave_out(model, X, known, cost, sample_weight, objective)
+            objective = min(objective, better)
+        found.append(cost)
+        fits.append(value)
+        if progress is not None:
+            progress(done, len(chosen))
+    rows = [
+        replace(cost, saves=max(objective - value, 0.0))
+        if value < objective * (1 - SAME)
+        else replace(cost, saves=0.0, moved=np.empty(0, dtype=np.int64))
+        for cost, value in zip(found, fits, strict=True)
+    ]
+    rows.sort(key=lambda cost: (-cost.saves, cost.kind, cost.position))
+    return PairCostTable(tuple(rows), objective, done == len(chosen))
+
+
+def _leave_out(
+    model: Any, X: Any, known: Constraints, cost: PairCost, sample_weight: Any, objective: float
+) -> tuple[float, PairCost, float]:
+    """The objective without a pair, what moves, and a better objective with it, if one turned up.
+
+    A fit without the pair that keeps it nevertheless has found a better solution of all pairs.
+    """
+    mask = np.ones(len(getattr(known, cost.kind)), dtype=bool)
+    mask[cost.position] = False
+    weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+    again = clone(model).set_params(init=model, warm_start=False, callback=None)
+    distance = getattr(model, "distance_", None)
+    if distance is not None:  # the same distance throughout, else objectives do not compare
+        X = distance.map_points(model._check_points(X, reset=False))
+        again.set_params(metric="euclidean", init=model.labels_)
+    again.fit(X, constraints=known.keep({cost.kind: mask}), **weight)
+    value = float(getattr(again, "objective_", again.inertia_))
+    labels = np.asarray(again.labels_)
+    i, j = cost.pair
+    kept = (labels[i] == labels[j]) == (cost.kind == "must_link")
+    moved = np.flatnonzero(labels != np.asarray(model.labels_))
+    return value, replace(cost, moved=moved), value if kept else np.inf
+
+
+def _blank(known: Constraints, kind: str, position: int, implied: bool) -> PairCost:
+    i, j = getattr(known, kind)[position].tolist()
+    names = known.named(kind, [position])[0]
+    return PairCost(kind, position, (i, j), names, 0.0, np.empty(0, dtype=np.int64), implied)
+
+
+def _chosen(known: Constraints, pairs: Any) -> list[tuple[str, int]]:
+    """Kind and position of the pairs asked for."""
+    if isinstance(pairs, str):
+        if pairs != "all":
+            raise InvalidInputError(f'pairs must be "all" or a list of pairs, got {pairs!r}.')
+        return [(kind, p) for kind in KINDS[:2] for p in range(len(getattr(known, kind)))]
+    asked = Constraints(pairs, ids=known.ids, n_points=known.n_points).must_link
+    found = []
+    for pair in asked.tolist():
+        there = [
+            (kind, int(position))
+            for kind in KINDS[:2]
+            for position in np.flatnonzero(
+                (np.sort(getattr(known, kind), axis=1) == sorted(pair)).all(axis=1)
+            )[:1]
+        ]
+        if not there:
+            raise InvalidInputError(f"pairs: {tuple(pair)} is no hard pair of the constraints.")
+        found += there
+    return found
+
+
+def _implied(known: Constraints, n_points: int) -> dict[str, set[int]]:
+    """Positions of pairs that the others imply: must-links that are no bridge, cannot-links beside
+    another between the same groups."""
+    must, cannot = known.must_link, known.cannot_link
+    bridges = set(find_bridges(must).links.tolist())
+    grouping = contract(n_points, must, cannot)
+    edges = np.sort(grouping.of_point[cannot], axis=1)
+    _, number, counts = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
+    shared = np.flatnonzero(counts[number.reshape(-1)] > 1) if len(cannot) else np.empty(0, int)
+    return {
+        "must_link": set(range(len(must))) - bridges,
+        "cannot_link": set(shared.tolist()),
+    }
