@@ -40,7 +40,8 @@ def descend(problem, labels):
     labels, centers = labels.copy(), means(problem, labels)
     swaps = kempe_descent(
         core.points, core.weights, core.indptr, core.indices, labels, centers,
-        problem.objective(labels),
+        problem.objective(labels), (core.weights > 0) * 1.0, np.ones(problem.n_clusters),
+        np.full(problem.n_clusters, np.inf),
     )  # fmt: skip
     return swaps, labels, centers
 

@@ -15,6 +15,7 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.easy import assign_easily
 from smdeclust.assignment.general import assign
+from smdeclust.assignment.ordered import assign_ordered
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.assignment.whole import cheapest_to_move
@@ -57,7 +58,14 @@ def exact_assignment(
         if limit is not None and not limit >= 0:
             raise InvalidInputError(f"{name} must be None or not negative, got {limit!r}.")
     budget = Budget.of(max_time=max_time, max_nodes=max_nodes)
-    labels, cost, bound = assign_points(problem.core, problem.core.enter(centers), upper, budget)
+    core, within = problem.core, problem.core.enter(centers)
+    if problem.bounds is None:
+        labels, cost, bound = assign_points(core, within, upper, budget)
+    else:
+        costs = _costs(core, np.arange(problem.n_groups), within, np.ascontiguousarray(within.T))
+        labels, cost, bound = assign_ordered(
+            costs, core.graph, problem.size_of_group, problem.bounds, upper, budget
+        )
     if labels is None:
         status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
         return Assignment(None, np.inf, bound + problem.scatter, status, budget.nodes)

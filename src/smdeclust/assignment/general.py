@@ -15,6 +15,7 @@ import numpy as np
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cover import cover
 from smdeclust.assignment.linked import Linked
+from smdeclust.assignment.sized import assign_sized
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import BRANCH, INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.whole import assign_whole
@@ -70,6 +71,9 @@ def assign(
     """
     budget = Budget() if budget is None else budget
     costs = np.require(costs, np.float64, ["C", "W"])
+    if sizes is not None and not sizes.only_none_empty:
+        found = assign_sized(costs, graph, sizes, upper, budget)
+        return found.labels, found.cost, found.bound
 
     tickets = itertools.count()
     root = _solve_branch(costs, graph, sizes, upper, budget)

@@ -54,6 +54,7 @@ def constraint_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
         (coo_array((ones, (point, columns)), shape=(n, n * k)), 1.0, 1.0),
         (coo_array((filling, (cluster, columns)), shape=(k, n * k)), 1.0, np.inf),
     ]
+    rows += _size_rows(problem)
     for pairs, sign, low, high in (
         (problem.must_link, -1.0, 0.0, 0.0),
         (problem.cannot_link, 1.0, -np.inf, 1.0),
@@ -69,9 +70,36 @@ def constraint_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
     return rows
 
 
+def _size_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
+    """Sizes of clusters against bounds; where these differ, z[k, j] says who takes which."""
+    bounds = problem.bounds
+    if bounds is None:
+        return []
+    n, k = problem.n_points, problem.n_clusters
+    point, cluster = np.divmod(np.arange(n * k), k)
+    size = np.ones(n * k)
+    if bounds.by_weight and problem.sample_weight is not None:
+        size = problem.sample_weight[point]
+    taker, taken = np.divmod(np.arange(k * k), k)
+    at = n * k + np.arange(k * k)
+    width = n * k + k * k
+    one = np.ones(k * k)
+    total = float(size.sum()) / k
+    high = np.minimum(bounds.high, total)  # infinity is no coefficient
+    rows = []
+    for limit, low_high in ((bounds.low, (0.0, np.inf)), (high, (-np.inf, 0.0))):
+        values = np.concatenate([size, -limit[taken]])
+        where = (np.concatenate([cluster, taker]), np.concatenate([np.arange(n * k), at]))
+        rows.append((coo_array((values, where), shape=(k, width)), *low_high))
+    for who in (taker, taken):
+        rows.append((coo_array((one, (who, at)), shape=(k, width)), 1.0, 1.0))
+    return rows
+
+
 def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None) -> Assignment:
     rows = constraint_rows(problem)
-    matrix = vstack([m for m, _, _ in rows]).tocsr()
+    width = max(m.shape[1] for m, _, _ in rows)
+    matrix = vstack([_widened(m, width) for m, _, _ in rows]).tocsr()
     low = np.concatenate([np.full(m.shape[0], a) for m, a, _ in rows])
     high = np.concatenate([np.full(m.shape[0], b) for m, _, b in rows])
     options: Any = {"mip_rel_gap": 0.0}
@@ -81,9 +109,11 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
     regrets = distances - distances.min(axis=1, keepdims=True)
     largest = float(regrets.max())
     scale = 1e5 / largest if largest > 0 else 1.0
+    cost = np.zeros(width)
+    cost[: distances.size] = (regrets * scale).ravel()
     result = milp(
-        (regrets * scale).ravel(),
-        integrality=np.ones(distances.size, dtype=np.int8),
+        cost,
+        integrality=np.ones(width, dtype=np.int8),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix, low, high),
         options=options,
@@ -95,7 +125,7 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
         bound = float(result.mip_dual_bound) / scale + float(distances.min(axis=1).sum())
     if result.x is None:
         return Assignment(None, np.inf, bound, Status.UNKNOWN)
-    labels = result.x.reshape(distances.shape).argmax(axis=1)
+    labels = result.x[: distances.size].reshape(distances.shape).argmax(axis=1)
     return _read(labels, distances, bound, result.status == 0, int(result.mip_node_count or 0))
 
 
@@ -110,9 +140,12 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
         model.Params.MIPGap = 0.0
         if max_time is not None:
             model.Params.TimeLimit = max_time
-        x: Any = model.addMVar(distances.size, obj=distances.ravel(), vtype="B")
-        for matrix, low, high in constraint_rows(problem):
-            rows: Any = matrix.tocsr()
+        parts = constraint_rows(problem)
+        width = max(matrix.shape[1] for matrix, _, _ in parts)
+        cost = np.concatenate([distances.ravel(), np.zeros(width - distances.size)])
+        x: Any = model.addMVar(width, obj=cost, vtype="B")
+        for matrix, low, high in parts:
+            rows: Any = _widened(matrix, width).tocsr()
             product = rows @ x
             if low == high:
                 model.addConstr(product == low)
@@ -125,9 +158,14 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
             return Assignment(None, np.inf, np.inf, Status.INFEASIBLE)
         if model.SolCount == 0:
             return Assignment(None, np.inf, float(model.ObjBound), Status.UNKNOWN)
-        labels = x.X.reshape(distances.shape).argmax(axis=1)
+        labels = x.X[: distances.size].reshape(distances.shape).argmax(axis=1)
         proven = model.Status == gurobipy.GRB.OPTIMAL
         return _read(labels, distances, float(model.ObjBound), proven, int(model.NodeCount))
+
+
+def _widened(matrix: coo_array, width: int) -> coo_array:
+    """The same rows with columns of zeros on the right."""
+    return coo_array((matrix.data, matrix.coords), shape=(matrix.shape[0], width))
 
 
 def _read(

@@ -121,6 +121,15 @@ class PairGraph:
     def _colorings(self) -> dict[int, np.ndarray | None]:
         return {}
 
+    def induced(self, nodes: np.ndarray) -> PairGraph:
+        """Return the graph among these nodes (sorted), numbered by their positions."""
+        number = np.full(self.n_nodes, -1)
+        number[nodes] = np.arange(len(nodes))
+        kept = (number[self.ends] >= 0) & (number[self.indices] >= 0)
+        indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(number[self.ends[kept]], minlength=len(nodes)), out=indptr[1:])
+        return PairGraph(indptr, number[self.indices[kept]], self.price[kept], self.together[kept])
+
     def broken(self, labels: np.ndarray) -> np.ndarray:
         """Return which entries these labels of the linked groups break (a pair has two)."""
         return (labels[self.ends] == labels[self.indices]) != self.together

@@ -174,7 +174,14 @@ class ConstrainedClusterer(
     ) -> Problem:
         points = X if is_dask(X) else self._check_points(X, reset=True)
         pairs = must_link, cannot_link
-        problem = Problem.build(points, self.n_clusters, *pairs, sample_weight, storage=storage)
+        sizes = {
+            name: getattr(self, name)
+            for name in ("size_min", "size_max", "size_by")
+            if hasattr(self, name)
+        }
+        problem = Problem.build(
+            points, self.n_clusters, *pairs, sample_weight, storage=storage, **sizes
+        )
         if is_dask(X):
             self._remember_features(X, problem.n_features)
         return problem
@@ -218,6 +225,12 @@ class ConstrainedClusterer(
         self.labels_ = renumber(labels, number)
         kind = problem.points.dtype
         self.cluster_centers_: np.ndarray = centers[_ranks(number)].astype(kind, copy=False)
+        if problem.bounds is not None:
+            sizes = problem.sizes(group_labels)[_ranks(number)]
+            taken = problem.bounds.taken_by(problem.bounds.match_sizes(sizes))
+            whole = not problem.bounds.by_weight
+            self.cluster_sizes_ = sizes.astype(np.int64) if whole else sizes
+            self.size_bounds_ = np.column_stack(taken)
         return self
 
     @property

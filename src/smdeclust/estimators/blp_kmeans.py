@@ -23,6 +23,11 @@ class BLPKMeans(MultiStartClusterer):
     ----------
     n_clusters
         K.
+    size_min, size_max
+        Least and largest size of a cluster: a number for all of them, or K numbers, of which each
+        cluster takes one (which one is part of the optimisation); ``None``: no bound.
+    size_by
+        What sizes count: ``"points"``, or ``"weight"`` for sums of ``sample_weight``.
     assignment
         How the assignment step is solved: ``"structured"`` (our own, by far the fastest), or as the
         plain binary programme by ``"highs"`` or ``"gurobi"`` (needs the extra of that name).
@@ -47,6 +52,8 @@ class BLPKMeans(MultiStartClusterer):
         (K, d) means of the clusters, in lexicographic order.
     inertia_
         Sum of (weighted) squared distances of the points to the centers of their clusters.
+    cluster_sizes_, size_bounds_
+        With bounds on sizes: the (K,) sizes of the clusters, and the (K, 2) bounds that each took.
     n_iter_
         Iterations of the best start.
     n_local_searches_, n_local_iterations_
@@ -62,6 +69,9 @@ class BLPKMeans(MultiStartClusterer):
         self,
         n_clusters: int = 3,
         *,
+        size_min: Any = None,
+        size_max: Any = None,
+        size_by: str = "points",
         assignment: str = "structured",
         init: str = "random",
         n_init: int = 10,
@@ -71,6 +81,9 @@ class BLPKMeans(MultiStartClusterer):
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
+        self.size_min = size_min
+        self.size_max = size_max
+        self.size_by = size_by
         self.assignment = assignment
         self.init = init
         self.n_init = n_init

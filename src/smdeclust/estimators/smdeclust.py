@@ -68,6 +68,11 @@ class SMDEClust(ConstrainedClusterer):
     ----------
     n_clusters
         K.
+    size_min, size_max
+        Least and largest size of a cluster: a number for all of them, or K numbers, of which each
+        cluster takes one (which one is part of the optimisation); ``None``: no bound.
+    size_by
+        What sizes count: ``"points"``, or ``"weight"`` for sums of ``sample_weight``.
     assignment
         Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,
         and feasible wherever it can be). The local search is always exact; it starts from centers
@@ -153,6 +158,8 @@ class SMDEClust(ConstrainedClusterer):
         (d,) how much each column counts in a learned distance, 1 on average.
     held_out_
         After ``metric="auto"``: the share of held-out pairs that each distance kept beyond chance.
+    cluster_sizes_, size_bounds_
+        With bounds on sizes: the (K,) sizes of the clusters, and the (K, 2) bounds that each took.
     n_iter_
         Generations, of all populations together.
     n_populations_
@@ -180,6 +187,9 @@ class SMDEClust(ConstrainedClusterer):
         self,
         n_clusters: int = 3,
         *,
+        size_min: Any = None,
+        size_max: Any = None,
+        size_by: str = "points",
         assignment: str = "greedy",
         mutation: bool = True,
         local_search: str = "deep",
@@ -204,6 +214,9 @@ class SMDEClust(ConstrainedClusterer):
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
+        self.size_min = size_min
+        self.size_max = size_max
+        self.size_by = size_by
         self.assignment = assignment
         self.mutation = mutation
         self.local_search = local_search

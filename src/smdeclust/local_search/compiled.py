@@ -164,6 +164,7 @@ def _swap_chains(core: Contracted, state: _State) -> bool:
     """Go on by Kempe chains; returns whether any was swapped (the objective is out of date then)"""
     swaps = kempe_descent(
         core.points, core.weights, core.indptr, core.indices, state.labels, state.centers,
-        state.objective,
+        state.objective, (core.weights > 0) * 1.0, np.ones(core.n_clusters),
+        np.full(core.n_clusters, np.inf),
     )  # fmt: skip
     return swaps > 0

@@ -74,17 +74,17 @@ def kempe_chain(g, target, labels, indptr, indices, mark, stamp, chain):
 
 
 @kernel()
-def _net_flow(chain, weights, labels, a):
-    """Weight and number of groups that a swap of the chain takes from cluster a, net."""
-    weight, count = 0.0, 0
+def _net_flow(chain, weights, counted, labels, a):
+    """Weight and size that a swap of the chain takes from cluster a, net."""
+    weight, size = 0.0, 0.0
     for g in chain:
         if labels[g] == a:
             weight += weights[g]
-            count += 1
+            size += counted[g]
         else:
             weight -= weights[g]
-            count -= 1
-    return weight, count
+            size -= counted[g]
+    return weight, size
 
 
 @summing_kernel()
@@ -131,24 +131,27 @@ def _gain_bound(chain, weights, labels, a, b, distances, weight_a, weight_b):
 
 
 @kernel()
-def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
+def kempe_descent(
+    points, weights, indptr, indices, labels, centers, objective, counted, low, high
+):  # fmt: skip
     """Swap improving chains until a whole pass finds none, or there were very many.
 
     For each group the best target cluster is taken. Changes `labels` and `centers` (means stay
-    means); no cluster is emptied. Returns the number of swaps. The first pass costs O(G K d) plus
-    the chains walked, later ones only what the swaps touched.
+    means). The sizes of clusters, by what each group is `counted`, stay between `low` and `high`
+    (a group that counts 1, at least 1 and no largest size: no cluster is emptied). Returns the
+    number of swaps. The first pass costs O(G K d) plus the chains walked, later ones only what the
+    swaps touched.
     """
     n_groups, n_linked = len(points), len(indptr) - 1
     n_clusters, n_features = centers.shape
     total = np.zeros(n_clusters)
-    counts = np.zeros(n_clusters, np.int64)
+    sizes = np.zeros(n_clusters)
     scatter = 0.0
     for g in range(n_groups):
         for j in range(n_features):
             scatter += weights[g] * points[g, j] * points[g, j]
         total[labels[g]] += weights[g]
-        if weights[g] > 0:
-            counts[labels[g]] += 1
+        sizes[labels[g]] += counted[g]
     # Time is counted in swaps: a look is out of date if its clusters changed after it.
     clock = 1
     changed = np.zeros(n_clusters, np.int64)
@@ -195,7 +198,8 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
                 continue
             if not blocked[b]:
                 gain = leaving - row[b] * w * total[b] / (total[b] + w)
-                if gain > best_gain and counts[a] > 1:
+                fits = sizes[a] - counted[g] >= low[a] and sizes[b] + counted[g] <= high[b]
+                if gain > best_gain and fits:
                     best, best_gain = b, gain
                 continue
             if weighed[g, b] >= latest[b]:
@@ -211,8 +215,8 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
                         distances[v, k] = squared_distance(points[v], centers[k])
                         measured[v, k] = clock
             members = chain[:n]
-            weight, count = _net_flow(members, weights, labels, a)
-            if counts[a] - count < 1 or counts[b] + count < 1:
+            weight, size = _net_flow(members, weights, counted, labels, a)
+            if not (low[a] <= sizes[a] - size <= high[a] and low[b] <= sizes[b] + size <= high[b]):
                 continue
             after_a, after_b = total[a] - weight, total[b] + weight
             bound = _gain_bound(members, weights, labels, a, b, distances, after_a, after_b)
@@ -230,11 +234,11 @@ def kempe_descent(points, weights, indptr, indices, labels, centers, objective):
         if g < n_linked:
             stamp += 1
             n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
-        weight, count = _net_flow(chain[:n], weights, labels, a)
+        weight, size = _net_flow(chain[:n], weights, counted, labels, a)
         total[a] -= weight
         total[b] += weight
-        counts[a] -= count
-        counts[b] += count
+        sizes[a] -= size
+        sizes[b] += size
         _swap_gain(chain[:n], points, weights, labels, a, b, centers, total[a], total[b], shift)
         for j in range(n_features):
             centers[a, j] += shift[0, j] / total[a]

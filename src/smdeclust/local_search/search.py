@@ -9,7 +9,8 @@ import numpy as np
 
 from smdeclust.local_search.batch import search_batch
 from smdeclust.local_search.compiled import prove_compiled, search_compiled
-from smdeclust.local_search.limits import Limits
+from smdeclust.local_search.limits import LEAST_FALL, Limits
+from smdeclust.local_search.sized import search_sized
 from smdeclust.points.choose import store
 from smdeclust.problem import Problem, Solution
 
@@ -53,6 +54,8 @@ def local_search(
         Stop at this moment of ``time.perf_counter()``, after at least one iteration.
     """
     limits = Limits.of(max_iter, proof_pivots, deadline)
+    if problem.bounds is not None:
+        return search_sized(problem, centers, deep and can_go_deep(problem), limits)
     if problem.points.abilities.compiled:
         return search_compiled(problem, centers, deep and can_go_deep(problem), limits)
     return search_batch(problem, [centers], limits)[0]
@@ -69,6 +72,9 @@ def search_all(
 ) -> list[Solution]:
     """The same from several starts, together where the storage refines them together."""
     limits = Limits.of(max_iter, proof_pivots, deadline)
+    if problem.bounds is not None:
+        deep = deep and can_go_deep(problem)
+        return [search_sized(problem, start, deep, limits) for start in starts]
     if problem.points.abilities.compiled:
         deep = deep and can_go_deep(problem)
         return [search_compiled(problem, start, deep, limits) for start in starts]
@@ -100,6 +106,11 @@ def prove(
         return solution
     limits = Limits.of(max_iter, proof_pivots, deadline)
     points = problem.points
+    if problem.bounds is not None:
+        found = search_sized(problem, solution.centers, False, limits)
+        if found.objective > solution.objective * (1 + LEAST_FALL):
+            return solution  # no better, and not as good: nothing is proven
+        return replace(found, n_iterations=solution.n_iterations + found.n_iterations)
     if points.abilities.compiled:
         return prove_compiled(problem, solution, limits)
     if not points.abilities.exact:

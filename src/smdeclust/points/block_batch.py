@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from smdeclust.points.blocks import assign_block, regrets_block
+from smdeclust.points.blocks import assign_block, price_block, regrets_block
 from smdeclust.points.linked import Linked
 from smdeclust.points.protocol import ClusterSums, Moves
 from smdeclust.points.row_batch import RowBatch, RowPart, half_gaps, moved_by
@@ -49,6 +49,14 @@ class BlockPart(RowPart):
             regrets,
         )  # fmt: skip
         return regrets
+
+    def price(
+        self, start: int, stop: int, centers: Any, prices: np.ndarray, by_weight: bool
+    ) -> None:
+        price_block(
+            self.X, self.weights, self.free, self.offset, start, stop, centers, prices, by_weight,
+            self.labels, self.margins,
+        )  # fmt: skip
 
     def squares_to(self, rows: np.ndarray, centers: Any) -> np.ndarray:
         return cdist(self.points(rows), centers, "sqeuclidean")
@@ -117,7 +125,9 @@ class BlockBatch(RowBatch):
 
     def _renew(self, n_clusters: int, n_features: int) -> None:
         """Add the sums up again from the labels: differences must not drift."""
+        self._held = self._sum_up(n_clusters, n_features)
 
+    def _sum_up(self, n_clusters: int, n_features: int) -> ClusterSums:
         def work(part: BlockPart, start: int, stop: int) -> ClusterSums:
             gained = ClusterSums.zeros(n_clusters, n_features)
             add_to_clusters(
@@ -126,9 +136,10 @@ class BlockBatch(RowBatch):
             )  # fmt: skip
             return gained
 
-        self._held = ClusterSums.zeros(n_clusters, n_features)
+        sums = ClusterSums.zeros(n_clusters, n_features)
         for gained in self._over_blocks(work):
-            self._held.add(gained)
+            sums.add(gained)
+        return sums
 
     def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:
         def work(part: BlockPart, start: int, stop: int) -> float:

@@ -179,3 +179,41 @@ def regrets_block(X, weights, free, offset, start, stop, labels, centers, out):
         for k in range(len(centers)):
             there = _squared_distance(X, i, offset, centers, k)
             out[i - start, k] = w * (there - here) if w > 0 else np.inf
+
+
+@summing_kernel()
+def price_block(
+    X, weights, free, offset, start, stop, centers, prices, by_weight, labels, margins
+):  # fmt: skip
+    """Label the free rows by the least cost + price of their size (1, or their weight).
+
+    Writes `labels`, and to `margins` by how much the second best is worse. O(rows K d).
+    """
+    n_clusters, n_features = centers.shape
+    across = np.empty((n_features, n_clusters))
+    for k in range(n_clusters):
+        for j in range(n_features):
+            across[j, k] = centers[k, j]
+    row = np.empty(n_clusters)
+    for i in range(start, stop):
+        if not free[i]:
+            continue
+        for k in range(n_clusters):
+            row[k] = 0.0
+        for j in range(n_features):
+            x = X[i, j] - offset[j]
+            line = across[j]
+            for k in range(n_clusters):
+                gap = x - line[k]
+                row[k] += gap * gap
+        w = weights[i if len(weights) > 1 else 0]
+        share = w if by_weight else 1.0
+        best, least, second = 0, np.inf, np.inf
+        for k in range(n_clusters):
+            value = w * row[k] + share * prices[k]
+            if value < least:
+                best, least, second = k, value, least
+            elif value < second:
+                second = value
+        labels[i] = best
+        margins[i] = second - least

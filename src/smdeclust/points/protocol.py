@@ -25,11 +25,14 @@ class Abilities:
         Distances are in double precision: labels may be called proven.
     at_once
         Most solutions that one batch refines together.
+    sizes
+        It can label points at prices (:class:`PricedBatch`), so that clusters can be bounded.
     """
 
     compiled: bool = False
     exact: bool = True
     at_once: int = 1
+    sizes: bool = False
 
 
 @dataclass
@@ -149,6 +152,22 @@ class Batch(Protocol):
 
     def keep(self, which: list[int]) -> None:
         """Only these solutions go on."""
+
+
+class PricedBatch(Batch, Protocol):
+    """A batch of one solution that can label free points at prices."""
+
+    def price(
+        self, centers: np.ndarray, prices: np.ndarray, by_weight: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Label every free point by the least cost + price of its size (1, or its weight).
+
+        Returns the (L, K) costs of the linked groups, and the (K,) sizes of the free points.
+        """
+
+    def undecided(self, n_wanted: int) -> tuple[Fillers, float]:
+        """After ``price``: about so many free points, those whose second best label is least worse;
+        and a number by which it is worse for all others."""
 
 
 class Points(Protocol):

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from smdeclust.points.linked import Linked, SparseLinked
-from smdeclust.points.protocol import Moves
+from smdeclust.points.protocol import ClusterSums, Moves
 from smdeclust.points.single import SingleBatch, least_regrets
 
 # Blocks are cut by the data alone, never by the number of threads: sums are added in their order.
@@ -49,6 +50,27 @@ class RowPart(ABC):
         """Weighted bounds on the distances of rows to their centers; 0 for rows not free."""
         far = np.where(self.free[start:stop], self.upper[start:stop], 0.0)
         return np.asarray(far * self.weights_of(slice(start, stop)))
+
+    @cached_property
+    def margins(self) -> np.ndarray:
+        """(n,) by how much the second best label is worse at prices; infinite where not free."""
+        return np.full(self.n_rows, np.inf)
+
+    def price(
+        self, start: int, stop: int, centers: Any, prices: np.ndarray, by_weight: bool
+    ) -> None:
+        """Label rows by the least cost + price; writes their margins."""
+        rows = np.flatnonzero(self.free[start:stop]) + start
+        if len(rows) == 0:
+            return
+        weights = self.weights_of(rows)[:, None]
+        values = self.squares_to(rows, centers) * weights
+        values += prices * (weights if by_weight else 1.0)
+        best = values.argmin(axis=1)
+        least = values[np.arange(len(rows)), best]
+        self.labels[rows] = best
+        if len(prices) > 1:
+            self.margins[rows] = np.partition(values, 1, axis=1)[:, 1] - least
 
     @abstractmethod
     def points(self, rows: np.ndarray) -> np.ndarray:
@@ -121,15 +143,45 @@ class RowBatch(SingleBatch):
         if len(where) > k:
             best = least_regrets(np.concatenate([costs for _, costs in found]))
             where = np.sort(where[best])
+        return where, *self._look_up(where, centers)
+
+    def _look_up(
+        self, where: np.ndarray, centers: np.ndarray
+    ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+        """What some free groups are (points, weights, labels), and their costs."""
+        ready = self._ready(centers)
         points = np.empty((len(where), centers.shape[1]))
-        costs, weights = np.empty((len(where), k)), np.empty(len(where))
+        costs, weights = np.empty((len(where), len(centers))), np.empty(len(where))
         labels = np.empty(len(where), dtype=np.int64)
         for part, base in self._numbered():
             mine = (where >= base) & (where < base + part.n_rows)
             rows = where[mine] - base
             points[mine], weights[mine] = part.points(rows), part.weights_of(rows)
             labels[mine], costs[mine] = part.labels[rows], part.squares_to(rows, ready)
-        return where, (points, weights, labels), costs * weights[:, None]
+        return (points, weights, labels), costs * weights[:, None]
+
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> ClusterSums:
+        ready = self._ready(centers)
+
+        def work(part: RowPart, start: int, stop: int) -> None:
+            part.price(start, stop, ready, prices, by_weight)
+
+        self._over_blocks(work)
+        return self._sum_up(*centers.shape)
+
+    def _sum_up(self, n_clusters: int, n_features: int) -> ClusterSums:
+        """Sums of the free groups by their labels."""
+        raise NotImplementedError
+
+    def _undecided(
+        self, centers: np.ndarray, n_wanted: int
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float]:
+        margins = np.concatenate([part.margins for part in self.parts])
+        limit = np.inf
+        if n_wanted < np.count_nonzero(margins < np.inf):
+            limit = float(np.partition(margins, n_wanted)[n_wanted])
+        where = np.flatnonzero((margins <= limit) & (margins < np.inf))
+        return where, *self._look_up(where, centers), limit
 
     def _ready(self, centers: np.ndarray) -> Any:
         """Centers as the parts take them."""

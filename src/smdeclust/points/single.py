@@ -50,6 +50,20 @@ class SingleBatch(ABC):
         _, weights, labels = self._filling
         return Fillers(where, weights, labels, costs)
 
+    def price(
+        self, centers: np.ndarray, prices: np.ndarray, by_weight: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self._centers = centers
+        self._sums = self._price_free(centers, prices, by_weight)
+        sizes = self._sums.totals if by_weight else self._sums.counts * 1.0
+        return self.linked.costs(centers), sizes
+
+    def undecided(self, n_wanted: int) -> tuple[Fillers, float]:
+        where, self._filling, costs, limit = self._undecided(self._centers, n_wanted)
+        self._places = {int(name): i for i, name in enumerate(where)}
+        _, weights, labels = self._filling
+        return Fillers(where, weights, labels, costs), limit
+
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[np.ndarray, np.ndarray]:
         sums = self._sums.copy()
         if moves[0]:
@@ -77,6 +91,16 @@ class SingleBatch(ABC):
     @abstractmethod
     def _assign_free(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
         """Label every free group by its nearest center; returns sums and how many changed."""
+
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> ClusterSums:
+        """Label every free point by the least cost + price; only where abilities say so."""
+        raise NotImplementedError
+
+    def _undecided(
+        self, centers: np.ndarray, n_wanted: int
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float]:
+        """As ``_cheapest``, of the free points nearest to indifference, and the margin beyond."""
+        raise NotImplementedError
 
     @abstractmethod
     def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:

@@ -79,6 +79,13 @@ class SparseBatch(RowBatch):
             sums.add(ClusterSums(tally.sums(offset), tally.totals, tally.counts))
         return sums, n_changed
 
+    def _sum_up(self, n_clusters: int, n_features: int) -> ClusterSums:
+        sums, offset = ClusterSums.zeros(n_clusters, n_features), self.parts[0].rows.offset
+        for part in self.parts:
+            tally = part.rows.tally(part.weights, part.labels, n_clusters, part.free)
+            sums.add(ClusterSums(tally.sums(offset), tally.totals, tally.counts))
+        return sums
+
     def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:
         with self._moved(moves):
             return float(

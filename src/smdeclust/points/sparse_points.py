@@ -31,7 +31,7 @@ class SparsePoints:
         As for :class:`ArrayPoints`.
     """
 
-    abilities = Abilities()
+    abilities = Abilities(sizes=True)
 
     def __init__(
         self,

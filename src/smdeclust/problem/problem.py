@@ -17,6 +17,8 @@ from smdeclust.constraints.rejections import (
     reject_too_few_groups,
     reject_uncolorable,
 )
+from smdeclust.constraints.size_bounds import SizeBounds
+from smdeclust.constraints.size_rejections import Pieces, reject_impossible_sizes
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import Storage, admit, store
 from smdeclust.points.dask_arrays import in_memory
@@ -44,7 +46,10 @@ class Problem:
     coupling
         The must-link groups, and which of them have cannot-links.
     cl_indptr, cl_indices
-        Cannot-link graph over the linked groups (symmetric, each edge once).
+        Cannot-link graph over the linked groups (symmetric, each edge once). Where there are
+        bounds on sizes, groups of several points count as linked, too.
+    bounds
+        Least and largest sizes of clusters, or ``None``.
     """
 
     points: Points
@@ -55,6 +60,7 @@ class Problem:
     coupling: Coupling
     cl_indptr: np.ndarray
     cl_indices: np.ndarray
+    bounds: SizeBounds | None = None
 
     @classmethod
     def build(
@@ -66,6 +72,9 @@ class Problem:
         sample_weight: Any = None,
         *,
         storage: str | Storage | None = None,
+        size_min: Any = None,
+        size_max: Any = None,
+        size_by: str = "points",
     ) -> Problem:
         """Validate, contract and check feasibility.
 
@@ -82,6 +91,11 @@ class Problem:
         storage
             Where the points are kept: ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"``, a
             function, or ``None`` for what suits them (see ``smdeclust.points.choose``).
+        size_min, size_max
+            Least and largest size of a cluster: a number for all of them, or K numbers, of which
+            each cluster takes one (which one is part of the optimisation); ``None``: no bound.
+        size_by
+            What sizes count: ``"points"``, or ``"weight"`` for sums of `sample_weight`.
 
         Raises
         ------
@@ -104,6 +118,12 @@ class Problem:
         indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         _reject_unfillable(coupling, weight, n_clusters)
         reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+        bounds = SizeBounds.of(size_min, size_max, size_by, n_clusters)
+        if bounds is not None:
+            bounds = _admit_sizes(bounds, coupling, weight, indptr, indices)
+            # Groups of several points depend on each other through the sizes.
+            coupling = replace(coupling, n_linked=coupling.n_compound)
+            indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         return cls(
             points=store(data, coupling, weight, storage),
             n_clusters=n_clusters,
@@ -113,6 +133,7 @@ class Problem:
             coupling=coupling,
             cl_indptr=read_only(indptr),
             cl_indices=read_only(indices),
+            bounds=bounds,
         )
 
     @property
@@ -171,6 +192,18 @@ class Problem:
         lone = np.ones(len(rows)) if self.sample_weight is None else self.sample_weight[rows]
         assert len(rows) == n - len(self.coupling.rows)
         return read_only(np.concatenate([self.coupling.weights(self.sample_weight), lone]))
+
+    @cached_property
+    def size_of_group(self) -> np.ndarray:
+        """(G,) what each group counts in the size of its cluster."""
+        if self.bounds is not None and self.bounds.by_weight:
+            return self.weights
+        lone = np.ones(self.n_groups - self.coupling.n_compound)
+        return read_only(np.concatenate([self.coupling.weights(None), lone]))
+
+    def sizes(self, group_labels: np.ndarray) -> np.ndarray:
+        """(K,) sizes of the clusters under these (G,) labels."""
+        return np.bincount(group_labels, self.size_of_group, self.n_clusters)
 
     @property
     def point_weights(self) -> np.ndarray:
@@ -260,6 +293,41 @@ def as_n_clusters(n_clusters: Any, n_points: int) -> int:
             f"each needs at least one."
         )
     return int(n_clusters)
+
+
+def _admit_sizes(
+    bounds: SizeBounds,
+    coupling: Coupling,
+    weight: np.ndarray | None,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+) -> SizeBounds:
+    """The bounds where no cluster may be empty, or an error that says what is in the way."""
+    if weight is not None and not (weight > 0).all():
+        row = int(np.flatnonzero(weight <= 0)[0])
+        raise InvalidInputError(
+            f"sample_weight: row {row} has no weight; with size_min or size_max every point needs "
+            f"a positive one."
+        )
+    counted = weight if bounds.by_weight else None
+    least = 1.0 if counted is None else float(counted.min()) * (1 - 1e-9)
+    bounds = bounds.filling(least)
+    of_group = coupling.weights(counted)
+    total = float(coupling.n_points if counted is None else counted.sum())
+    source = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    once = source < indices
+    order = np.argsort(coupling.groups, kind="stable")
+    cuts = np.cumsum(np.bincount(coupling.groups, minlength=coupling.n_compound))[:-1]
+    rows = [part.tolist() for part in np.split(coupling.rows[order], cuts)]
+    pieces = Pieces(
+        of_group=of_group,
+        ends=np.column_stack([source[once], indices[once]]),
+        lone=total - float(of_group.sum()),
+        n_lone=coupling.n_points - len(coupling.rows),
+        rows=rows if coupling.n_compound else [],
+    )
+    reject_impossible_sizes(bounds, pieces)
+    return bounds
 
 
 def _reject_unfillable(coupling: Coupling, weight: np.ndarray | None, n_clusters: int) -> None:

@@ -1,0 +1,185 @@
+"""What prices leave open under cluster sizes: reduced costs fix labels, a small MILP the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array, vstack
+
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.linked import Linked
+from smdeclust.assignment.sizes_of import Sizes
+from smdeclust.assignment.status import SOLVED
+from smdeclust.constraints.graph import PairGraph
+
+# A budget of nodes or pivots becomes one of MILP nodes.
+MOST_MILP_NODES = 500
+# Labels are ruled out only where reduced costs exceed the gap by this share of all costs.
+MARGIN = 1e-9
+
+
+def solve_rest(
+    found: Any,
+    costs: np.ndarray,
+    graph: PairGraph,
+    sizes: Sizes,
+    budget: Budget,
+    any_order: bool = False,
+) -> None:
+    """Decide what the prices of `found` leave open; changes `found`.
+
+    With `any_order` clusters may change their bounds with each other, and the bound of `found` must
+    hold for every order.
+    """
+    allowed = np.isfinite(costs)
+    if found.labels is not None and np.isfinite(found.bound):
+        gap = found.cost - found.bound + MARGIN * max(found.scale, np.finfo(float).tiny)
+        allowed &= _reduced(found.prices, costs, graph, sizes, budget) <= gap
+    if not allowed.any(axis=1).all():
+        found.bound = found.cost  # nothing is cheaper (infinite: there are no labels at all)
+        return
+    limited = np.isfinite(budget.max_nodes) or np.isfinite(budget.max_pivots)
+    if limited and budget.is_spent() and found.labels is not None:
+        return
+    labels, bound, proven = _solve_milp(
+        costs, graph, sizes, allowed, any_order, budget.time_left(),
+        MOST_MILP_NODES if limited else None,
+    )  # fmt: skip
+    if labels is not None and (any_order or sizes.hold(labels)):
+        cost = float(costs[np.arange(len(costs)), labels].sum())
+        found.offer(labels, cost + graph.penalty(labels[: graph.n_nodes]))
+    found.bound = found.cost if proven else max(found.bound, min(bound, found.cost))
+
+
+def _reduced(
+    prices: np.ndarray, costs: np.ndarray, graph: PairGraph, sizes: Sizes, budget: Budget
+) -> np.ndarray:
+    """(G, K) at least how much the bound rises if a group takes a label."""
+    priced = costs + sizes.of_group[:, None] * prices
+    state = Linked(priced, graph)
+    if state.relax(None, budget) != SOLVED:
+        return np.zeros_like(priced)
+    state.unproven()  # computes the regrets
+    reduced = priced - state.nearest[:, None]
+    active = np.flatnonzero(state.active)
+    # An active group may spare its component all that it costs above nearest, pairs included.
+    spared = state.regret[active] + graph.penalty(state.labels[: graph.n_nodes])
+    reduced[active] = np.maximum(0.0, reduced[active] - spared[:, None])
+    return reduced
+
+
+def _solve_milp(
+    costs: np.ndarray,
+    graph: PairGraph,
+    sizes: Sizes,
+    allowed: np.ndarray,
+    any_order: bool,
+    max_time: float,
+    max_nodes: int | None,
+) -> tuple[np.ndarray | None, float, bool]:
+    """The MILP over the allowed labels; returns labels or ``None``, a bound, whether proven."""
+    n_groups, k = costs.shape
+    group, label = np.nonzero(allowed)
+    size = len(group)
+    column = np.full((n_groups, k), -1)
+    column[group, label] = np.arange(size)
+    least = np.where(allowed, costs, np.inf).min(axis=1)
+    n_orders = k * k if any_order else 0
+    pairs = _pair_rows(graph, column, size + n_orders)
+    regrets = np.concatenate([costs[group, label] - least[group], np.zeros(n_orders), pairs[3]])
+    largest = float(regrets.max(initial=0.0))
+    # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known scale.
+    scale = 1e5 / largest if largest > 0 else 1.0
+    n_columns = len(regrets)
+    once = coo_array((np.ones(size), (group, np.arange(size))), shape=(n_groups, n_columns))
+    matrices, low, high = (
+        [once, pairs[0]],
+        [np.ones(n_groups), pairs[1]],
+        [np.ones(n_groups), pairs[2]],
+    )
+    for matrix, least_size, most in _size_rows(sizes, group, label, n_columns, any_order):
+        matrices.append(matrix)
+        low.append(least_size)
+        high.append(most)
+    options: Any = {"mip_rel_gap": 0.0}
+    if max_time < np.inf:
+        options["time_limit"] = max_time
+    if max_nodes is not None:
+        options["node_limit"] = max_nodes
+    result = milp(
+        regrets * scale,
+        integrality=(np.arange(n_columns) < size + n_orders).astype(np.int8),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(
+            vstack(matrices).tocsr(), np.concatenate(low), np.concatenate(high)
+        ),
+        options=options,
+    )
+    if result.status == 2:
+        return None, np.inf, True
+    bound = float(least.sum()) + float(result.mip_dual_bound or 0.0) / scale
+    if result.x is None:
+        return None, bound, False
+    chosen = result.x[:size] > 0.5
+    labels = np.zeros(n_groups, dtype=np.int64)
+    labels[group[chosen]] = label[chosen]
+    return labels, bound, result.status == 0
+
+
+def _size_rows(
+    sizes: Sizes, group: np.ndarray, label: np.ndarray, n_columns: int, any_order: bool
+) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+    """Rows of the sizes: matrix, lower and upper bounds.
+
+    In any order, z[k, j] says that cluster k takes the bounds of j; its size is at least the sum of
+    low_j z[k, j], and at most that of high_j z[k, j].
+    """
+    k, size = len(sizes.low), len(group)
+    counted, at = sizes.of_group[group] * 1.0, np.arange(size)
+    low, high = sizes.low - sizes.filled - sizes.slack, sizes.high - sizes.filled + sizes.slack
+    if not any_order:
+        return [(coo_array((counted, (label, at)), shape=(k, n_columns)), low, high)]
+    # Nothing lies in clusters before: all groups take part.
+    most = np.minimum(high, float(sizes.of_group.sum()))  # infinity is no coefficient
+    taker, taken = np.divmod(np.arange(k * k), k)
+    column, none = size + np.arange(k * k), np.zeros(k)
+    rows: list[tuple[Any, np.ndarray, np.ndarray]] = []
+    for bound, ends in ((low, (none, none + np.inf)), (most, (none - np.inf, none))):
+        values = np.concatenate([counted, -bound[taken]])
+        where = (np.concatenate([label, taker]), np.concatenate([at, column]))
+        rows.append((coo_array((values, where), shape=(k, n_columns)), *ends))
+    for who in (taker, taken):
+        matrix = coo_array((np.ones(k * k), (who, column)), shape=(k, n_columns))
+        rows.append((matrix, np.ones(k), np.ones(k)))
+    return rows
+
+
+def _pair_rows(
+    graph: PairGraph, column: np.ndarray, n_labels: int
+) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of the pairs with their bounds, and what each soft pair's own column costs.
+
+    x_uk + x_vk <= 1 (+ y: broken) where u and v should be apart, x_uk - x_vk <= y together.
+    """
+    once = np.flatnonzero(graph.ends < graph.indices)
+    first, second = column[graph.ends[once]], column[graph.indices[once]]
+    price, together = graph.price[once], graph.together[once]
+    soft = np.isfinite(price)
+    extra = np.full(len(once), -1)
+    extra[soft] = n_labels + np.arange(np.count_nonzero(soft))
+    matter = (first >= 0) & ((second >= 0) | together[:, None])
+    edge, k = np.nonzero(matter)
+    n_rows = len(edge)
+    at = np.arange(n_rows)
+    other = second[edge, k]
+    sign = np.where(together[edge], -1.0, 1.0)
+    has, free = other >= 0, extra[edge] >= 0
+    entries = np.concatenate([np.ones(n_rows), sign[has], -np.ones(np.count_nonzero(free))])
+    where = np.concatenate([at, at[has], at[free]])
+    columns = np.concatenate([first[edge, k], other[has], extra[edge][free]])
+    shape = (n_rows, n_labels + int(np.count_nonzero(soft)))
+    high = np.where(together[edge], 0.0, 1.0)
+    matrix = coo_array((entries, (where, columns)), shape=shape)
+    return matrix, np.full(n_rows, -np.inf), high, price[soft]

@@ -1,0 +1,197 @@
+"""Sizes that no clustering can have, each kind rejected with its explanation and what would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array, vstack
+
+from smdeclust.constraints.size_bounds import SizeBounds
+from smdeclust.exceptions import InfeasibleConstraintsError
+
+# Seconds that the search for a packing of groups may take; then nobody knows yet.
+MOST_SECONDS = 10.0
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What must be packed: groups that are linked or of several points, and single points.
+
+    Attributes
+    ----------
+    of_group
+        (m,) sizes of the groups.
+    ends
+        (e, 2) cannot-linked groups.
+    lone, n_lone
+        Total size and number of the single points.
+    rows
+        One row of each group, for messages.
+    """
+
+    of_group: np.ndarray
+    ends: np.ndarray
+    lone: float
+    n_lone: int
+    rows: list[list[int]]
+
+
+def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> None:
+    """Raise an error that explains why no clustering has such sizes, as far as that is known."""
+    unit = "weight" if bounds.by_weight else "points"
+    total = float(pieces.of_group.sum() + pieces.lone)
+    k = len(bounds.low)
+    slack = SLACK * total * bounds.by_weight
+    if bounds.low.sum() > total + slack:
+        nearest = _below(total / k, bounds)
+        _reject(
+            f"size_min asks for at least {_list(bounds.low)} in {k} clusters, {bounds.low.sum():g} "
+            f"in all, and there are only {total:g} ({unit}). A size_min of {nearest:g} for all "
+            f"clusters would do.",
+            "size_min_sum", total=total, asked=float(bounds.low.sum()), nearest_size_min=nearest,
+        )  # fmt: skip
+    if bounds.high.sum() < total - slack:
+        nearest = _above(total / k, bounds)
+        _reject(
+            f"size_max allows at most {_list(bounds.high)} in {k} clusters, {bounds.high.sum():g} "
+            f"in all, and there are {total:g} ({unit}). A size_max of {nearest:g} for all clusters "
+            f"would do.",
+            "size_max_sum", total=total, allowed=float(bounds.high.sum()), nearest_size_max=nearest,
+        )  # fmt: skip
+    largest = int(np.argmax(pieces.of_group)) if len(pieces.of_group) else -1
+    if largest >= 0 and pieces.of_group[largest] > bounds.high.max() + slack:
+        size, rows = float(pieces.of_group[largest]), pieces.rows[largest]
+        _reject(
+            f"Must-links join rows {_list(rows)} into one group of size {size:g} ({unit}), more "
+            f"than the largest size_max of {bounds.high.max():g}. A size_max of {size:g} for one "
+            f"cluster, or fewer must-links, would do.",
+            "size_max_group", rows=rows, size=size, nearest_size_max=size,
+        )  # fmt: skip
+    if not _packs_greedily(bounds, pieces, slack):
+        _reject_unpackable(bounds, pieces, slack)
+
+
+def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None:
+    off, known = _least_violation(bounds, pieces)
+    if not known or off <= max(slack, 1e-6):
+        return
+    off = float(np.ceil(off - 1e-6)) if not bounds.by_weight else off
+    order = np.argsort(-pieces.of_group, kind="stable")
+    several = [pieces.rows[g] for g in order if pieces.of_group[g] > 0][:12]
+    linked = f" and {len(pieces.ends)} cannot-links between groups" if len(pieces.ends) else ""
+    low, high = bounds.low.min(), bounds.high.max()
+    would = []
+    if low > 0:
+        would.append(f"size_min={max(0.0, low - off):g}")
+    if np.isfinite(high):
+        would.append(f"size_max={high + off:g}")
+    shown = "; ".join(_list(rows) for rows in several[:3])
+    _reject(
+        f"The {len(pieces.of_group)} groups that must stay whole{linked} cannot be packed into "
+        f"clusters of size {_list(bounds.low)} to {_list(bounds.high)}: some cluster is off by at "
+        f"least {off:g}. Bounds that would do: {' with '.join(would)}. The largest groups are rows "
+        f"{shown}.",
+        "size_packing", groups=several, off_by=off,
+        nearest_size_min=max(0.0, float(low) - off), nearest_size_max=float(high) + off,
+    )  # fmt: skip
+
+
+def _packs_greedily(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
+    """Whether the groups, largest first into the emptiest room, leave room for all points."""
+    neighbors: dict[int, list[int]] = {}
+    for u, v in pieces.ends.tolist():
+        neighbors.setdefault(u, []).append(v)
+        neighbors.setdefault(v, []).append(u)
+    held = np.zeros(len(bounds.low))
+    label = np.full(len(pieces.of_group), -1)
+    # Groups with many cannot-links have few choices: they come first among equals.
+    degree = np.array([len(neighbors.get(g, [])) for g in range(len(label))], dtype=float)
+    for g in np.lexsort((-degree, -pieces.of_group)):
+        room = np.minimum(bounds.high, 1e18) - held
+        # Where every cluster has room enough, the one that is asked for most.
+        wish = np.maximum(bounds.low - held, 0) + 1e-6 * room
+        wish[[label[u] for u in neighbors.get(int(g), []) if label[u] >= 0]] = -np.inf
+        wish[room < pieces.of_group[g] - slack] = -np.inf
+        best = int(np.argmax(wish))
+        if wish[best] == -np.inf:
+            return False
+        label[g] = best
+        held[best] += pieces.of_group[g]
+    if bounds.by_weight and pieces.n_lone:
+        return False  # single weights need not fit either: ask the MILP
+    missing = np.maximum(bounds.low - held, 0).sum()
+    room = (np.minimum(bounds.high, 1e18) - held).sum()
+    return bool(missing <= pieces.lone + slack and room >= pieces.lone - slack)
+
+
+def _least_violation(bounds: SizeBounds, pieces: Pieces) -> tuple[float, bool]:
+    """By how much some size must be outside of its bounds, at least; and whether that is known.
+
+    Single points count as a liquid: of weights this is only a bound.
+    """
+    m, k = len(pieces.of_group), len(bounds.low)
+    size = m * k + k + 1  # labels, points in each cluster, violation
+    group, label = np.divmod(np.arange(m * k), k)
+    at, last = np.arange(m * k), size - 1
+    held = coo_array(
+        (
+            np.concatenate([pieces.of_group[group] * 1.0, np.ones(k)]),
+            (np.concatenate([label, np.arange(k)]), np.concatenate([at, m * k + np.arange(k)])),
+        ),
+        shape=(k, size),
+    )
+    off = coo_array((np.ones(k), (np.arange(k), np.full(k, last))), shape=(k, size))
+    points = coo_array((np.ones(k), (np.zeros(k, int), m * k + np.arange(k))), shape=(1, size))
+    rows: list[Any] = [
+        coo_array((np.ones(m * k), (group, at)), shape=(m, size)), held + off, held - off, points
+    ]  # fmt: skip
+    low: list[Any] = [np.ones(m), bounds.low, np.full(k, -np.inf), [pieces.lone]]
+    high: list[Any] = [np.ones(m), np.full(k, np.inf), bounds.high, [pieces.lone]]
+    e = len(pieces.ends)
+    if e:
+        ends = (pieces.ends[:, :, None] * k + np.arange(k)).transpose(1, 0, 2).reshape(2, -1)
+        where = np.tile(np.arange(e * k), 2)
+        rows.append(coo_array((np.ones(2 * e * k), (where, ends.ravel())), shape=(e * k, size)))
+        low.append(np.full(e * k, -np.inf))
+        high.append(np.ones(e * k))
+    whole = np.ones(size, dtype=np.int8)
+    whole[m * k + (0 if bounds.by_weight else k) :] = 0
+    upper = np.ones(size)
+    upper[m * k :] = np.inf
+    cost = np.zeros(size)
+    cost[last] = 1.0
+    options: Any = {"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0}
+    result = milp(
+        cost, integrality=whole, bounds=Bounds(np.zeros(size), upper), options=options,
+        constraints=LinearConstraint(
+            vstack(rows).tocsr(), np.concatenate(low), np.concatenate(high)
+        ),
+    )  # fmt: skip
+    if result.status == 0:
+        return float(result.fun), True
+    bound = float(result.mip_dual_bound or 0.0)
+    return bound, bound > 1e-6
+
+
+def _reject(message: str, reason: str, **details: Any) -> NoReturn:
+    raise InfeasibleConstraintsError(message, reason=reason, details=details)
+
+
+def _below(value: float, bounds: SizeBounds) -> float:
+    return value if bounds.by_weight else float(np.floor(value))
+
+
+def _above(value: float, bounds: SizeBounds) -> float:
+    return value if bounds.by_weight else float(np.ceil(value))
+
+
+def _list(values: Any) -> str:
+    """A few numbers: one where all are the same, the first ones where there are many."""
+    some = [f"{value:g}" for value in np.asarray(values, dtype=float)]
+    if len(set(some)) == 1:
+        return some[0]
+    return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")

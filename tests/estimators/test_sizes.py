@@ -1,0 +1,98 @@
+"""Cluster sizes as people ask for them: parameters, attributes, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from smdeclust import BLPKMeans, SMDEClust
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+
+X = load_iris().data
+
+
+def test_iris_in_three_times_fifty():
+    """The published optimum for sizes 50, 50, 50 is 81.2778."""
+    model = SMDEClust(3, size_min=50, size_max=50, random_state=0).fit(X)
+    assert model.inertia_ == pytest.approx(81.2778, abs=5e-5)
+    assert model.cluster_sizes_.tolist() == [50, 50, 50]
+    assert model.n_unproven_ == 0
+
+
+@pytest.mark.parametrize("estimator", [SMDEClust, BLPKMeans])
+def test_bounds_hold_and_are_reported(estimator):
+    """Sizes are those of the labels, and the bounds belong to the clusters that took them."""
+    model = estimator(3, size_min=[10, 20, 60], size_max=[30, 70, 90], random_state=0).fit(X)
+    assert model.cluster_sizes_.tolist() == np.bincount(model.labels_).tolist()
+    low, high = model.size_bounds_.T
+    assert sorted(low) == [10, 20, 60]
+    assert sorted(high) == [30, 70, 90]
+    assert (low <= model.cluster_sizes_).all()
+    assert (model.cluster_sizes_ <= high).all()
+
+
+def test_no_bounds_no_attributes():
+    """Without bounds everything is as before."""
+    assert not hasattr(BLPKMeans(3, random_state=0).fit(X), "cluster_sizes_")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"size_min": 60, "size_max": 40}, "size_min=60 is more than size_max=40"),
+        ({"size_min": [1, 2]}, "one for each of the n_clusters=3 clusters, got 2 numbers"),
+        ({"size_min": 1.5}, "whole number of points, got 1.5"),
+        ({"size_max": -1}, "size_max must not be negative or infinite, got -1"),
+        ({"size_max": "many"}, "size_max must be a number or 3 numbers, got 'many'"),
+        ({"size_max": 60, "size_by": "mass"}, "size_by must be"),
+    ],
+)
+def test_bad_bounds_are_named(given, words):
+    """An error names the parameter and the numbers."""
+    with pytest.raises(InvalidInputError, match=words):
+        SMDEClust(3, **given).fit(X)
+
+
+def test_sums_that_cannot_fit():
+    """The sum that is in the way, and the nearest bounds that would do."""
+    with pytest.raises(InfeasibleConstraintsError, match="only 150") as error:
+        SMDEClust(3, size_min=51).fit(X)
+    assert error.value.reason == "size_min_sum"
+    assert error.value.details["nearest_size_min"] == 50
+    with pytest.raises(InfeasibleConstraintsError, match="there are 150") as error:
+        SMDEClust(4, size_max=[30, 30, 40, 40]).fit(X)
+    assert error.value.details["nearest_size_max"] == 38
+
+
+def test_groups_that_are_too_large_or_do_not_pack():
+    """The group, or the groups, and bounds that would do: those are feasible indeed."""
+    chain = [(i, i + 1) for i in range(19)]
+    with pytest.raises(InfeasibleConstraintsError, match="one group of size 20") as error:
+        SMDEClust(12, size_max=15).fit(X, must_link=chain)
+    assert error.value.details["rows"] == list(range(20))
+    # Five groups of 30 points fill three clusters of 50 with one group each, and two are left.
+    blocks = [(30 * b + i, 30 * b + i + 1) for b in range(5) for i in range(29)]
+    with pytest.raises(InfeasibleConstraintsError, match="cannot be packed") as error:
+        SMDEClust(3, size_max=50).fit(X, must_link=blocks)
+    would = error.value.details["nearest_size_max"]
+    model = SMDEClust(3, size_max=would, random_state=0).fit(X, must_link=blocks)
+    assert model.cluster_sizes_.max() <= would == 60
+
+
+def test_cannot_links_that_need_room():
+    """Three pairs of points in two clusters of three fit only where they may be taken apart; two
+    groups that must be apart leave no room for a third."""
+    tied = [(0, 1), (2, 3), (4, 5)]
+    with pytest.raises(InfeasibleConstraintsError, match="1 cannot-links between groups") as error:
+        SMDEClust(2, size_max=3).fit(X[:6], must_link=tied, cannot_link=[(0, 4)])
+    assert error.value.details["nearest_size_max"] == 4
+    model = SMDEClust(2, size_max=4, random_state=0)
+    model.fit(X[:6], must_link=tied, cannot_link=[(0, 4)])
+    assert sorted(model.cluster_sizes_) == [2, 4]
+
+
+def test_points_without_weight_are_refused():
+    """A point of no weight has no say where its cluster is, but would fill it."""
+    with pytest.raises(InvalidInputError, match="row 2 has no weight"):
+        SMDEClust(2, size_max=3).fit(X[:6], sample_weight=[1, 1, 0, 1, 1, 1])

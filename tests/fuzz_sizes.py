@@ -1,0 +1,144 @@
+"""Random instances under cluster sizes: the exact assignment against an independent judge.
+
+Run with ``python -m tests.fuzz_sizes --instances 20000``. Sizes x pairs x groups x weights x ties x
+infeasible ones; small instances are judged by enumeration, larger ones by the plain MILP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+
+from smdeclust.assignment import Status, exact_assignment, milp_assignment
+from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.problem import Problem
+from tests.fuzz import random_instance
+
+MOST_ENUMERATED = 20_000
+
+
+def random_sizes(rng: np.random.Generator, instance: dict) -> dict:
+    """Bounds of a random shape around equal sizes, feasible or not."""
+    n, k, weight = len(instance["X"]), instance["k"], instance["weight"]
+    by_weight = weight is not None and bool(rng.random() < 0.5)
+    mean = float(weight.sum() if by_weight else n) / k
+    low = np.floor(np.maximum(0, mean - rng.integers(0, 3, k)))
+    high = np.ceil(low + rng.integers(0, 4, k))
+    if rng.random() < 0.7:
+        low, high = (
+            np.full(k, low[0]),
+            np.full(k, max(high[0], np.ceil(mean) - (rng.random() < 0.1))),
+        )
+    sizes: dict = {"size_by": "weight" if by_weight else "points"}
+    if rng.random() < 0.8:
+        sizes["size_min"] = low if rng.random() < 0.5 else float(low.min())
+    if rng.random() < 0.8 or "size_min" not in sizes:
+        largest = float(max(high.max(), np.max(sizes.get("size_min", 0))))
+        sizes["size_max"] = np.maximum(high, sizes.get("size_min", 0))
+        if rng.random() < 0.5:
+            sizes["size_max"] = largest
+    return sizes
+
+
+def enumerate_optimum(instance: dict, sizes: dict) -> float:
+    """The least cost over all labels of the points, by trying each; infinite if there are none."""
+    X, k, centers, weight = (instance[name] for name in ("X", "k", "centers", "weight"))
+    n = len(X)
+    labels = np.array(list(itertools.product(range(k), repeat=n)))
+    costs = ((X[:, None, :] - centers[None]) ** 2).sum(axis=2)
+    if weight is not None:
+        costs = costs * weight[:, None]
+    totals = costs[np.arange(n), labels].sum(axis=1)
+    ok = np.ones(len(labels), dtype=bool)
+    for i, j in instance["must"]:
+        ok &= labels[:, i] == labels[:, j]
+    for i, j in instance["cannot"]:
+        ok &= labels[:, i] != labels[:, j]
+    counted = weight if sizes["size_by"] == "weight" else np.ones(n)
+    held = np.stack([(labels == j) @ counted for j in range(k)], axis=1)
+    filled = np.stack([(labels == j).any(axis=1) for j in range(k)], axis=1).all(axis=1)
+    low = np.broadcast_to(sizes.get("size_min", 0.0), k)
+    high = np.broadcast_to(sizes.get("size_max", np.inf), k)
+    fits = np.zeros(len(labels), dtype=bool)
+    for order in set(itertools.permutations(zip(low.tolist(), high.tolist(), strict=True))):
+        a, b = np.array(order).T
+        fits |= ((held >= a - 1e-9) & (held <= b + 1e-9)).all(axis=1)
+    return float(totals[ok & filled & fits].min(initial=np.inf))
+
+
+def disagreement(rng: np.random.Generator) -> str | None:
+    """Compare with the judge; return what is wrong, or ``None``."""
+    instance = random_instance(rng)
+    sizes = random_sizes(rng, instance)
+    small = instance["k"] ** len(instance["X"]) <= MOST_ENUMERATED
+    try:
+        problem = Problem.build(
+            instance["X"], instance["k"], instance["must"], instance["cannot"], instance["weight"],
+            **sizes,
+        )  # fmt: skip
+    except InfeasibleConstraintsError as error:
+        if small and np.isfinite(enumerate_optimum(instance, sizes)):
+            return f"called infeasible ({error.reason}), but there is a clustering"
+        return None
+    found = exact_assignment(problem, instance["centers"])
+    if small:
+        optimum = enumerate_optimum(instance, sizes)
+    else:
+        optimum = milp_assignment(problem, instance["centers"]).cost
+    if optimum == np.inf:
+        right = found.status is Status.INFEASIBLE
+        return None if right else f"status {found.status}, the judge found no labels"
+    if found.status is not Status.OPTIMAL:
+        return f"status {found.status}, judge says {optimum}"
+    scale = max(abs(optimum), float(problem.weights.sum()) * float(np.ptp(instance["X"])) ** 2)
+    if abs(found.cost - optimum) > 1e-9 * max(scale, 1e-300):
+        return f"cost {found.cost!r}, judge says {optimum!r}"
+    if problem.violations(found.labels) != (0, 0):
+        return f"breaks {problem.violations(found.labels)} pairs"
+    held = problem.sizes(problem.group_labels(found.labels))
+    if problem.bounds is None or not problem.bounds.hold(held):
+        return f"sizes {held} are outside of {problem.bounds}"
+    return None
+
+
+def examine(seeds: list[tuple[int, int]]) -> list[str]:
+    """Judge the instances of these seeds; returns a line for each disagreement."""
+    lines = []
+    for seed in seeds:
+        wrong = disagreement(np.random.default_rng(seed))
+        if wrong:
+            lines.append(f"seed {seed}: {wrong}")
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--instances", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    started = time.perf_counter()
+    indices = range(arguments.instances)
+    batches = [
+        [(arguments.seed, index) for index in indices[first : first + 250]]
+        for first in range(0, arguments.instances, 250)
+    ]
+    wrong = 0
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for lines in pool.map(examine, batches):
+            wrong += len(lines)
+            for line in lines:
+                print(line, flush=True)
+    spent = time.perf_counter() - started
+    print(f"{arguments.instances} instances in {spent:.0f} s: {wrong} disagreements")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Local searches under cluster sizes: every storage, with pairs, bounds that differ, swaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from smdeclust.assignment import Status, exact_assignment
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.local_search import local_search
+from smdeclust.problem import Problem
+from tests.points.made import made
+
+STORAGES = ["dense", "blocks", "sparse"]
+
+
+def settled(problem, solution, judge=None):
+    """Whether the labels are an optimal assignment to their own means, within the bounds."""
+    labels, judge = problem.expand(solution.labels), judge or problem
+    found = exact_assignment(judge, judge.centers(solution.labels))
+    assert found.status is Status.OPTIMAL
+    assert problem.violations(labels) == (0, 0)
+    assert problem.bounds.hold(problem.sizes(solution.labels))
+    assert problem.objective(solution.labels) == pytest.approx(solution.objective)
+    return found.cost == pytest.approx(solution.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("paired", [False, True])
+def test_every_storage_ends_at_an_exact_assignment(storage, paired):
+    """The bounds and pairs hold, and no other labels are cheaper for the same centers."""
+    X, k, must, cannot = made(n=600)
+    pairs = (must[:40], cannot[:60]) if paired else (None, None)
+    sizes = {"size_min": 95, "size_max": 105}
+    problem = Problem.build(X, k, *pairs, storage=storage, **sizes)
+    judge = Problem.build(X, k, *pairs, **sizes)
+    for seed in range(2):
+        rows = np.random.default_rng(seed).choice(len(X), k, replace=False)
+        solution = local_search(problem, problem.enter(X[rows]))
+        assert solution.proven
+        assert settled(problem, solution, judge)
+
+
+def test_storages_agree():
+    """Same start, same objective, whichever loop runs."""
+    X, k, _, _ = made(n=900)
+    values = []
+    for storage in STORAGES:
+        problem = Problem.build(X, k, storage=storage, size_min=140, size_max=160)
+        values.append(local_search(problem, problem.enter(X[:k])).objective)
+    assert values == pytest.approx([values[0]] * len(values), rel=1e-9)
+
+
+def test_many_points_are_guessed_from_few():
+    """Where prices are first guessed from a sample the answer is exact all the same."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(9000, 2)), rng.normal(size=(1000, 2)) + 8])
+    for storage in ("dense", "blocks"):
+        problem = Problem.build(X, 4, storage=storage, size_min=2450, size_max=2550)
+        solution = local_search(problem, problem.enter(X[[0, 1, 2, 9999]]), max_iter=3)
+        sizes = problem.sizes(solution.labels)
+        assert sizes.min() >= 2450
+        assert sizes.max() <= 2550
+
+
+def test_bounds_that_differ_find_their_clusters():
+    """Clusters of 20, 50 and 130 points get the bounds of their size, in whatever order these are
+    given, and that is proven."""
+    rng = np.random.default_rng(1)
+    counts = [20, 50, 130]
+    X = np.concatenate([rng.normal(size=(n, 2)) + 9 * i for i, n in enumerate(counts)])
+    free = Problem.build(X, 3)
+    best = free.objective(free.group_labels(np.repeat(np.arange(3), counts)))
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        sizes = np.array(counts)[order]
+        problem = Problem.build(X, 3, size_min=sizes, size_max=sizes)
+        solution = local_search(problem, problem.enter(X[[0, 30, 100]]))
+        assert solution.objective == pytest.approx(best)
+        assert solution.proven
+
+
+def test_swaps_keep_the_sizes():
+    """Deep searches are never worse than plain ones, and stay within the bounds."""
+    X, k, must, cannot = made(n=300, seed=3)
+    problem = Problem.build(X, k, must[:20], cannot[:30], size_min=42, size_max=60)
+    for seed in range(5):
+        rows = np.random.default_rng(seed).choice(len(X), k, replace=False)
+        start = problem.enter(X[rows])
+        plain, deep = local_search(problem, start), local_search(problem, start, deep=True)
+        assert deep.objective <= plain.objective * (1 + 1e-12)
+        assert problem.bounds.hold(problem.sizes(deep.labels))
+
+
+def test_weights_count_where_asked():
+    """With size_by="weight" the weights of clusters are bounded, not their points."""
+    rng = np.random.default_rng(5)
+    X, weight = rng.normal(size=(40, 2)), rng.uniform(0.5, 3.0, 40)
+    most = weight.sum() / 3 * 1.05
+    problem = Problem.build(X, 3, sample_weight=weight, size_max=most, size_by="weight")
+    solution = local_search(problem, problem.enter(X[:3]))
+    held = np.bincount(problem.expand(solution.labels), weight)
+    assert held.max() <= most * (1 + 1e-9)
+    assert settled(problem, solution)
+
+
+def test_a_storage_that_cannot_says_so():
+    """Nothing is ignored: a device has no sizes yet."""
+    pytest.importorskip("torch", reason="needs PyTorch: smdeclust[torch]")
+    problem = Problem.build(np.eye(6), 2, storage="torch", size_max=3)
+    with pytest.raises(InvalidInputError, match="size_min and size_max do not work on TorchPoints"):
+        local_search(problem, np.eye(6)[:2] - np.eye(6).mean(axis=0))
