@@ -156,7 +156,7 @@ def test_bounds_hold_under_a_tiny_budget(seed, budget):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_warm_start_never_worsens(seed):
-    """From given labels the result is never dearer, also without any budget, and still optimal."""
+    """From given labels the result is never costlier, also without any budget, and still optimal."""
     costs, indptr, indices = hard_instance(seed)
     first = construct(costs, PairGraph.hard(indptr, indices).arrays, descent=False)
     early = solve_core(
@@ -184,7 +184,7 @@ def test_infeasible_warm_start_is_ignored():
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), density=st.sampled_from([0.05, 0.2, 0.4]))
 def test_heuristics_stay_feasible_and_never_worsen(seed, density):
-    """construct and kempe_descent keep every edge; the second is no dearer than the first."""
+    """construct and kempe_descent keep every edge; the second costs no more than the first."""
     rng = np.random.default_rng(seed)
     n, n_labels = int(rng.integers(2, 40)), int(rng.integers(2, 8))
     indptr, indices = random_graph(n, density, rng)

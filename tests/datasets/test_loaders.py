@@ -197,7 +197,7 @@ def test_download_of_keel(served: Path, paper_data: Path) -> None:
 
 @pytest.mark.data
 def test_corrupted_download(served: Path, cache: Path, paper_data: Path) -> None:
-    """A truncated, altered or foreign file is refused, not kept, and fetched anew next time."""
+    """A truncated, altered or foreign file is refused, not kept, and fetched again next time."""
     text = (paper_data / "set1/iris/iris.txt").read_bytes()
     good = zipped(iris_txt=text)
     name = "pc-sos-sdp/datasets/iris.zip"

@@ -117,3 +117,28 @@ def test_commands_and_options_exist(page: Path) -> None:
             own = commands[found[1]]
             missing += [f"{found[1]} {o}" for o in OPTION.findall(found[2]) if o not in own]
     assert not missing, f"{page_id(page)}: {', '.join(sorted(set(missing)))}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_plain_words(page: Path) -> None:
+    """Pages use common words: readers stumble over the others."""
+    text = " ".join(page.read_text(encoding="utf-8").split()).lower()
+    found = [
+        words
+        for words in (
+            "anew",
+            "dearer",
+            "dearest",
+            "as ever",
+            "in earnest",
+            "behind the same door",
+            "with the same face",
+            "for want of",
+            "seldom",
+            "whence",
+            "whilst",
+            "thereof",
+        )  # fmt: skip
+        if re.search(rf"\b{words}\b", text)
+    ]
+    assert not found, f"{page_id(page)}: {', '.join(found)}"

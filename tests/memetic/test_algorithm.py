@@ -32,7 +32,7 @@ def test_improving_offspring_replace_their_targets_at_once():
 
 
 def test_best_is_the_least_ever_seen():
-    """The best solution survives, and the counter starts anew whenever it improves."""
+    """The best solution survives, and the counter starts over whenever it improves."""
     state = evolve(stub_operators(), 4, Replacement(), stopping.max_generations(5), RNG(1))
     assert state.best.objective == min(s.objective for s in state.population)
     worse = stub_operators([1.0] * 4, crossover=lambda a, b, c, rng: a.centers + 1)

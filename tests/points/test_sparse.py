@@ -217,7 +217,7 @@ def test_small_spread_far_from_zero(far, spread):
 
 
 def test_bounds_hold_through_many_iterations():
-    """Searches that settle rows by their bounds end where every row is looked at anew."""
+    """Searches that settle rows by their bounds end where every row is looked at again."""
     X, k, must, cannot = made(n=3000, density=0.05)
     problem = sparse_problem(X, k, must, cannot)
     points = problem.points

@@ -32,7 +32,7 @@ def test_a_pair_is_kept_where_breaking_it_costs_more(w, broken):
 
 @pytest.mark.parametrize(("w", "together"), [([90.0, 1.0], True), ([1.0, 90.0], False)])
 def test_weights_per_pair(w, together):
-    """Of two contradicting pairs the dearer one is kept; must-links come first in ``w``."""
+    """Of two contradicting pairs the more expensive one is kept; must-links come first in ``w``."""
     X = np.array([[0.0], [0.1], [5.0]])
     model = PCKMeans(2, w=w, n_init=20, random_state=0)
     model.fit(X, must_link=[(0, 2)], cannot_link=[(0, 2)])

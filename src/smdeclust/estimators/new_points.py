@@ -99,7 +99,7 @@ class _Anchored:
                     f"{kind}: row {int(pairs.max())} is named, but the {n_old} old and {n_new} new "
                     f"rows are numbered 0 to {len(node) - 1}."
                 )
-            masks[kind] = (pairs >= first_new).any(axis=1)  # the others were the fit's affair
+            masks[kind] = (pairs >= first_new).any(axis=1)  # fit has dealt with the others
             arrays[kind] = node[pairs[masks[kind]]]
         return cls(
             known.keep(masks),

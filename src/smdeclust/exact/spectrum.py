@@ -7,7 +7,7 @@ import scipy.linalg
 
 from smdeclust.exact.relaxation import FloatArray
 
-# Filtered subspace iteration pays only where a full reduction to tridiagonal form is dear, and
+# Filtered subspace iteration pays only where a full reduction to tridiagonal form takes long, and
 # LAPACK's eigenvectors of a part of the spectrum only where that part is small.
 _MIN_SIZE_FOR_FILTER = 60
 _FILTER_SHARE = 0.4
@@ -126,7 +126,7 @@ class FantopeProjector:
         """One Chebyshev-filtered step from the last basis, then Rayleigh-Ritz."""
         assert self.basis is not None
         assert self.values is not None
-        # The lowest two directions are drawn anew each time, so that nothing stays unseen.
+        # The lowest two directions are drawn again each time, so that nothing stays unseen.
         X = self.basis[:, -(size - 2) :]
         extra = self.rng.standard_normal((len(A), size - X.shape[1]))
         X = np.hstack([extra / np.sqrt(len(A)), X])

@@ -65,7 +65,7 @@ def _move(sums, totals, centers):
 
 @kernel()
 def _settle(points, weights, labels, found, sums, totals, counts, centers):
-    """Compute sums, centers and objective anew: no rounding is left from groups that came and went.
+    """Compute sums, centers and objective again: no rounding is left from groups that have moved.
 
     `found` is work space. Returns the objective, and how far a center moved, squared, as a share
     of the mean squared distance of the points to theirs.

@@ -17,7 +17,7 @@ from smdeclust.rivals.empty_clusters import fill_empty_clusters
 from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.shuffle import make_seed, shuffle
 
-# A start ends after so many iterations in a row without a better solution: orders are drawn anew,
+# A start ends after so many iterations in a row without a better solution: orders are drawn again,
 # so one that does not help says little.
 PATIENCE = 20
 
@@ -37,7 +37,7 @@ def cop_kmeans(
     centers
         (K, d') start, in the coordinates of ``problem.core``.
     rng
-        Draws the order of the groups with cannot-links, anew in every iteration.
+        Draws the order of the groups with cannot-links, again in every iteration.
     max_iter
         Most iterations.
     """

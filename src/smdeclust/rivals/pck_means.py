@@ -20,7 +20,7 @@ from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.shuffle import make_seed, shuffle
 from smdeclust.rivals.soft_pairs import SoftPairs
 
-# A start ends after so many iterations in a row without a better solution: orders are drawn anew,
+# A start ends after so many iterations in a row without a better solution: orders are drawn again,
 # so one that does not help says little.
 PATIENCE = 10
 # Passes over the points between two moves of the centers.
@@ -81,7 +81,7 @@ def pck_means(
     centers
         (K, d') start, in the coordinates of ``problem.core``.
     rng
-        Draws the order of the points, anew in every iteration.
+        Draws the order of the points, again in every iteration.
     max_iter
         Most iterations; it also ends after some in a row without a better solution.
     """

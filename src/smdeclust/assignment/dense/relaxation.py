@@ -69,7 +69,7 @@ class Relaxation:
             ("threads", 1),
             ("presolve", "off"),
             ("simplex_strategy", 1),
-            # Devex: steepest-edge weights would be computed anew at each of many short solves.
+            # Devex: steepest-edge weights would be computed again at each of many short solves.
             ("simplex_dual_edge_weight_strategy", 1),
             ("dual_feasibility_tolerance", 1e-9),
         ):
