@@ -156,7 +156,7 @@ def test_bounds_hold_under_a_tiny_budget(seed, budget):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_warm_start_never_worsens(seed):
-    """From given labels the result is never costlier, also without any budget, and still optimal."""
+    """From given labels the result never costs more, also without any budget, and is optimal."""
     costs, indptr, indices = hard_instance(seed)
     first = construct(costs, PairGraph.hard(indptr, indices).arrays, descent=False)
     early = solve_core(

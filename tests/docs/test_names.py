@@ -138,7 +138,7 @@ def test_plain_words(page: Path) -> None:
             "whence",
             "whilst",
             "thereof",
-        )  # fmt: skip
+        )
         if re.search(rf"\b{words}\b", text)
     ]
     assert not found, f"{page_id(page)}: {', '.join(found)}"
