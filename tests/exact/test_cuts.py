@@ -70,7 +70,7 @@ def test_step_projects_onto_signs_and_cuts(seed: int) -> None:
     cuts = cutting.new_cuts(Z, apart, none, limit=40, min_violation=1e-3)
     norms = cutting.squared_norms(cuts, root, apart)
     mu, V, U, W = np.zeros(len(cuts)), np.zeros((n, n)), np.zeros((n, n)), np.empty((n, n))
-    cutting.signs_and_cuts_step(T, 1.0, apart, cuts, norms, root, 3000, mu, V, U, W)
+    cutting.signs_and_cuts_step(T, 1.0, apart, cuts, norms, root, 3000, 0.0, np.inf, mu, V, U, W)
     assert np.all(V >= 0)
     assert V[0, 1] == 0.0
     assert np.all(cutting.slacks(V, cuts, root) >= -1e-6)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -103,11 +104,35 @@ def cold_start(node: Relaxation) -> State:
     return State(V, np.zeros((n, n)), 0.3, np.empty((0, cutting.WIDTH), np.int64), np.empty(0))
 
 
-def safe_bound(node: Relaxation, U: FloatArray, rho: float) -> float:
-    """Lower bound on f from scaled multipliers."""
+def safe_bound(
+    node: Relaxation, U: FloatArray, rho: float, cuts: IntArray | None = None, mu: Any = None
+) -> float:
+    """Lower bound on f from scaled multipliers; the cuts matter where sizes are given."""
     M = node.cost + rho * U
     M = 0.5 * (M + M.T)
-    return node.constant + node.scale * sum_of_smallest(M, node.unit, node.n_clusters - 1)
+    value = sum_of_smallest(M, node.unit, node.n_clusters - 1)
+    if node.z_low > 0.0 or node.z_high < np.inf:
+        value += rho * size_terms(node, diagonal_multipliers(node, U, cuts, mu))
+    return node.constant + node.scale * value
+
+
+def diagonal_multipliers(
+    node: Relaxation, U: FloatArray, cuts: IntArray | None, mu: Any
+) -> FloatArray:
+    """Multipliers of ``Y[i, i]`` itself: what U holds there beside the cuts."""
+    out: FloatArray = -np.diag(U)
+    if cuts is not None and len(cuts):
+        out = out - np.bincount(cuts[:, 0], mu, node.n_groups) / node.weights
+    return out
+
+
+def size_terms(node: Relaxation, diagonal: FloatArray) -> float:
+    """What the bounds on ``Z[i, i]`` add: multipliers times the bound that they lean on."""
+    scaled = diagonal * node.weights
+    # A multiplier of the wrong sign where there is no bound is a speck: it counts as zero.
+    low = np.maximum(scaled, 0.0) * node.z_low
+    high = np.minimum(scaled, 0.0) * (node.z_high if node.z_high < np.inf else 0.0)
+    return float((low + high).sum())
 
 
 def solve(
@@ -164,13 +189,15 @@ class _Run:
         self.work = np.empty_like(self.V)
         self.Y = self.V.copy()
         self.project = FantopeProjector(node.unit, node.n_clusters, degree=settings.filter_degree)
-        self.best = self._dual(safe_bound(node, self.U, self.rho))
+        self.best = self._dual(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
         self.history = [self.best.bound]
         self.iteration = self.rounds = 0
         self.next_round = settings.first_round if len(self.cuts) == 0 else settings.round_length
         self.min_violation = settings.min_violation
         self.ending = Ending.TARGET
         self.residuals = (np.inf, np.inf)
+        self.exact_until = 0
+        self.bound_before, self.primal_before = -np.inf, np.inf
 
     def _dual(self, bound: float) -> Dual:
         return Dual(bound, self.U.copy(), self.rho, self.cuts, self.mu.copy())
@@ -183,17 +210,24 @@ class _Run:
     def iterate(self) -> None:
         """One step of the splitting method; now and then the bound, and the step size."""
         node, settings = self.node, self.settings
-        self.Y = self.project(self.V - self.U - node.cost * (1.0 / self.rho))
+        self.Y = self.project(
+            self.V - self.U - node.cost * (1.0 / self.rho), exact=self.iteration < self.exact_until
+        )
         primal, change = cutting.signs_and_cuts_step(
             self.Y, settings.over_relaxation, node.apart, self.cuts, self.norms,
-            node.sqrt_weights, settings.sweeps, self.mu, self.V, self.U, self.work,
+            node.sqrt_weights, settings.sweeps, node.z_low, node.z_high, self.mu, self.V, self.U,
+            self.work,
         )  # fmt: skip
         self.residuals = (primal, change)
         self.iteration += 1
         if self.iteration % settings.check_every == 0:
-            bound = safe_bound(node, self.U, self.rho)
+            bound = safe_bound(node, self.U, self.rho, self.cuts, self.mu)
             if bound > self.best.bound:
                 self.best = self._dual(bound)
+            # Closer to a solution, yet a worse bound: the filter has missed a direction.
+            elif bound < self.bound_before and primal < self.primal_before:
+                self.exact_until = self.iteration + settings.check_every
+            self.bound_before, self.primal_before = bound, primal
         if self.iteration % 10 == 0:
             # Both residuals per unit of their own scale: |Y| is about sqrt(K), |C| is 1.
             ratio = primal / (np.sqrt(node.n_clusters) * self.rho * change + 1e-300)

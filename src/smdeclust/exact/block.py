@@ -44,6 +44,7 @@ def prove(
     *,
     tol: float,
     deadline: float = np.inf,
+    sizes: tuple[float, float] = (0.0, np.inf),
     settings: Settings = Settings(),  # noqa: B008 (frozen)
 ) -> Proven:
     """Raise the lower bound to within ``tol`` of the labels' cost, or as far as time allows.
@@ -58,11 +59,13 @@ def prove(
         Relative gap at which to stop.
     deadline
         On the clock of `time.perf_counter`.
+    sizes
+        Bounds on the number of points in every cluster.
     settings
         Of the relaxation's solver.
     """
-    block = Block.of(problem)
-    incumbent = _Incumbent(problem, labels, block)
+    block = Block.of(problem, sizes)
+    incumbent = _Incumbent(problem, labels, block, sizes)
     result: SearchResult | None = None
     with contextlib.suppress(MemoryError):
         result = branch_and_cut(
@@ -117,7 +120,7 @@ class Block:
     weight_shift: int
 
     @classmethod
-    def of(cls, problem: Problem) -> Block:
+    def of(cls, problem: Problem, sizes: tuple[float, float] = (0.0, np.inf)) -> Block:
         """The block of a problem; pairs that run over rows without weight are kept.
 
         Rows without weight cost nothing wherever they go, and a cluster can be split until every
@@ -140,6 +143,7 @@ class Block:
             np.column_stack([np.arange(len(rows)), first[groups]]),
             cannot[np.all(cannot >= 0, axis=1)],
             None if weights is None else np.ldexp(weights[rows], -weight_shift),
+            sizes if weights is None else (0.0, np.inf),  # only there is Z one over the size
         )
         return cls(data, rows, shift, weight_shift)
 
@@ -170,7 +174,10 @@ class Block:
 class _Incumbent:
     """The best clustering known."""
 
-    def __init__(self, problem: Problem, labels: IntArray, block: Block) -> None:
+    def __init__(
+        self, problem: Problem, labels: IntArray, block: Block, sizes: tuple[float, float]
+    ) -> None:
+        self.sizes = sizes
         self.problem = problem
         self.block = block
         self.labels = labels
@@ -185,12 +192,18 @@ class _Incumbent:
         start = np.zeros(self.problem.n_points, np.int64)
         start[self.block.rows] = rounded_labels(node, Y)
         found = improve(self.problem, start)
-        if found is not None:
+        if found is not None and keeps_sizes(found, self.sizes):
             value = self._scaled_cost(found)
             if value < self.cost * (1.0 - 1e-12):
                 logger.debug("better clustering: %.12g instead of %.12g", value, self.cost)
                 self.labels, self.cost, self.improved = found, value, True
         return self.cost
+
+
+def keeps_sizes(labels: IntArray, sizes: tuple[float, float]) -> bool:
+    """Whether the number of points in every cluster is within the bounds."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return bool(counts.min() >= sizes[0] and counts.max() <= sizes[1])
 
 
 def cost_of(problem: Problem, labels: IntArray) -> float:

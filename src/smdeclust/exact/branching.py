@@ -21,6 +21,8 @@ class LeafMultipliers:
     value: FloatArray
     cut_rows: NDArray[np.int32]
     cut_value: FloatArray
+    size_row: NDArray[np.int32]
+    size_value: FloatArray
 
 
 def representatives(node: Relaxation) -> IntArray:
@@ -70,7 +72,8 @@ def child_state(parent: Relaxation, child: Relaxation, state: State) -> State:
     ratio = parent.scale / child.scale
     Lambda = -state.U - cutting.combined(state.cuts, state.mu, root)
     Lambda = (join @ (Lambda * np.outer(root, root)) @ join.T) / np.outer(child_root, child_root)
-    Lambda = np.where(child.apart, Lambda, np.maximum(Lambda, 0.0)) * ratio
+    free = child.apart | (np.eye(n_new, dtype=bool) & (child.z_high < np.inf))
+    Lambda = np.where(free, Lambda, np.maximum(Lambda, 0.0)) * ratio
     cuts, mu = _rename(state.cuts, state.mu * ratio, new_of_old)
     U = -Lambda - cutting.combined(cuts, mu, child_root)
     return State(0.5 * (V + V.T), 0.5 * (U + U.T), state.rho, cuts, mu)
@@ -96,6 +99,12 @@ def as_rows(node: Relaxation, dual: Dual) -> LeafMultipliers:
     Lambda = 0.5 * (Lambda + Lambda.T)
     # Rounding leaves specks of either sign where a multiplier is zero.
     speck = 1e-15 * np.abs(Lambda).max(initial=0.0)
+    sizes = np.zeros(node.n_groups)
+    leans = np.diag(Lambda) > speck if node.z_low > 0.0 else np.zeros(node.n_groups, bool)
+    if node.z_high < np.inf:
+        leans |= np.diag(Lambda) < -speck
+    sizes[leans] = np.diag(Lambda)[leans] * factor * node.weights[leans]
+    np.fill_diagonal(Lambda, np.where(leans, 0.0, np.diag(Lambda)))
     Lambda[~node.apart & (Lambda <= speck)] = 0.0
     Lambda *= factor * np.outer(root, root)
     i, j = np.nonzero(np.triu(Lambda))
@@ -103,4 +112,6 @@ def as_rows(node: Relaxation, dual: Dual) -> LeafMultipliers:
     used = dual.mu > 0.0
     cuts = dual.cuts[used]
     cut_rows = np.where(cuts < 0, np.int32(-1), rows[cuts]).astype(np.int32)
-    return LeafMultipliers(rows[i], rows[j], value, cut_rows, dual.mu[used] * factor)
+    return LeafMultipliers(
+        rows[i], rows[j], value, cut_rows, dual.mu[used] * factor, rows[leans], sizes[leans]
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from smdeclust.exact.admm import Ending
-from smdeclust.exact.block import prove, without_search
+from smdeclust.exact.block import keeps_sizes, prove, without_search
 from smdeclust.exact.certificate import Certificate, relative_gap
 from smdeclust.exact.parts import part_size, prove_in_parts
 from smdeclust.exact.relaxation import IntArray
@@ -43,6 +43,8 @@ def certify(
     tol: float = 1e-4,
     max_time: float | None = None,
     n_jobs: int | None = None,
+    size_min: int | None = None,
+    size_max: int | None = None,
     parts: int | str = "auto",
     folder: Any = None,
     progress: Callable[[str], None] | None = None,
@@ -67,6 +69,9 @@ def certify(
     n_jobs
         Threads for the linear algebra, or processes where there are parts; None means one, which is
         the fastest for one part of a few hundred groups. -1: all there are.
+    size_min, size_max
+        Bounds on the number of points in every cluster, where only such clusterings count. (With
+        ``sample_weight`` or parts the bound does not use them, and is weaker for it.)
     parts
         In how many parts to split the points: the bounds of the parts add up, which is weaker than
         one bound for all, but works for any number of points. ``"auto"``: one up to
@@ -92,6 +97,12 @@ def certify(
     given = given.reshape(-1).astype(np.int64)
     problem = Problem.build(X, len(names), must_link, cannot_link, sample_weight)
     _check_labels(problem, given)
+    sizes = (0.0 if size_min is None else size_min, np.inf if size_max is None else size_max)
+    if not keeps_sizes(given, sizes):
+        raise InvalidInputError(
+            f"labels: the clusters have {np.bincount(given).min()} to {np.bincount(given).max()} "
+            f"points, outside of size_min={size_min} and size_max={size_max}"
+        )
     n_parts = _number_of_parts(parts, problem)
     status, message = "", ""
     if n_parts > 1:
@@ -110,7 +121,7 @@ def certify(
         status, message = "too_large", _estimate(problem)
     else:
         with threadpool_limits(limits=n_jobs or 1):
-            found = prove(problem, given, tol=tol, deadline=deadline)
+            found = prove(problem, given, tol=tol, deadline=deadline, sizes=sizes)
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)
     gap = relative_gap(found.upper_bound, found.lower_bound)

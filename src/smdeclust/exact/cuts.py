@@ -183,10 +183,10 @@ def _add_cut(W, cuts, c, inverse, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _slack(W, cuts, c):  # type: ignore[no-untyped-def]
-    """Value of cut ``c`` (>= 0 where satisfied) at the positive part of W, on the scale of Z."""
+def _slack(W, cuts, c, low, high):  # type: ignore[no-untyped-def]
+    """Value of cut ``c`` (>= 0 where satisfied) at W within its bounds, on the scale of Z."""
     i = cuts[c, 0]
-    total = max(W[i, i], 0.0)
+    total = min(max(W[i, i], low), high)
     for a in range(1, cuts.shape[1]):
         j = cuts[c, a]
         if j < 0:
@@ -202,9 +202,11 @@ def _slack(W, cuts, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def signs_and_cuts_step(  # type: ignore[no-untyped-def]
-    Y, relaxation, apart, cuts, norms, root, sweeps, INOUT_mu, INOUT_V, INOUT_U, OUT_W
+    Y, relaxation, apart, cuts, norms, root, sweeps, low, high, INOUT_mu, INOUT_V, INOUT_U, OUT_W
 ):
     """V- and U-step: project ``T = relaxed Y + U`` onto {Y >= 0, 0 on cannot-links, cuts}.
+
+    The diagonal is kept from ``low`` to ``high`` on the scale of Z.
 
     Warm-started dual coordinate ascent: ``V = max(0, T + B' mu)``, each step raises or lowers one
     multiplier. Stopping early leaves V slightly outside, but
@@ -225,7 +227,7 @@ def signs_and_cuts_step(  # type: ignore[no-untyped-def]
             _add_cut(OUT_W, cuts, c, inverse, INOUT_mu[c])
     for _ in range(sweeps):
         for c in range(len(cuts)):
-            slack = _slack(OUT_W, cuts, c)
+            slack = _slack(OUT_W, cuts, c, low, high)
             if slack >= 0.0 and INOUT_mu[c] == 0.0:
                 continue
             step = max(-slack / norms[c], -INOUT_mu[c])
@@ -236,7 +238,10 @@ def signs_and_cuts_step(  # type: ignore[no-untyped-def]
     change = 0.0
     for i in range(n):
         for j in range(n):
-            value = max(OUT_W[i, j], 0.0) * root[i] * root[j]
+            value = max(OUT_W[i, j], 0.0)
+            if i == j:
+                value = min(max(value, low), high)
+            value *= root[i] * root[j]
             primal += (Y[i, j] - value) ** 2
             change += (INOUT_V[i, j] - value) ** 2
             INOUT_V[i, j] = value
@@ -251,7 +256,7 @@ def slacks(V, cuts, root):  # type: ignore[no-untyped-def]
     out = np.empty(len(cuts))
     for c in range(len(cuts)):
         i = cuts[c, 0]
-        out[c] = _slack(Z, cuts, c) / max(Z[i, i], 1e-12)
+        out[c] = _slack(Z, cuts, c, 0.0, np.inf) / max(Z[i, i], 1e-12)
     return out
 
 

@@ -34,6 +34,9 @@ class PointData:
     n_clusters: int
     must_link: IntArray
     cannot_link: IntArray
+    z_low: float = 0.0
+    z_high: float = np.inf
+    """Bounds on ``Z[i, i]``: one over the largest and the smallest size of a cluster."""
 
     @property
     def n_points(self) -> int:
@@ -48,6 +51,7 @@ class PointData:
         must_link: IntArray,
         cannot_link: IntArray,
         sample_weight: FloatArray | None = None,
+        sizes: tuple[float, float] = (0.0, np.inf),
     ) -> PointData:
         """Center the points; rotate them onto their span where they have more columns than rows.
 
@@ -65,6 +69,8 @@ class PointData:
             int(n_clusters),
             np.asarray(must_link, np.int64).reshape(-1, 2),
             np.asarray(cannot_link, np.int64).reshape(-1, 2),
+            1.0 / sizes[1],
+            1.0 / sizes[0] if sizes[0] > 0 else np.inf,
         )
 
 
@@ -86,6 +92,8 @@ class Relaxation:
         ``f = constant + scale * <cost, Y>``.
     apart
         Symmetric matrix, true on cannot-linked pairs of groups.
+    z_low, z_high
+        Bounds on the diagonal of Z, from the sizes of clusters.
     """
 
     n_clusters: int
@@ -98,6 +106,8 @@ class Relaxation:
     scale: float
     constant: float
     apart: BoolArray
+    z_low: float = 0.0
+    z_high: float = np.inf
 
     @property
     def n_groups(self) -> int:
@@ -168,4 +178,6 @@ def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | 
         scale=scale,
         constant=constant,
         apart=mask,
+        z_low=data.z_low,
+        z_high=data.z_high,
     )

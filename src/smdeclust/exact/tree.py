@@ -28,6 +28,8 @@ _NO_MULTIPLIERS = LeafMultipliers(
     np.empty(0),
     np.empty((0, 6), np.int32),
     np.empty(0),
+    np.empty(0, np.int32),
+    np.empty(0),
 )
 
 
@@ -94,7 +96,9 @@ class _Tree:
             cut_ptr=np.cumsum([0, *(len(p.cut_value) for p in parts)]),
             cut_rows=np.concatenate([p.cut_rows for p in parts]),
             cut_value=np.concatenate([p.cut_value for p in parts]),
-            size_ptr=np.zeros(len(parts) + 1, np.int64),
+            size_ptr=np.cumsum([0, *(len(p.size_value) for p in parts)]),
+            size_row=np.concatenate([p.size_row for p in parts]),
+            size_value=np.concatenate([p.size_value for p in parts]),
         )
 
 
@@ -264,12 +268,15 @@ def proven_bound(
 ) -> tuple[float, float]:
     """The bound that `verify` will find for a node, and what rounding takes off it there."""
     leaf = Leaf(
-        data.points, data.weights, node.group_of_point, np.argwhere(np.triu(node.apart)),
+        data.points,
+        data.weights,
+        node.group_of_point,
+        np.argwhere(np.triu(node.apart)),
         data.n_clusters,
-    )  # fmt: skip
-    entries = {name: getattr(multipliers, name) for name in ("row", "column", "value")}
-    cuts = {name: getattr(multipliers, name) for name in ("cut_rows", "cut_value")}
-    return leaf_bound(leaf, replace(Multipliers.empty(), **entries, **cuts))
+        1.0 / data.z_high,
+        1.0 / data.z_low if data.z_low > 0.0 else np.inf,
+    )
+    return leaf_bound(leaf, Multipliers(**vars(multipliers)))
 
 
 def _child(

@@ -1,0 +1,61 @@
+"""Sizes in the relaxation: bounds of size-bounded clusterings, against enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from smdeclust.exact import InvalidCertificateError, certify, verify
+from smdeclust.exceptions import InvalidInputError
+from tests.exact.brute import all_costs, random_problem
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ends_at_the_best_clustering_of_these_sizes(seed: int) -> None:
+    """The bound is at most the enumerated optimum, reaches it, and verifies."""
+    rng = np.random.default_rng(400 + seed)
+    X, k, must, cannot, _ = random_problem(rng)
+    every = all_costs(X, k, must, cannot)
+    counts = np.bincount(every[rng.integers(len(every))][1], minlength=k)
+    low = int(counts.min()) if seed % 3 else None
+    high = int(counts.max()) if seed % 2 else None
+    fits = [
+        (cost, labels)
+        for cost, labels in every
+        if np.bincount(labels).min() >= (low or 0) and np.bincount(labels).max() <= (high or 99)
+    ]
+    optimum, labels = fits[0]
+    problem = {"must_link": must, "cannot_link": cannot, "size_min": low, "size_max": high}
+    result = certify(X, labels, tol=1e-6, max_time=20.0, **problem)
+    assert result.lower_bound <= optimum * (1 + 1e-12)
+    assert result.status == "optimal"
+    found = verify(X, result, n_clusters=k, **problem)
+    assert found.lower_bound <= optimum * (1 + 1e-12)
+
+
+def test_iris_in_three_equal_clusters() -> None:
+    """The published optimum of 50/50/50 is proven; without the sizes the claim falls."""
+    from scipy.optimize import linear_sum_assignment
+
+    X, y = load_iris(return_X_y=True)
+    labels = y.copy()
+    for _ in range(30):  # assign to repeated centers, move the centers
+        centers = np.array([X[labels == c].mean(axis=0) for c in range(3)])
+        costs = np.sum((X[:, None] - np.repeat(centers, 50, axis=0)[None]) ** 2, axis=2)
+        labels = linear_sum_assignment(costs)[1] // 50
+    sizes = {"size_min": 50, "size_max": 50}
+    result = certify(X, labels, tol=1e-4, max_time=120.0, **sizes)
+    assert result.status == "optimal"
+    assert result.upper_bound == pytest.approx(81.2778, abs=1e-4)
+    assert verify(X, result, n_clusters=3, **sizes).optimal
+    with pytest.raises(InvalidCertificateError):
+        verify(X, result, n_clusters=3)
+    with pytest.raises(InvalidCertificateError):
+        verify(X, result, n_clusters=3, size_min=51)
+
+
+def test_labels_of_other_sizes_are_refused() -> None:
+    """Only a clustering of these sizes can be certified."""
+    with pytest.raises(InvalidInputError, match="size_max"):
+        certify(np.arange(4.0)[:, None], [0, 0, 0, 1], size_max=2)
