@@ -4,6 +4,10 @@
     python -m benchmarks.certificates --tol 1e-6
     python -m benchmarks.certificates --only iris,glass/ml_0_cl_50_0 --keep proofs/
     python -m benchmarks.certificates --summary       # only rewrite the table
+    python -m benchmarks.certificates forgeries       # known ones, and 1,000 random mutations
+    python -m benchmarks.certificates tiny --count 10000   # against all clusterings, in fractions
+    python -m benchmarks.certificates large --jobs 2  # gaps in parts: banana, third set, letter
+    python -m benchmarks.certificates blobs           # unconstrained, N = 500 to 1500
 
 For each configuration: SMDEClust for a clustering, `certify` for the proof, `verify` for the check
 of the proof. Rows go to ``docs/certificates/results.csv`` as they are made, and what is already
@@ -20,10 +24,12 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import certificate_checks
 from smdeclust import SMDEClust
 from smdeclust.datasets import list_datasets, load_constraints, load_set1
 from smdeclust.exact import certify, verify
@@ -58,7 +64,7 @@ def prove(
     proof = certify(data.X, labels, tol=tol, max_time=max_time, **pairs)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     start = time.perf_counter()
-    verified = verify(data.X, proof, **pairs)
+    verified = verify(data.X, proof, n_clusters=data.n_clusters, tol=tol, **pairs)
     checking = time.perf_counter() - start
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -142,6 +148,11 @@ def wanted(name: str, configuration: str, only: str | None) -> bool:
 def main() -> None:
     """Run what is missing, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "what", nargs="?", default="set1", choices=("set1", "forgeries", "tiny", "large", "blobs")
+    )
+    parser.add_argument("--count", type=int, default=1000, help="mutations, or tiny instances")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, for large data")
     parser.add_argument("--tol", type=float, default=1e-4)
     parser.add_argument("--max-time", type=float, default=300.0, help="seconds per configuration")
     parser.add_argument("--only", help="data sets or dataset/configuration, comma-separated")
@@ -149,6 +160,15 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the certificates themselves")
     parser.add_argument("--summary", action="store_true", help="only rewrite the table")
     options = parser.parse_args()
+    if options.what != "set1":
+        others: dict[str, Callable[[], None]] = {
+            "forgeries": lambda: certificate_checks.forgeries(options.count),
+            "tiny": lambda: certificate_checks.tiny(options.count),
+            "large": lambda: certificate_checks.large(options.max_time, options.only, options.jobs),
+            "blobs": lambda: certificate_checks.blobs(options.max_time, options.only),
+        }
+        others[options.what]()
+        return
     options.out.mkdir(parents=True, exist_ok=True)
     results = options.out / "results.csv"
     done = {(row["instance"], row["tol"]) for row in read_rows(results)}

@@ -102,7 +102,7 @@ def fit(
         result = result_document(inputs, run, k, seed, context.obj or [])
         proof = None
         if certify:
-            proof = prove_fit(replace(inputs, X=run.X), run, patience, update)
+            proof = prove_fit(replace(inputs, X=run.X), run, chosen, patience, update)
         if proof is not None:
             result["proof"] = proof.document
         if out is not None:

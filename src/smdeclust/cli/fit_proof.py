@@ -22,8 +22,13 @@ class FitProof:
     content: bytes | None = None
 
 
-def prove_fit(inputs: Inputs, run: methods.Run, patience: Patience, update: Any) -> FitProof:
-    """Certify the clustering of a fit, or say why that cannot be done."""
+def prove_fit(
+    inputs: Inputs, run: methods.Run, chosen: dict[str, Any], patience: Patience, update: Any
+) -> FitProof:
+    """Certify the clustering of a fit, or say why that cannot be done.
+
+    Sizes that differ between clusters count by their extremes.
+    """
     if run.n_broken:
         return FitProof({"sentence": "not certified: it breaks pairs"})
     if inputs.constraints.n_soft:
@@ -39,8 +44,9 @@ def prove_fit(inputs: Inputs, run: methods.Run, patience: Patience, update: Any)
         must_link=inputs.constraints.must_link,
         cannot_link=inputs.constraints.cannot_link,
         max_time=left,
-        n_jobs=None,
         progress=update,
+        size_min=_extreme(min, chosen.get("size_min")),
+        size_max=_extreme(max, chosen.get("size_max")),
     )
     document = {
         "sentence": above_best(run.objective, certificate.lower_bound),
@@ -50,3 +56,7 @@ def prove_fit(inputs: Inputs, run: methods.Run, patience: Patience, update: Any)
         "seconds": certificate.seconds,
     }
     return FitProof(document, as_bytes(certificate))
+
+
+def _extreme(which: Any, sizes: int | list[int] | None) -> int | None:
+    return which(sizes) if isinstance(sizes, list) else sizes
