@@ -31,14 +31,14 @@ logger = logging.getLogger(__name__)
 class Settings:
     """Parameters of the splitting method; none of them can make a bound wrong."""
 
-    over_relaxation: float = 1.6
+    over_relaxation: float = 1.8
     first_round: int = 60
     """Iterations before the first cuts."""
     round_length: int = 40
     """Iterations between two rounds of cuts."""
     check_every: int = 20
     """Iterations between two evaluations of the bound."""
-    cuts_per_group: float = 16.0
+    cuts_per_group: float = 40.0
     min_violation: float = 0.03
     """Violation, relative to Z_ii, from which a cut is added; lowered when few are found."""
     least_violation: float = 1e-5
