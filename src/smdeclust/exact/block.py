@@ -65,7 +65,7 @@ def prove(
         Of the relaxation's solver.
     """
     block = Block.of(problem, sizes)
-    incumbent = _Incumbent(problem, labels, block, sizes)
+    incumbent = _Incumbent(problem, labels, block, sizes, deadline)
     result: SearchResult | None = None
     with contextlib.suppress(MemoryError):
         result = branch_and_cut(
@@ -175,9 +175,15 @@ class _Incumbent:
     """The best clustering known."""
 
     def __init__(
-        self, problem: Problem, labels: IntArray, block: Block, sizes: tuple[float, float]
+        self,
+        problem: Problem,
+        labels: IntArray,
+        block: Block,
+        sizes: tuple[float, float],
+        deadline: float,
     ) -> None:
         self.sizes = sizes
+        self.deadline = deadline
         self.problem = problem
         self.block = block
         self.labels = labels
@@ -191,7 +197,7 @@ class _Incumbent:
         """Round a relaxation; keep the result if it is better. Returns the best cost."""
         start = np.zeros(self.problem.n_points, np.int64)
         start[self.block.rows] = rounded_labels(node, Y)
-        found = improve(self.problem, start)
+        found = improve(self.problem, start, self.deadline)
         if found is not None and keeps_sizes(found, self.sizes):
             value = self._scaled_cost(found)
             if value < self.cost * (1.0 - 1e-12):

@@ -40,7 +40,7 @@ def rounded_labels(node: Relaxation, Y: FloatArray) -> IntArray:
     return labels[node.group_of_point]
 
 
-def improve(problem: Problem, labels: IntArray) -> IntArray | None:
+def improve(problem: Problem, labels: IntArray, deadline: float = np.inf) -> IntArray | None:
     """Feasible labels near the given ones by the local search, or None where it finds none.
 
     Parameters
@@ -49,10 +49,14 @@ def improve(problem: Problem, labels: IntArray) -> IntArray | None:
         The problem.
     labels
         (N,) any labels, feasible or not.
+    deadline
+        Stop at this moment of ``time.perf_counter()``, after one iteration.
     """
-    centers = problem.core.enter(_means(problem, labels))
+    centers = problem.enter(_means(problem, labels))
     try:
-        found = local_search(problem, centers, deep=True, proof_pivots=_PROOF_PIVOTS)
+        found = local_search(
+            problem, centers, deep=True, proof_pivots=_PROOF_PIVOTS, deadline=deadline
+        )
     except NoFeasibleSolutionError:
         return None
     return problem.expand(found.labels)
