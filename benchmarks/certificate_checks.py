@@ -23,7 +23,7 @@ def forgeries(n_mutations: int) -> None:
     """Known forgeries, and random changes of true certificates: none may pass and be false."""
     X, y = (array[::3] for array in load_iris(return_X_y=True))
     drawn = make_constraints(y, 20)
-    pairs = {"must_link": drawn.must_link, "cannot_link": drawn.cannot_link}
+    pairs: dict[str, Any] = {"must_link": drawn.must_link, "cannot_link": drawn.cannot_link}
     labels = SMDEClust(3, random_state=0).fit_predict(X, **pairs)
     honest = certify(X, labels, tol=1e-5, **pairs)
     optimum = verify(X, honest, n_clusters=3, **pairs).upper_bound
@@ -41,7 +41,7 @@ def known_forgeries(X: Any, honest: Certificate) -> dict[str, tuple[Any, Certifi
     """Claims that were once accepted."""
     rng = np.random.default_rng(0)
     random = rng.integers(0, 3, len(X))
-    claim = {"lower_bound": 0.0, "status": "optimal", "proof": type(honest.proof)()}
+    claim: dict[str, Any] = {"lower_bound": 0.0, "status": "optimal", "proof": type(honest.proof)()}
 
     def cost(labels: Any) -> float:
         parts = [X[labels == c] for c in np.unique(labels)]
@@ -53,8 +53,8 @@ def known_forgeries(X: Any, honest: Certificate) -> dict[str, tuple[Any, Certifi
 
     nan_one = np.where(random == 0, np.nan, random)
     nothing = np.full(len(X), np.nan)
-    k = {"n_clusters": 3}
-    none = {"must_link": None, "cannot_link": None}
+    k: dict[str, Any] = {"n_clusters": 3}
+    none: dict[str, Any] = {"must_link": None, "cannot_link": None}
     return {
         "NaN labels everywhere": (X, about(nothing, n_clusters=1, upper_bound=0.0), none),
         "NaN labels of one cluster": (X, about(nan_one), none),
@@ -164,7 +164,7 @@ def large(max_time: float, only: str | None, n_jobs: int) -> None:
             drawn = load_constraints(data, n_pairs)
         except DataNotFoundError:
             continue
-        pairs = {"must_link": drawn.must_link, "cannot_link": drawn.cannot_link}
+        pairs: dict[str, Any] = {"must_link": drawn.must_link, "cannot_link": drawn.cannot_link}
         model = SMDEClust(data.n_clusters, random_state=0, max_time=60).fit(data.X, **pairs)
         start = time.perf_counter()
         proof = certify(data.X, model.labels_, max_time=max_time, n_jobs=n_jobs, **pairs)
