@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import breadth_first_order
+
+from smdeclust.kernels import kernel
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,37 @@ def must_link_path(n_points: int, must_link: np.ndarray, start: int, end: int) -
 
 
 def _components(n_points: int, must_link: np.ndarray) -> np.ndarray:
-    if len(must_link) == 0:
-        return np.arange(n_points)
-    _, component = connected_components(_adjacency(n_points, must_link), directed=False)
-    return component.astype(np.int64)
+    component = np.arange(n_points)
+    if len(must_link):
+        join_pairs(np.ascontiguousarray(must_link, dtype=np.int64), component)
+    return component
+
+
+@kernel()
+def join_pairs(pairs, component):
+    """Write the number of each point's component to `component`, which holds 0, 1, 2, ... before.
+
+    Union by the smaller point, with paths halved: nearly linear.
+    """
+    for i in range(len(pairs)):
+        ends = (pairs[i, 0], pairs[i, 1])
+        low, high = -1, -1
+        for end in ends:
+            while component[end] != end:
+                component[end] = component[component[end]]
+                end = component[end]
+            low, high = end, low
+        if low > high:
+            low, high = high, low
+        component[high] = low
+    n_found = 0
+    for point in range(len(component)):
+        # Roots come before the points that follow them.
+        if component[point] == point:
+            component[point] = n_found
+            n_found += 1
+        else:
+            component[point] = component[component[point]]
 
 
 def _adjacency(n_points: int, pairs: np.ndarray) -> csr_array:

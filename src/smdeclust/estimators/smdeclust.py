@@ -24,10 +24,11 @@ from smdeclust.estimators.warm import Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import (
     PROOF_PIVOTS,
+    Limits,
     can_go_deep,
-    local_search,
+    make_search,
+    make_search_all,
     prove,
-    search_all,
 )
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
@@ -421,17 +422,15 @@ class SMDEClust(ConstrainedClusterer):
             mutate = RelocationMutation(problem, REASSIGN[self.assignment], self.alpha)
         setting: dict[str, Any] = {
             "deep": self.local_search == "deep",
-            "max_iter": self.max_local_iter,
-            "proof_pivots": PROOF_PIVOTS,
-            "deadline": deadline,
+            "limits": Limits.of(self.max_local_iter, PROOF_PIVOTS, deadline),
         }
         together = self.replacement == "generation"
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
             mutate=mutate,
-            local_search=partial(local_search, problem, **setting),
-            search_all=partial(search_all, problem, **setting) if together else None,
+            local_search=make_search(problem, **setting),
+            search_all=make_search_all(problem, **setting) if together else None,
         )
 
     def _stopping_rule(self, deadline: float | None) -> stopping.StoppingRule:

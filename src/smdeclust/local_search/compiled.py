@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,53 +28,80 @@ FIRST_PIVOTS = 20_000
 LONG = 2**21
 
 
-def search_compiled(problem: Problem, centers: np.ndarray, deep: bool, limits: Limits) -> Solution:
-    """Search from (K, d') centers; `deep`: go on by swaps of Kempe chains where Lloyd stops."""
-    core = problem.contracted
-    state = _State(
-        labels=np.full(problem.n_groups, -1, dtype=np.int64),
-        centers=np.array(centers, dtype=np.float64, order="C"),
-    )
-    limit = limits.max_iter
-    iterate = _loop(core)
-    kept: _State | None = None  # what the last swaps of chains started from
-    polished: np.ndarray | None = None  # labels that no chain improves
-    lowest = np.inf  # what the loop must fall below before it is helped again
-    while True:
-        n_before, before = state.n_done, state.objective
-        status, state.objective, state.n_done = iterate(state, limit)
-        state.proven |= state.n_done > n_before
-        if state.n_done > 0 and (state.n_done >= limit or limits.is_late()):
-            break
-        if status == PAUSED and state.objective < before * (1 - LEAST_FALL):
-            continue
-        if status not in (PAUSED, SOLVED) and (state.n_done == 0 or state.objective < lowest):
-            # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
-            # long as the objective falls; where it stops, and in the last iteration, they must be
-            # optimal or at the end of the budget.
-            lowest = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
-            last = state.n_done == limit - 1
-            quick = Budget(deadline=limits.deadline, max_pivots=0)
-            if not last and _assign_and_move(core, state, quick):
+class CompiledSearch:
+    """Searches of one problem from (K, d') centers; made once, for many of them.
+
+    Parameters
+    ----------
+    problem
+        A problem whose points are contracted.
+    deep
+        Whether to go on by swaps of Kempe chains where Lloyd stops.
+    limits
+        When to stop.
+    """
+
+    def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
+        core = self.core = problem.contracted
+        self.deep, self.limits = deep, limits
+        self.n_groups, self.scatter = problem.n_groups, problem.scatter
+        n_products = core.points.size * core.n_clusters
+        self.stride = max(1, STRIDE // n_products)
+        self.n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
+        self.arrays = (core.points, core.lanes, core.lane_weights, *core.graph.arrays)
+
+    def _iterate(self, state: _State) -> tuple[int, float, int]:
+        """The compiled loop, from a state to the limit, or a while."""
+        pause = min(self.limits.max_iter, state.n_done + self.stride)
+        work = state.centers, state.labels, state.n_done, pause
+        if self.n_threads > 1:
+            return lloyd_on_threads(self.core, *work, self.n_threads)
+        return lloyd(*self.arrays, *work)  # type: ignore[no-any-return]
+
+    def __call__(self, centers: np.ndarray) -> Solution:
+        """Search from these centers."""
+        core, deep, limits, limit = self.core, self.deep, self.limits, self.limits.max_iter
+        labels = np.empty(self.n_groups, dtype=np.int64)
+        labels.fill(-1)
+        state = _State(labels, np.array(centers, dtype=np.float64, order="C"))
+        kept: _State | None = None  # what the last swaps of chains started from
+        polished: np.ndarray | None = None  # labels that no chain improves
+        lowest = np.inf  # what the loop must fall below before it is helped again
+        while True:
+            n_before, before = state.n_done, state.objective
+            status, state.objective, state.n_done = self._iterate(state)
+            state.proven |= state.n_done > n_before
+            if state.n_done > 0 and (state.n_done >= limit or limits.is_late()):
+                break
+            if status == PAUSED and state.objective < before * (1 - LEAST_FALL):
                 continue
-            budget = limits.budget()
-            if state.n_done == 0:  # quick ways found none, and labels are needed
-                budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
-            if state.n_done < limit and _assign_and_move(core, state, budget):
-                continue
-        if not deep or (kept is not None and not _fell(state, kept)):
-            break
-        if polished is not None and (state.labels == polished).all():
-            break
-        kept = state.copy()
-        if not _swap_chains(core, state):
-            break
-        polished = state.labels.copy()
-    if kept is not None and not _fell(state, kept):
-        # The swaps gained nothing: rounding, where weights are of very different size.
-        kept.n_done = state.n_done
-        state = kept
-    return _as_solution(problem, state)
+            if status not in (PAUSED, SOLVED) and (state.n_done == 0 or state.objective < lowest):
+                # Cycles, an empty cluster, or a dense core. There, labels of any quality will do
+                # as long as the objective falls; where it stops, and in the last iteration, they
+                # must be optimal or at the end of the budget.
+                lowest = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
+                last = state.n_done == limit - 1
+                quick = Budget(deadline=limits.deadline, max_pivots=0)
+                if not last and _assign_and_move(core, state, quick):
+                    continue
+                budget = limits.budget()
+                if state.n_done == 0:  # quick ways found none, and labels are needed
+                    budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
+                if state.n_done < limit and _assign_and_move(core, state, budget):
+                    continue
+            if not deep or (kept is not None and not _fell(state, kept)):
+                break
+            if polished is not None and (state.labels == polished).all():
+                break
+            kept = state.copy()
+            if not _swap_chains(core, state):
+                break
+            polished = state.labels.copy()
+        if kept is not None and not _fell(state, kept):
+            # The swaps gained nothing: rounding, where weights are of very different size.
+            kept.n_done = state.n_done
+            state = kept
+        return _as_solution(self.scatter, state)
 
 
 def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:
@@ -90,14 +116,14 @@ def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solu
         late = limits.is_late()
         if not _assign_and_move(problem.contracted, state, limits.budget()) or late:
             break
-    return _as_solution(problem, state)
+    return _as_solution(problem.scatter, state)
 
 
-def _as_solution(problem: Problem, state: _State) -> Solution:
+def _as_solution(scatter: float, state: _State) -> Solution:
     return Solution(
         labels=state.labels,
         centers=state.centers,
-        objective=state.objective + problem.scatter,
+        objective=state.objective + scatter,
         n_iterations=state.n_done,
         proven=state.proven,
     )
@@ -119,26 +145,6 @@ class _State:
 
 def _fell(state: _State, before: _State) -> bool:
     return state.objective < before.objective * (1 - LEAST_FALL)
-
-
-def _loop(core: Contracted) -> Callable[[_State, int], tuple[int, float, int]]:
-    """The compiled loop for this problem: iterates from a state to a limit, or a while."""
-    n_products = core.points.size * core.n_clusters
-    stride = max(1, STRIDE // n_products)
-    n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
-
-    def iterate(state: _State, limit: int) -> tuple[int, float, int]:
-        pause = min(limit, state.n_done + stride)
-        if n_threads > 1:
-            return lloyd_on_threads(
-                core, state.centers, state.labels, state.n_done, pause, n_threads
-            )
-        return lloyd(
-            core.points, core.lanes, core.lane_weights, *core.graph.arrays,
-            state.centers, state.labels, state.n_done, pause,
-        )  # fmt: skip
-
-    return iterate
 
 
 def _assign_and_move(core: Contracted, state: _State, budget: Budget) -> bool:

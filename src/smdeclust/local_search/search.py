@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from smdeclust.local_search.batch import search_batch
-from smdeclust.local_search.compiled import prove_compiled, search_compiled
+from smdeclust.local_search.compiled import CompiledSearch, prove_compiled
 from smdeclust.local_search.limits import LEAST_FALL, Limits
 from smdeclust.local_search.sized import search_sized
 from smdeclust.points.choose import store
@@ -53,12 +54,9 @@ def local_search(
     deadline
         Stop at this moment of ``time.perf_counter()``, after at least one iteration.
     """
-    limits = Limits.of(max_iter, proof_pivots, deadline)
-    if problem.bounds is not None:
-        return search_sized(problem, centers, deep and can_go_deep(problem), limits)
-    if problem.points.abilities.compiled:
-        return search_compiled(problem, centers, deep and can_go_deep(problem), limits)
-    return search_batch(problem, [centers], limits)[0]
+    return make_search(problem, deep=deep, limits=Limits.of(max_iter, proof_pivots, deadline))(
+        centers
+    )
 
 
 def search_all(
@@ -72,13 +70,28 @@ def search_all(
 ) -> list[Solution]:
     """The same from several starts, together where the storage refines them together."""
     limits = Limits.of(max_iter, proof_pivots, deadline)
+    return make_search_all(problem, deep=deep, limits=limits)(starts)
+
+
+def make_search(
+    problem: Problem, *, deep: bool, limits: Limits
+) -> Callable[[np.ndarray], Solution]:
+    """The local search as a function of its start: all that is the same for many starts is done."""
     if problem.bounds is not None:
-        deep = deep and can_go_deep(problem)
-        return [search_sized(problem, start, deep, limits) for start in starts]
+        return partial(search_sized, problem, deep=deep and can_go_deep(problem), limits=limits)
     if problem.points.abilities.compiled:
-        deep = deep and can_go_deep(problem)
-        return [search_compiled(problem, start, deep, limits) for start in starts]
-    return search_batch(problem, starts, limits)
+        return CompiledSearch(problem, deep and can_go_deep(problem), limits)
+    return lambda start: search_batch(problem, [start], limits)[0]
+
+
+def make_search_all(
+    problem: Problem, *, deep: bool, limits: Limits
+) -> Callable[[Sequence[np.ndarray]], list[Solution]]:
+    """The same as a function of several starts."""
+    if problem.points.abilities.compiled or problem.bounds is not None:
+        search = make_search(problem, deep=deep, limits=limits)
+        return lambda starts: [search(start) for start in starts]
+    return lambda starts: search_batch(problem, starts, limits)
 
 
 def prove(
