@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from smdeclust.estimators.exact import ExactMSSC
 from smdeclust.exact import InvalidCertificateError, certify, verify
 from smdeclust.exceptions import InvalidInputError
 from tests.exact.brute import all_costs, random_problem
@@ -27,7 +28,7 @@ def test_ends_at_the_best_clustering_of_these_sizes(seed: int) -> None:
     ]
     optimum, labels = fits[0]
     problem = {"must_link": must, "cannot_link": cannot, "size_min": low, "size_max": high}
-    result = certify(X, labels, tol=1e-6, max_time=20.0, **problem)
+    result = certify(X, labels, tol=1e-6, **problem)
     assert result.lower_bound <= optimum * (1 + 1e-12)
     assert result.status == "optimal"
     found = verify(X, result, n_clusters=k, **problem)
@@ -36,17 +37,12 @@ def test_ends_at_the_best_clustering_of_these_sizes(seed: int) -> None:
 
 def test_iris_in_three_equal_clusters() -> None:
     """The published optimum of 50/50/50 is proven; without the sizes the claim falls."""
-    from scipy.optimize import linear_sum_assignment
-
-    X, y = load_iris(return_X_y=True)
-    labels = y.copy()
-    for _ in range(30):  # assign to repeated centers, move the centers
-        centers = np.array([X[labels == c].mean(axis=0) for c in range(3)])
-        costs = np.sum((X[:, None] - np.repeat(centers, 50, axis=0)[None]) ** 2, axis=2)
-        labels = linear_sum_assignment(costs)[1] // 50
+    X, _ = load_iris(return_X_y=True)
     sizes = {"size_min": 50, "size_max": 50}
-    result = certify(X, labels, tol=1e-4, max_time=120.0, **sizes)
-    assert result.status == "optimal"
+    model = ExactMSSC(3, random_state=0, **sizes).fit(X)
+    result = model.certificate_
+    assert model.status_ == "optimal"
+    assert np.bincount(model.labels_).tolist() == [50, 50, 50]
     assert result.upper_bound == pytest.approx(81.2778, abs=1e-4)
     assert verify(X, result, n_clusters=3, **sizes).optimal
     with pytest.raises(InvalidCertificateError):

@@ -18,8 +18,8 @@ class ExactMSSC(ConstrainedClusterer):
     """Proven optimal clustering under strict must-link and cannot-link constraints.
 
     `SMDEClust` finds a clustering; branch and cut on a semidefinite relaxation then proves how
-    far from the optimum it can be at most, and replaces it where a better one is met. Meant for up
-    to about a thousand must-link groups.
+    far from the optimum it can be at most, and replaces it where a better one is met. Exact up to
+    some hundreds of must-link groups; above a thousand the bound is that of parts, and weaker.
 
     Parameters
     ----------
@@ -32,6 +32,10 @@ class ExactMSSC(ConstrainedClusterer):
         they are over, the best clustering and the best bound so far are kept.
     random_state
         Seed, ``RandomState`` or ``None``, of the first part. The proof is deterministic.
+    size_min, size_max
+        Bounds on the number of points in every cluster; see `SMDEClust`.
+    parts, n_jobs
+        Of the proof; see `smdeclust.exact.certify`.
 
     Attributes
     ----------
@@ -42,8 +46,8 @@ class ExactMSSC(ConstrainedClusterer):
     gap_
         ``(inertia_ - lower_bound_) / inertia_``.
     status_
-        ``"optimal"``, ``"time_limit"``, ``"memory_limit"``, ``"too_large"`` or
-        ``"precision_limit"``.
+        ``"optimal"``, ``"time_limit"``, ``"interrupted"``, ``"parts"``, ``"memory_limit"``,
+        ``"too_large"`` or ``"precision_limit"``; see `smdeclust.exact.Certificate`.
     n_nodes_
         Nodes of the branch and cut tree.
     certificate_
@@ -57,11 +61,19 @@ class ExactMSSC(ConstrainedClusterer):
         tol: float = 1e-4,
         max_time: float | None = None,
         random_state: Any = None,
+        size_min: Any = None,
+        size_max: Any = None,
+        parts: int | str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.tol = tol
         self.max_time = max_time
         self.random_state = random_state
+        self.size_min = size_min
+        self.size_max = size_max
+        self.parts = parts
+        self.n_jobs = n_jobs
 
     @all_or_nothing
     def fit(
@@ -96,7 +108,13 @@ class ExactMSSC(ConstrainedClusterer):
         problem = self._build_problem(X, must_link, cannot_link, sample_weight)
         pairs: dict[str, Any] = {"must_link": problem.must_link, "cannot_link": problem.cannot_link}
         half = None if self.max_time is None else 0.5 * self.max_time
-        heuristic = SMDEClust(self.n_clusters, max_time=half, random_state=self.random_state)
+        heuristic = SMDEClust(
+            self.n_clusters,
+            max_time=half,
+            random_state=self.random_state,
+            size_min=self.size_min,
+            size_max=self.size_max,
+        )
         known = Constraints(**pairs, n_points=problem.n_points)
         heuristic.fit(problem.X, sample_weight=problem.sample_weight, constraints=known)
         left = None
@@ -108,6 +126,10 @@ class ExactMSSC(ConstrainedClusterer):
             sample_weight=problem.sample_weight,
             tol=self.tol,
             max_time=left,
+            n_jobs=self.n_jobs,
+            size_min=None if self.size_min is None else int(np.min(self.size_min)),
+            size_max=None if self.size_max is None else int(np.max(self.size_max)),
+            parts=self.parts,
             **pairs,
         )
         self.certificate_ = certificate

@@ -95,7 +95,9 @@ def certify(
         raise InvalidInputError(f"tol must be a number from 0 to below 1, got {tol!r}")
     names, given = np.unique(_whole_numbers(labels), return_inverse=True)
     given = given.reshape(-1).astype(np.int64)
-    problem = Problem.build(X, len(names), must_link, cannot_link, sample_weight)
+    problem = Problem.build(
+        X, len(names), must_link, cannot_link, sample_weight, size_min=size_min, size_max=size_max
+    )
     _check_labels(problem, given)
     sizes = (0.0 if size_min is None else size_min, np.inf if size_max is None else size_max)
     if not keeps_sizes(given, sizes):
