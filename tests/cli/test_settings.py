@@ -9,7 +9,6 @@ from html import unescape
 import numpy as np
 import pytest
 
-from smdeclust import SMDEClust
 from smdeclust.io import read_table
 
 
@@ -43,18 +42,21 @@ def test_options_that_a_method_lacks(cli, flowers):
     assert "smdeclust" in result.err
 
 
-@pytest.mark.skipif("size_min" not in SMDEClust().get_params(), reason="this version has no sizes")
 def test_sizes(cli, flowers):
     """No cluster is smaller or larger than asked; what cannot be is explained."""
     result = cli("fit", flowers, "-k", 3, "--size-min", 18, "--size-max", 22, "--json")
     sizes = json.loads(result.out)["cluster_sizes"]
     assert min(sizes) >= 18
     assert max(sizes) <= 22
-    assert cli("fit", flowers, "-k", 3, "--size-min", 21).code in (1, 2)
+    for command in ("fit", "check"):
+        refused = cli(command, flowers, "-k", 3, "--size-min", 21)
+        assert refused.code in (1, 2)
+        assert "size_min" not in refused.err
+        assert "--size-min" in refused.err
+    assert cli("check", flowers, "-k", 3, "--size-min", 18, "--size-max", 22).code == 0
     assert "--size-max" in cli("fit", flowers, "-k", 3, "--size-max", "few").err
 
 
-@pytest.mark.skipif("warm_start" not in SMDEClust().get_params(), reason="no warm start here")
 def test_init(cli, flowers, tmp_path):
     """A fit from an earlier result keeps its cluster numbers, and is no worse."""
     out, pairs = tmp_path / "out", tmp_path / "pairs.csv"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import methods, options, screen
 from smdeclust.cli.errors import INFEASIBLE, CommandError, Outcome
 from smdeclust.cli.explain_conflict import (
     conflict_rows,
@@ -18,6 +18,7 @@ from smdeclust.cli.explain_conflict import (
 )
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.settings import Settings
 
 # For the search for all contradictions and the least repair.
 _SECONDS = 30.0
@@ -26,6 +27,7 @@ _ENDINGS = (".csv", ".json", ".txt", ".links")
 
 
 @options.reads_files()
+@options.spread(Settings, "settings", ("size_min", "size_max"))
 def check(
     data: options.DataFile,
     clusters: options.NClusters = None,
@@ -48,6 +50,7 @@ def check(
     as_json: options.AsJson = False,
     force: options.Force = False,
     *,
+    settings: Settings,
     reading: Reading,
 ) -> None:
     """Check pairs: are they consistent, can K clusters keep them, what do they ask for?
@@ -77,6 +80,11 @@ def check(
             k, soft=soft, max_time=_SECONDS if max_time is None else max_time
         )
         result = examine(inputs, k, found, seed, update)
+        sizes = settings.arguments(methods.DEFAULT, inputs)
+        if sizes and found.feasible is not False:
+            update("looking at the sizes")
+            _build(inputs, k, sizes)  # raises where these sizes cannot be, and says why
+            result["sizes"] = sizes
         if repair is not None:
             found.repaired.write(repair)
             result["repaired"] = str(repair)
@@ -87,6 +95,13 @@ def check(
         _show(result, inputs)
     if result["verdict"] == "infeasible":
         raise Outcome(INFEASIBLE)
+
+
+def _build(inputs: Inputs, k: int, sizes: dict[str, Any]) -> None:
+    from smdeclust.problem import Problem
+
+    pairs = inputs.constraints
+    Problem.build(inputs.X, k, pairs.must_link, pairs.cannot_link, **sizes)
 
 
 def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from typing import Any
 
 DONE, BAD_INPUT, INFEASIBLE, STOPPED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
@@ -34,8 +35,10 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, Terminated):
         return TERMINATED, "Terminated. No output file was changed."
     if isinstance(error, InfeasibleConstraintsError):
-        return INFEASIBLE, str(error)
-    if isinstance(error, SMDEClustError | CommandError):
+        return INFEASIBLE, with_options(str(error))
+    if isinstance(error, SMDEClustError):
+        return BAD_INPUT, with_options(str(error))
+    if isinstance(error, CommandError):
         return BAD_INPUT, str(error)
     if isinstance(error, MemoryError):
         return BAD_INPUT, (
@@ -52,6 +55,26 @@ def explain(error: BaseException) -> tuple[int, str]:
     return BAD_INPUT, (
         f"Unexpected error ({kind}: {error}). This is a bug: please report it, with the traceback "
         "that SMDECLUST_DEBUG=1 shows."
+    )
+
+
+# Parameters of the estimators that are options here.
+_OPTIONS = {
+    "n_clusters": "-k",
+    "size_min": "--size-min",
+    "size_max": "--size-max",
+    "max_time": "--max-time",
+    "metric": "--metric",
+    "penalty": "--penalty",
+    "init": "--init",
+}
+_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})(=|\b(?= (?:must|allows|of|asks|is)\b))")
+
+
+def with_options(message: str) -> str:
+    """A message of an estimator, its parameters called as on the command line."""
+    return _PARAMETER.sub(
+        lambda found: _OPTIONS[found[1]] + (" " if found[2] == "=" else ""), message
     )
 
 
