@@ -280,7 +280,29 @@ def show(records):
     table(["pairs", *methods], rows)
     print("\nTime against one Euclidean fit on the same pairs, and judges that failed\n")
     table(["", *methods], list(time_rows(records, methods)))
+    against(records, [m for m in methods if m in JUDGES])
     judge_auto(records)
+
+
+def against(records, judges):
+    """Print learned and each judge on the same runs: judges that are slow have fewer."""
+    if not judges:
+        return
+    print("\nlearned and each judge, on the runs that both have\n")
+    found = {(r["data"], r["amount"], r["seed"], r["method"]): r["ari"] for r in records}
+    rows = []
+    for judge in judges:
+        runs = [key[:3] for key in found if key[3] == judge and (*key[:3], "learned") in found]
+        ours, theirs, plain = (
+            np.array([found[*run, method] for run in runs])
+            for method in ("learned", judge, "euclidean")
+        )
+        better, worse = (ours > theirs + 0.01).sum(), (ours < theirs - 0.01).sum()
+        rows.append(
+            [judge, str(len(runs)), *(f"{x.mean():.3f}" for x in (ours, theirs, plain)),
+             f"{better} / {worse}"]
+        )  # fmt: skip
+    table(["judge", "runs", "learned", "judge", "euclidean", "learned better / worse"], rows)
 
 
 def time_rows(records, methods):
