@@ -81,8 +81,13 @@ def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any
         distance = lesson.learn(to_learn, lesson.must_link, lesson.cannot_link)
     mapped = points if distance is None else distance.map_points(points)
     earlier = model._earlier(_Shape(points, points.shape[0], points.shape[1], model.n_clusters))
-    inner = _plain(model, deadline, state, _start(earlier, distance, points, lesson))
+    inner = _plain(model, deadline, state, _start(earlier, distance, points))
     inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
+    if distance is not None and earlier is None and _is_worse(inner, distance, lesson):
+        # Then the criterion could rise: go on from the last round instead.
+        second = _plain(model, deadline, state, _last_centers(distance, lesson))
+        second.fit(mapped, y, sample_weight=sample_weight, **pairs)
+        inner = min(inner, second, key=lambda one: one.inertia_)
     _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
         _finish_history(model, distance, lesson)
@@ -173,22 +178,32 @@ class _Shape:
     n_clusters: int
 
 
-def _start(
-    earlier: Earlier | None, distance: LearnedDistance | None, points: Any, lesson: Lesson
-) -> Any:
-    """Where the clustering starts from: an earlier solution, or the last round of learning.
-
-    From the latter on, the criterion can only fall.
-    """
-    if earlier is not None and earlier.labels is not None:
-        return earlier.labels
+def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: Any) -> Any:
+    """An earlier solution as the clustering in the distance can use it."""
+    if earlier is None or earlier.labels is not None:
+        return None if earlier is None else earlier.labels
     if distance is None:
-        return None if earlier is None else earlier.centers
-    if earlier is not None:
-        return distance.map_centers(earlier.centers, points)
+        return earlier.centers
+    return distance.map_centers(earlier.centers, points)
+
+
+def _last_centers(distance: LearnedDistance, lesson: Lesson) -> np.ndarray:
+    """Centers of the last round of learning, in the distance."""
     assert distance.labels_ is not None
     mapped = distance.map_points(lesson.points)
     return _means(mapped, distance.labels_, lesson.weight, lesson.n_clusters)
+
+
+def _is_worse(inner: Any, distance: LearnedDistance, lesson: Lesson) -> bool:
+    """Whether the whole search ended above the last round of learning, on the same points."""
+    labels, mapped = distance.labels_, distance.map_points(lesson.points)
+    assert labels is not None
+    if is_sparse(mapped) or is_dask(inner.labels_) or len(labels) < len(inner.labels_):
+        return False
+    gaps = mapped - _last_centers(distance, lesson)[labels]
+    squares = np.einsum("ij,ij->i", gaps, gaps)
+    total = squares.sum() if lesson.weight is None else squares @ lesson.weight
+    return bool(inner.inertia_ > total * (1 + 1e-9))
 
 
 def _plain(model: Any, deadline: float | None, state: np.random.RandomState, init: Any) -> Any:
