@@ -119,6 +119,16 @@ def test_numbers_agree_with_the_result(report):
     assert f"{added:+.2f} %" in page
 
 
+def test_costs_of_pairs_are_data_too(report):
+    """result.json has the pairs of the page, with their costs, the most expensive first."""
+    costs = json.loads((report.parent / "result.json").read_text())["pair_costs"]
+    body = report.read_text().split("id='pairs-table'")[1].split("</table>")[0]
+    assert len(costs) == body.count("<tr>") - 1
+    values = [pair["cost"] for pair in costs]
+    assert values == sorted(values, reverse=True)
+    assert f"data-v='{values[0]}'" in body
+
+
 def test_same_input_same_page(report, tmp_path, monkeypatch):
     """But for the time it took, a report is reproducible."""
     from smdeclust.cli.app import run

@@ -106,28 +106,28 @@ def fit(
         if proof is not None:
             result["proof"] = proof.document
         if out is not None:
+            page: dict[str, bytes] = {}
+            if report:
+                from smdeclust.cli.fit_report import make_report
+
+                page[REPORT], result["pair_costs"] = make_report(
+                    inputs, reading, run, k, result,
+                    seed=seed, n_costs=pair_costs, max_time=max_time, settings=chosen,
+                    patience=patience, update=update,
+                )  # fmt: skip
+            document = {
+                **result,
+                **labels_document(inputs, run),
+                "model": model_document(inputs, run, k),
+                "history": run.history,
+            }
             contents = {
                 LABELS: labels_csv(inputs, run.labels),
                 CENTERS: centers_csv(inputs, run.labels, k),
                 **({} if proof is None or proof.content is None else {PROOF: proof.content}),
-                RESULT: _json(
-                    {
-                        **result,
-                        **labels_document(inputs, run),
-                        "model": model_document(inputs, run, k),
-                        "history": run.history,
-                    }
-                ),
+                RESULT: _json(document),
+                **page,
             }
-            if report:
-                from smdeclust.cli.fit_report import make_report
-
-                contents[REPORT] = make_report(
-                    inputs, reading, run, k, result,
-                    seed=seed, n_costs=pair_costs, max_time=max_time, settings=chosen,
-                    patience=patience,
-                    update=update,
-                )  # fmt: skip
             write_folder(out, contents)
             result["files"] = {name.split(".")[0]: str(out / name) for name in contents}
     if as_json:

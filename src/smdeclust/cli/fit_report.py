@@ -9,6 +9,7 @@ from smdeclust.cli import methods, provenance, screen
 from smdeclust.cli.fit import distance_line
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
+from smdeclust.cli.settings import has_option
 from smdeclust.io import Constraints
 
 # After so long no further pair is left out; the report says so.
@@ -28,8 +29,11 @@ def make_report(
     settings: dict[str, Any],
     patience: Patience,
     update: Any,
-) -> bytes:
-    """Solve again without pairs and without single ones, and write it all down as HTML."""
+) -> tuple[bytes, list[dict[str, Any]] | None]:
+    """Solve again without pairs and without single ones, and write it all down as HTML.
+
+    Returns the page, and what single pairs cost, for ``result.json``.
+    """
     from smdeclust.report import Content, render_report
     from smdeclust.report.moved import compare
 
@@ -57,14 +61,17 @@ def make_report(
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
-        elif {"size_min", "size_max"} & settings.keys():
-            note = "Not computed: with bounds on sizes a single pair has no clear cost."
         elif pairs.n_soft:
             note = "Not computed: with soft pairs a single pair has no clear cost."
         elif patience.over:
             note = f"Not computed: {_why(patience)} ended before."
         else:
-            costs = _costs(again, run, free, n_costs, update)
+            try:
+                costs = _costs(again, run, free, n_costs, update)
+            except KeyboardInterrupt:
+                if patience.n_presses > 1:
+                    raise
+                note = f"Not computed: {_why(patience)} ended before."
     update("drawing the report")
     agreement = None
     if "ari" in result:
@@ -113,7 +120,7 @@ def make_report(
             *((f"SHA-256 of {entry['file']}", entry["sha256"]) for entry in result["constraints"]),
         ],
     )
-    return render_report(content).encode()
+    return render_report(content).encode(), _costs_document(costs, inputs)
 
 
 def _why(patience: Patience) -> str:
@@ -131,14 +138,14 @@ class _Again:
     settings: dict[str, Any]
     patience: Patience
 
-    def __call__(self, pairs: Constraints) -> methods.Run:
+    def __call__(self, pairs: Constraints, **more: Any) -> methods.Run:
         return methods.run_method(
             self.method,
             self.inputs.X,
             self.k,
             pairs,
             seed=self.seed,
-            settings=self.settings,
+            settings=self.settings | more,
             patience=self.patience,
         )
 
@@ -148,10 +155,12 @@ def _costs(again: _Again, run: methods.Run, free: methods.Run, n_costs: int, upd
     from smdeclust.report.pair_costs import pair_costs
 
     pairs = again.inputs.constraints
+    warm = has_option(run.method, "init")
+    start = {"init": run.labels} if warm else {}
     problem = Problem.build(again.inputs.X, again.k, pairs.must_link, pairs.cannot_link)
 
     def solve(must: Any, cannot: Any) -> tuple[Any, float]:
-        found = again(Constraints(must_link=must, cannot_link=cannot))
+        found = again(Constraints(must_link=must, cannot_link=cannot), **start)
         return found.labels, found.objective
 
     return pair_costs(
@@ -163,8 +172,28 @@ def _costs(again: _Again, run: methods.Run, free: methods.Run, n_costs: int, upd
         limit=n_costs,
         max_time=again.patience.left(_COST_SECONDS),
         stop=lambda: again.patience.over,
+        warm=warm,
         progress=lambda done, total: update(f"without pair {done + 1} of {total}"),
     )
+
+
+def _costs_document(costs: Any, inputs: Inputs) -> list[dict[str, Any]] | None:
+    if costs is None:
+        return None
+    found = []
+    for pair in costs.solved:
+        rows = getattr(inputs.constraints, pair.kind)[pair.position].tolist()
+        found.append(
+            {
+                "type": pair.kind,
+                "rows": rows,
+                "ids": [inputs.name(row) for row in rows],
+                "where": inputs.constraints.where(pair.kind, pair.position),
+                "cost": pair.cost,
+                "n_moved": pair.n_moved,
+            }
+        )
+    return found
 
 
 def _asked(

@@ -82,8 +82,8 @@ class Settings:
             if getattr(self, field.name) is not None
         }
         for name in given:
-            if not _has(method, name):
-                others = [other for other in methods.available() if _has(other, name)]
+            if not has_option(method, name):
+                others = [other for other in methods.available() if has_option(other, name)]
                 there = f"Methods that have it: {', '.join(others)}." if others else ""
                 title = methods.METHODS[method].title
                 raise CommandError(
@@ -98,7 +98,8 @@ class Settings:
         return given
 
 
-def _has(method: str, name: str) -> bool:
+def has_option(method: str, name: str) -> bool:
+    """Whether a method has an option of `Settings`."""
     import smdeclust
 
     estimator = getattr(smdeclust, methods.METHODS[method].estimator)

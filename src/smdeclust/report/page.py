@@ -211,8 +211,7 @@ def _pairs(content: Content) -> dict[str, Any] | None:
     costs = content.costs
     words = [
         "The cost of a pair is what the objective falls by when this pair alone is left out and "
-        "the problem is solved again (from scratch with the same method, settings and seed, and "
-        "from the solution above; the better counts)."
+        "the problem is solved again, from the solution above, with the same method and settings."
     ]
     if costs.n_implied:
         words.append(

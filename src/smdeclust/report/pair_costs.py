@@ -81,6 +81,7 @@ def pair_costs(
     limit: int = 10,
     max_time: float | None = 30.0,
     stop: Callable[[], bool] = lambda: False,
+    warm: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> PairCosts:
     """Leave out the pairs that seem to cost most, one by one.
@@ -101,6 +102,9 @@ def pair_costs(
         Seconds after which no further pair is tried; None for no limit.
     stop
         Asked before each pair; where it says True, no further one is tried.
+    warm
+        Whether `solve` starts from `labels` by itself; otherwise a local search from them is made
+        beside it.
     progress
         Called with how many are done and how many there are.
     """
@@ -115,7 +119,7 @@ def pair_costs(
             break
         if progress is not None:
             progress(done, len(chosen))
-        found.append(_leave_out(problem, labels, objective, kind, position, solve))
+        found.append(_leave_out(problem, labels, objective, kind, position, solve, warm))
     found.sort(key=lambda pair: (-pair.cost, pair.kind, pair.position))
     return PairCosts(
         tuple(found),
@@ -127,22 +131,28 @@ def pair_costs(
 
 
 def _leave_out(
-    problem: Problem, labels: np.ndarray, objective: float, kind: str, position: int, solve: Solve
+    problem: Problem,
+    labels: np.ndarray,
+    objective: float,
+    kind: str,
+    position: int,
+    solve: Solve,
+    warm: bool,
 ) -> PairCost:
     must, cannot = problem.must_link, problem.cannot_link
     if kind == "must_link":
         must = np.delete(must, position, axis=0)
     else:
         cannot = np.delete(cannot, position, axis=0)
-    without = Problem.build(problem.X, problem.n_clusters, must, cannot, problem.sample_weight)
-    # The present solution stays feasible: a search from it can only be better, and a run from
-    # scratch that happens to do worse does not count.
-    centers = problem.centers(problem.group_labels(labels))
-    near = local_search(without, without.core.enter(centers), deep=True)
-    best, best_labels = near.objective, without.expand(near.labels)
-    fresh_labels, fresh = solve(must, cannot)
-    if fresh < best:
-        best, best_labels = fresh, fresh_labels
+    best_labels, best = solve(must, cannot)
+    if not warm:
+        # The present solution stays feasible: a search from it can only be better, and a run from
+        # scratch that happens to do worse does not count.
+        without = Problem.build(problem.X, problem.n_clusters, must, cannot, problem.sample_weight)
+        centers = problem.centers(problem.group_labels(labels))
+        near = local_search(without, without.core.enter(centers), deep=True)
+        if near.objective < best:
+            best, best_labels = near.objective, without.expand(near.labels)
     # Differences of rounding are none.
     if best >= objective * (1 - 1e-10):
         return PairCost(kind, position, 0.0, 0)
