@@ -97,6 +97,7 @@ def fit(
             options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
         chosen = settings.arguments(name, inputs)
         update(screen.starting())
+        patience.begin()
         half = max_time / 2 if certify and max_time is not None else max_time
         run = solve(inputs, k, name, seed, half, patience, update, chosen, as_json=as_json)
         result = result_document(inputs, run, k, seed, context.obj or [])

@@ -20,13 +20,19 @@ class Patience:
     Parameters
     ----------
     max_time
-        Seconds from now, None for no limit.
+        Seconds from `begin` on (or from now), None for no limit.
     """
 
     def __init__(self, max_time: float | None = None) -> None:
-        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._max_time = max_time
         self.n_presses = 0
         self.can_stop = False  # whether the work at hand looks at `over` by itself
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the clock: the files are read and the libraries loaded."""
+        limit = self._max_time
+        self._deadline = None if limit is None else time.perf_counter() + limit
 
     @property
     def stopped(self) -> bool:

@@ -73,6 +73,7 @@ def what_if(
         k = options.resolve_k(clusters, inputs)
         changed = change(inputs, drop or [], add or [])
         update(screen.starting())
+        patience.begin()
         chosen = settings.arguments(name, inputs)
         before = solve(inputs, k, name, seed, max_time, patience, update, chosen, as_json=as_json)
         if "distance" in before.facts:  # the same distance for both, else they do not compare
