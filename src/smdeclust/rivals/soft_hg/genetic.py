@@ -8,19 +8,17 @@ import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers
 from smdeclust.local_search import local_search
-from smdeclust.memetic.matching import match
 from smdeclust.memetic.population import State
 from smdeclust.memetic.stopping import StoppingRule
-from smdeclust.problem import Problem, Solution
+from smdeclust.problem import Problem
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
+from smdeclust.rivals.genetic import crossover, survivors
 from smdeclust.rivals.initialization import spread_groups
 from smdeclust.rivals.soft_hg.descent import descend
 from smdeclust.rivals.soft_hg.model import Model
 
 # k-means of the first population ends here at the latest.
 MOST_LLOYD = 200
-# Objectives closer than this share of them are the same.
-SAME = 1e-9
 
 
 def soft_hg_means(
@@ -86,13 +84,6 @@ def soft_hg_means(
     return state.finish()
 
 
-def crossover(first: Solution, second: Solution, rng: np.random.Generator) -> np.ndarray:
-    """Match the parents' centers at the least cost; each comes from either by a coin."""
-    matched = match(second.centers, first.centers)
-    coin = rng.random(len(matched)) < 0.5
-    return np.where(coin[:, None], first.centers, matched)
-
-
 def assign(model: Model, centers: np.ndarray) -> np.ndarray:
     """Label every point by its nearest center, no cluster empty. Changes `centers`."""
     labels = np.empty(len(model.points), dtype=np.int64)
@@ -100,22 +91,3 @@ def assign(model: Model, centers: np.ndarray) -> np.ndarray:
     nearest_centers(model.points, weights, 0, centers, np.ascontiguousarray(centers.T), labels)
     fill_empty_clusters(model.points, weights, labels, centers)
     return labels
-
-
-def survivors(population: list[Solution], size: int) -> list[Solution]:
-    """The best `size` solutions; clones (same objective, same cluster sizes) come last."""
-    ordered = sorted(population, key=lambda solution: solution.objective)
-    originals: list[Solution] = []
-    clones: list[Solution] = []
-    for solution in ordered:
-        same = any(_is_clone(solution, other) for other in reversed(originals))
-        (clones if same else originals).append(solution)
-    return (originals + clones)[:size]
-
-
-def _is_clone(first: Solution, second: Solution) -> bool:
-    if abs(first.objective - second.objective) > SAME * max(1.0, abs(first.objective)):
-        return False
-    return bool(
-        np.array_equal(np.sort(np.bincount(first.labels)), np.sort(np.bincount(second.labels)))
-    )

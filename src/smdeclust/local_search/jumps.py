@@ -1,0 +1,297 @@
+"""Jumps: empty one cluster, split another, go on, and keep what lowers the objective.
+
+Assigning and moving centers never carries a center from a region with too many of them to one with
+too few. A jump does: the groups of the cluster that is missed least go to their second choices, the
+cluster that gains most is split in two, and k-means runs on the clusters near both. Cannot-links
+are not looked at: the exact local search that follows respects them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.assignment.distances import squared_distances, transposed
+from smdeclust.kernels import kernel, summing_kernel
+from smdeclust.local_search.kempe import squared_distance
+
+# k-means within a cluster that is split, and among the clusters near a jump, ends here at the latest.
+SPLIT_ITERATIONS = 6
+LOCAL_ITERATIONS = 12
+# Clusters near each end of a jump that take part in it.
+NEAR = 8
+# Gains smaller than this share of the objective are rounding.
+LEAST_GAIN = 1e-9
+
+
+@kernel()
+def jump_descent(points, weights, centers, max_idle, max_jumps):
+    """Jump as long as it helps. Changes `centers`; returns the number of jumps made.
+
+    Each jump costs O(G K d) for one pass over all groups, each trial O(n m d) for the n groups of
+    the m clusters near it. Ends after `max_idle` trials in a row that do not lower the objective.
+    """
+    n_groups, n_features = points.shape
+    n_clusters = len(centers)
+    labels = np.empty(n_groups, np.int64)
+    own = np.empty(n_groups)
+    loss = np.empty(n_clusters)
+    gain = np.empty(n_clusters)
+    halves = np.empty((n_clusters, 2, n_features))
+    order = np.empty(n_groups, np.int64)
+    start = np.empty(n_clusters + 1, np.int64)
+    tried = np.zeros((n_clusters, n_clusters), np.int64)
+    changed = np.ones(n_clusters, np.int64)
+    split_at = np.zeros(n_clusters, np.int64)
+    clock = 1
+    n_jumps = 0
+    for _ in range(2):
+        objective = _step(points, weights, centers, labels, own, loss)
+    while n_jumps < max_jumps:
+        _sort_by_cluster(labels, order, start)
+        for k in range(n_clusters):
+            if split_at[k] < changed[k]:
+                members = order[start[k] : start[k + 1]]
+                gain[k] = _split(points, weights, members, centers[k], halves[k])
+                split_at[k] = clock
+        done = False
+        for _ in range(max_idle):
+            a, b = _best_pair(loss, gain, tried, changed)
+            if a < 0:
+                break
+            clock += 1
+            tried[a, b] = clock
+            near = _clusters_near(centers, a, b, halves[b])
+            fall = _try(points, weights, centers, own, order, start, near, a, b, halves[b])
+            if fall > LEAST_GAIN * objective:
+                clock += 1
+                for k in near:
+                    changed[k] = clock
+                done = True
+                break
+        if not done:
+            break
+        n_jumps += 1
+        objective = _step(points, weights, centers, labels, own, loss)
+    return n_jumps
+
+
+@kernel()
+def _best_pair(loss, gain, tried, changed):
+    """The pair (emptied, split) of least estimated change not yet tried as things are."""
+    n_clusters = len(loss)
+    best_a, best_b, least = -1, -1, np.inf
+    for a in range(n_clusters):
+        for b in range(n_clusters):
+            if a == b or gain[b] <= 0:
+                continue
+            since = changed[a] if changed[a] > changed[b] else changed[b]
+            if loss[a] - gain[b] < least and tried[a, b] <= since:
+                best_a, best_b, least = a, b, loss[a] - gain[b]
+    return best_a, best_b
+
+
+@summing_kernel()
+def _step(points, weights, centers, labels, own, loss):
+    """One iteration of k-means, which also writes what emptying each cluster would cost.
+
+    Changes `centers` (an empty cluster keeps its own), writes `labels`, `own` (squared distances to
+    the moved centers) and `loss`. Returns the objective. O(G K d).
+    """
+    n_groups, n_features = points.shape
+    n_clusters = len(centers)
+    centers_t = transposed(centers)
+    row = np.empty(n_clusters)
+    total = np.zeros(n_clusters)
+    sums = np.zeros((n_clusters, n_features))
+    for k in range(n_clusters):
+        loss[k] = 0.0
+    for g in range(n_groups):
+        squared_distances(points[g], centers, centers_t, row)
+        first, second = 0, -1
+        for k in range(1, n_clusters):
+            if row[k] < row[first]:
+                first, second = k, first
+            elif second < 0 or row[k] < row[second]:
+                second = k
+        w = weights[g]
+        labels[g] = first
+        if second >= 0:
+            loss[first] += w * (row[second] - row[first])
+        total[first] += w
+        for j in range(n_features):
+            sums[first, j] += w * points[g, j]
+    for k in range(n_clusters):
+        if total[k] > 0:
+            for j in range(n_features):
+                centers[k, j] = sums[k, j] / total[k]
+    objective = 0.0
+    for g in range(n_groups):
+        own[g] = squared_distance(points[g], centers[labels[g]])
+        objective += weights[g] * own[g]
+    return objective
+
+
+@kernel()
+def _sort_by_cluster(labels, order, start):
+    """Write the groups cluster by cluster to `order`; those of k begin at `start[k]`."""
+    n_clusters = len(start) - 1
+    for k in range(n_clusters + 1):
+        start[k] = 0
+    for g in range(len(labels)):
+        start[labels[g] + 1] += 1
+    for k in range(n_clusters):
+        start[k + 1] += start[k]
+    place = start.copy()
+    for g in range(len(labels)):
+        order[place[labels[g]]] = g
+        place[labels[g]] += 1
+
+
+@summing_kernel()
+def _split(points, weights, members, center, halves):
+    """Split a cluster along its longest axis, then 2-means; writes the two means.
+
+    Returns by how much its sum of squares falls.
+    """
+    n_features = len(center)
+    axis = np.zeros(n_features)
+    farthest = -1.0
+    for g in members:
+        square = squared_distance(points[g], center) * weights[g]
+        if square > farthest:
+            farthest = square
+            for j in range(n_features):
+                axis[j] = points[g, j] - center[j]
+    if farthest <= 0 or len(members) < 2:
+        return 0.0
+    turned = np.empty(n_features)
+    for _ in range(3):  # power iterations on the covariance
+        for j in range(n_features):
+            turned[j] = 0.0
+        for g in members:
+            product = 0.0
+            for j in range(n_features):
+                product += axis[j] * (points[g, j] - center[j])
+            product *= weights[g]
+            for j in range(n_features):
+                turned[j] += product * (points[g, j] - center[j])
+        size = 0.0
+        for j in range(n_features):
+            size += turned[j] * turned[j]
+        size = np.sqrt(size)
+        if size <= 0:
+            break
+        for j in range(n_features):
+            axis[j] = turned[j] / size
+    # A group lies on one side of the hyperplane given by (axis, threshold).
+    threshold = 0.0
+    for j in range(n_features):
+        threshold += axis[j] * center[j]
+    gained = 0.0
+    total = np.zeros(2)
+    for _ in range(SPLIT_ITERATIONS):
+        for j in range(n_features):
+            halves[0, j] = halves[1, j] = 0.0
+        total[0] = total[1] = 0.0
+        for g in members:
+            product = 0.0
+            for j in range(n_features):
+                product += axis[j] * points[g, j]
+            side = 1 if product > threshold else 0
+            total[side] += weights[g]
+            for j in range(n_features):
+                halves[side, j] += weights[g] * points[g, j]
+        if total[0] <= 0 or total[1] <= 0:
+            return 0.0
+        squares, norm_0, norm_1 = 0.0, 0.0, 0.0
+        for j in range(n_features):
+            halves[0, j] /= total[0]
+            halves[1, j] /= total[1]
+            axis[j] = halves[1, j] - halves[0, j]
+            squares += axis[j] * axis[j]
+            norm_0 += halves[0, j] * halves[0, j]
+            norm_1 += halves[1, j] * halves[1, j]
+        fall = squares * total[0] * total[1] / (total[0] + total[1])
+        if fall <= gained * (1 + 1e-6):
+            break
+        gained = fall
+        threshold = 0.5 * (norm_1 - norm_0)
+    return gained
+
+
+@kernel()
+def _clusters_near(centers, a, b, halves):
+    """The clusters that a jump from a to b may change: a, b, and those next to them."""
+    n_clusters = len(centers)
+    if 2 * NEAR + 2 >= n_clusters:
+        return np.arange(n_clusters)
+    chosen = np.zeros(n_clusters, np.bool_)
+    distance = np.empty(n_clusters)
+    chosen[a] = chosen[b] = True
+    for end in (a, b):
+        for k in range(n_clusters):
+            distance[k] = squared_distance(centers[k], centers[end])
+        for k in np.argsort(distance)[: NEAR + 1]:
+            chosen[k] = True
+    return np.flatnonzero(chosen)
+
+
+@summing_kernel()
+def _try(points, weights, centers, own, order, start, near, a, b, halves):
+    """K-means among the clusters near the jump from a to b; returns by how much f falls.
+
+    Where it falls, the new centers are written to `centers`; otherwise nothing changes.
+    """
+    n_features = centers.shape[1]
+    m = len(near)
+    trial = np.empty((m, n_features))
+    n = 0
+    before = 0.0
+    for i in range(m):
+        k = near[i]
+        for j in range(n_features):
+            trial[i, j] = (
+                halves[0, j] if k == a else halves[1, j] if k == b else centers[k, j]
+            )
+        for p in range(start[k], start[k + 1]):
+            g = order[p]
+            before += weights[g] * own[g]
+            n += 1
+    row = np.empty(m)
+    total = np.empty(m)
+    sums = np.empty((m, n_features))
+    last = np.inf
+    for _ in range(LOCAL_ITERATIONS):
+        trial_t = transposed(trial)
+        cost = 0.0
+        for i in range(m):
+            total[i] = 0.0
+            for j in range(n_features):
+                sums[i, j] = 0.0
+        for i in range(m):
+            for p in range(start[near[i]], start[near[i] + 1]):
+                g = order[p]
+                squared_distances(points[g], trial, trial_t, row)
+                best = 0
+                for r in range(1, m):
+                    if row[r] < row[best]:
+                        best = r
+                w = weights[g]
+                cost += w * row[best]
+                total[best] += w
+                for j in range(n_features):
+                    sums[best, j] += w * points[g, j]
+        for i in range(m):
+            if total[i] > 0:
+                for j in range(n_features):
+                    gap = sums[i, j] / total[i] - trial[i, j]
+                    cost -= total[i] * gap * gap
+                    trial[i, j] += gap
+        if cost >= last * (1 - 1e-5):
+            break
+        last = cost
+    if last < before:
+        for i in range(m):
+            for j in range(n_features):
+                centers[near[i], j] = trial[i, j]
+    return before - last
