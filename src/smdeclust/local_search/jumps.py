@@ -2,8 +2,9 @@
 
 Assigning and moving centers never carries a center from a region with too many of them to one with
 too few. A jump does: the groups of the cluster that is missed least go to their second choices, the
-cluster that gains most is split in two, and k-means runs on the clusters near both. Cannot-links
-are not looked at: the exact local search that follows respects them.
+cluster that gains most is split in two, and k-means runs on the clusters near both. Linked groups
+go, in their order, to the nearest center that no cannot-link forbids so far: good enough to weigh a
+jump by; the exact local search that follows keeps every cannot-link.
 """
 
 from __future__ import annotations
@@ -19,25 +20,28 @@ SPLIT_ITERATIONS = 6
 LOCAL_ITERATIONS = 12
 # Clusters near each end of a jump that take part in it.
 NEAR = 8
+# K-means near a jump goes on while the objective there falls by this share.
+LEAST_FALL = 1e-5
 # Gains smaller than this share of the objective are rounding.
 LEAST_GAIN = 1e-9
 
 
 @kernel()
-def jump_descent(points, weights, centers, max_idle, max_jumps):
+def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps):
     """Jump as long as it helps. Changes `centers`; returns the number of jumps made.
 
     Each jump costs O(G K d) for one pass over all groups, each trial O(n m d) for the n groups of
     the m clusters near it. Ends after `max_idle` trials in a row that do not lower the objective.
     """
     n_groups, n_features = points.shape
-    n_clusters = len(centers)
+    n_clusters, n_linked = len(centers), len(indptr) - 1
     labels = np.empty(n_groups, np.int64)
     own = np.empty(n_groups)
     loss = np.empty(n_clusters)
     gain = np.empty(n_clusters)
     halves = np.empty((n_clusters, 2, n_features))
     order = np.empty(n_groups, np.int64)
+    members = np.empty(n_groups, np.int64)
     start = np.empty(n_clusters + 1, np.int64)
     tried = np.zeros((n_clusters, n_clusters), np.int64)
     changed = np.ones(n_clusters, np.int64)
@@ -45,13 +49,13 @@ def jump_descent(points, weights, centers, max_idle, max_jumps):
     clock = 1
     n_jumps = 0
     for _ in range(2):
-        objective = _step(points, weights, centers, labels, own, loss)
+        objective = _step(points, weights, indptr, indices, centers, labels, own, loss)
     while n_jumps < max_jumps:
         _sort_by_cluster(labels, order, start)
         for k in range(n_clusters):
             if split_at[k] < changed[k]:
-                members = order[start[k] : start[k + 1]]
-                gain[k] = _split(points, weights, members, centers[k], halves[k])
+                inside = order[start[k] : start[k + 1]]
+                gain[k] = _split(points, weights, inside, centers[k], halves[k])
                 split_at[k] = clock
         done = False
         for _ in range(max_idle):
@@ -60,8 +64,11 @@ def jump_descent(points, weights, centers, max_idle, max_jumps):
                 break
             clock += 1
             tried[a, b] = clock
-            near = _clusters_near(centers, a, b, halves[b])
-            fall = _try(points, weights, centers, own, order, start, near, a, b, halves[b])
+            near = _clusters_near(centers, a, b)
+            n = _groups_in(near, labels, n_linked, order, start, members)
+            fall = _try(
+                points, weights, indptr, indices, centers, own, members[:n], near, a, b, halves[b]
+            )
             if fall > LEAST_GAIN * objective:
                 clock += 1
                 for k in near:
@@ -71,7 +78,7 @@ def jump_descent(points, weights, centers, max_idle, max_jumps):
         if not done:
             break
         n_jumps += 1
-        objective = _step(points, weights, centers, labels, own, loss)
+        objective = _step(points, weights, indptr, indices, centers, labels, own, loss)
     return n_jumps
 
 
@@ -91,7 +98,7 @@ def _best_pair(loss, gain, tried, changed):
 
 
 @summing_kernel()
-def _step(points, weights, centers, labels, own, loss):
+def _step(points, weights, indptr, indices, centers, labels, own, loss):
     """One iteration of k-means, which also writes what emptying each cluster would cost.
 
     Changes `centers` (an empty cluster keeps its own), writes `labels`, `own` (squared distances to
@@ -107,6 +114,8 @@ def _step(points, weights, centers, labels, own, loss):
         loss[k] = 0.0
     for g in range(n_groups):
         squared_distances(points[g], centers, centers_t, row)
+        if g < len(indptr) - 1:
+            _forbid(g, indptr, indices, labels, row)
         first, second = 0, -1
         for k in range(1, n_clusters):
             if row[k] < row[first]:
@@ -116,7 +125,7 @@ def _step(points, weights, centers, labels, own, loss):
         w = weights[g]
         labels[g] = first
         if second >= 0:
-            loss[first] += w * (row[second] - row[first])
+            loss[first] += w * (row[second] - row[first])  # infinite where no other is allowed
         total[first] += w
         for j in range(n_features):
             sums[first, j] += w * points[g, j]
@@ -129,6 +138,19 @@ def _step(points, weights, centers, labels, own, loss):
         own[g] = squared_distance(points[g], centers[labels[g]])
         objective += weights[g] * own[g]
     return objective
+
+
+@kernel()
+def _forbid(g, indptr, indices, labels, row):
+    """Make the clusters of earlier cannot-linked groups infinitely far, unless all would be."""
+    n_left = len(row)
+    for e in range(indptr[g], indptr[g + 1]):
+        u = indices[e]
+        if u < g and labels[u] >= 0 and row[labels[u]] < np.inf:
+            if n_left == 1:
+                return
+            row[labels[u]] = np.inf
+            n_left -= 1
 
 
 @kernel()
@@ -220,7 +242,7 @@ def _split(points, weights, members, center, halves):
 
 
 @kernel()
-def _clusters_near(centers, a, b, halves):
+def _clusters_near(centers, a, b):
     """The clusters that a jump from a to b may change: a, b, and those next to them."""
     n_clusters = len(centers)
     if 2 * NEAR + 2 >= n_clusters:
@@ -236,30 +258,48 @@ def _clusters_near(centers, a, b, halves):
     return np.flatnonzero(chosen)
 
 
+@kernel()
+def _groups_in(near, labels, n_linked, order, start, members):
+    """Write the groups of these clusters to `members`, linked ones first and in their order.
+
+    Returns how many there are.
+    """
+    inside = np.zeros(len(start) - 1, np.bool_)
+    for k in near:
+        inside[k] = True
+    n = 0
+    for g in range(n_linked):
+        if inside[labels[g]]:
+            members[n] = g
+            n += 1
+    for k in near:
+        for p in range(start[k], start[k + 1]):
+            if order[p] >= n_linked:
+                members[n] = order[p]
+                n += 1
+    return n
+
+
 @summing_kernel()
-def _try(points, weights, centers, own, order, start, near, a, b, halves):
+def _try(points, weights, indptr, indices, centers, own, members, near, a, b, halves):
     """K-means among the clusters near the jump from a to b; returns by how much f falls.
 
     Where it falls, the new centers are written to `centers`; otherwise nothing changes.
     """
-    n_features = centers.shape[1]
+    n_features, n_linked = centers.shape[1], len(indptr) - 1
     m = len(near)
     trial = np.empty((m, n_features))
-    n = 0
-    before = 0.0
     for i in range(m):
         k = near[i]
         for j in range(n_features):
-            trial[i, j] = (
-                halves[0, j] if k == a else halves[1, j] if k == b else centers[k, j]
-            )
-        for p in range(start[k], start[k + 1]):
-            g = order[p]
-            before += weights[g] * own[g]
-            n += 1
+            trial[i, j] = halves[0, j] if k == a else halves[1, j] if k == b else centers[k, j]
+    before = 0.0
+    for g in members:
+        before += weights[g] * own[g]
     row = np.empty(m)
     total = np.empty(m)
     sums = np.empty((m, n_features))
+    found = np.full(n_linked, -1)  # the others lie in clusters that do not take part
     last = np.inf
     for _ in range(LOCAL_ITERATIONS):
         trial_t = transposed(trial)
@@ -268,26 +308,28 @@ def _try(points, weights, centers, own, order, start, near, a, b, halves):
             total[i] = 0.0
             for j in range(n_features):
                 sums[i, j] = 0.0
-        for i in range(m):
-            for p in range(start[near[i]], start[near[i] + 1]):
-                g = order[p]
-                squared_distances(points[g], trial, trial_t, row)
-                best = 0
-                for r in range(1, m):
-                    if row[r] < row[best]:
-                        best = r
-                w = weights[g]
-                cost += w * row[best]
-                total[best] += w
-                for j in range(n_features):
-                    sums[best, j] += w * points[g, j]
+        for g in members:
+            squared_distances(points[g], trial, trial_t, row)
+            if g < n_linked:
+                _forbid(g, indptr, indices, found, row)
+            best = 0
+            for r in range(1, m):
+                if row[r] < row[best]:
+                    best = r
+            if g < n_linked:
+                found[g] = best
+            w = weights[g]
+            cost += w * row[best]
+            total[best] += w
+            for j in range(n_features):
+                sums[best, j] += w * points[g, j]
         for i in range(m):
             if total[i] > 0:
                 for j in range(n_features):
                     gap = sums[i, j] / total[i] - trial[i, j]
                     cost -= total[i] * gap * gap
                     trial[i, j] += gap
-        if cost >= last * (1 - 1e-5):
+        if not cost < last * (1 - LEAST_FALL):
             break
         last = cost
     if last < before:
