@@ -127,3 +127,28 @@ def test_same_seed_same_run():
 def test_count_agreeing(values, expected):
     """Those at the best objective, up to rounding."""
     assert count_agreeing([number(v) for v in values]) == expected
+
+
+def test_kinds_of_populations_take_turns():
+    """Two kinds of operators: populations alternate between them."""
+    even = populations_of(5.0, 3.0)
+    odd = populations_of(4.0, 2.0)
+    state = evolve_islands(Islands(4, 4), [even, odd], 4, Replacement(), STOP, RNG(0))
+    best = state.history.arrays()["best"]
+    assert list(dict.fromkeys(best.tolist()))[:4] == [5.0, 4.0, 3.0, 2.0]
+
+
+def test_agreement_must_stand_a_thorough_look():
+    """Two agree on 2, a look at it finds 1: the run goes on until two agree on 1."""
+    looks = []
+
+    def confirm(solution):
+        looks.append(solution.objective)
+        return number(1.0) if solution.objective > 1 else solution
+
+    operators = populations_of(2.0, 2.0, 1.0, 3.0)
+    state = evolve_islands(
+        Islands(8, 2), operators, 4, Replacement(), STOP, RNG(0), confirm=confirm
+    )
+    assert (state.best.objective, state.stop_reason) == (1.0, "agreement")
+    assert (state.island, looks) == (2, [2.0, 1.0])

@@ -7,13 +7,21 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from smdeclust import (
+    CVQE,
+    DILS,
+    LCVQE,
     PCCC,
     BLPKMeans,
     COPKMeans,
+    HGMeans,
     InfeasibleConstraintsError,
     InvalidInputError,
+    KempeSwapKMeans,
+    NonsmoothClustering,
     PCKMeans,
+    RepetitiveBB,
     SoftHGMeans,
+    VNSClustering,
 )
 
 RIVALS = [
@@ -22,8 +30,16 @@ RIVALS = [
     PCKMeans(n_init=100),
     PCCC(n_init=100),
     SoftHGMeans(max_generations=2),
+    CVQE(n_init=100),
+    LCVQE(n_init=100),
+    DILS(max_evaluations=2000),
+    HGMeans(max_no_improvement=30),
+    KempeSwapKMeans(n_init=100, n_perturbations=1),
+    NonsmoothClustering(),
+    RepetitiveBB(max_nodes=20_000),
+    VNSClustering(max_no_improvement=60),
 ]
-STRICT = [COPKMeans, BLPKMeans, PCCC]
+STRICT = [COPKMeans, BLPKMeans, PCCC, KempeSwapKMeans]
 
 
 @parametrize_with_checks(RIVALS)
@@ -130,6 +146,12 @@ BAD_PARAMETERS = [
     ("accuracy", 1.5),
     ("population_size", 1),
     ("variance_floor", 0),
+    ("inherit", 2),
+    ("max_evaluations", 0),
+    ("max_nodes", 0),
+    ("largest_population", 5),
+    ("n_perturbations", -1),
+    ("max_no_improvement", 0),
 ]
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from smdeclust import SoftHGMeans
 from smdeclust.memetic.stopping import max_generations
 from smdeclust.problem import Problem, Solution
+from smdeclust.rivals.genetic import survivors
 from smdeclust.rivals.soft_hg import Model, soft_hg_means
 from smdeclust.rivals.soft_hg.descent import descend
-from smdeclust.rivals.soft_hg.genetic import survivors
 from smdeclust.rivals.soft_hg.relocation import (
     annotation_change,
     gaussian_change,

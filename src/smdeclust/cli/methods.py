@@ -49,6 +49,14 @@ METHODS = {
     "pck-means": Method("PCK-Means", "PCKMeans", strict=False),
     "s-hg-means": Method("S-HG-MEANS", "SoftHGMeans", strict=False),
     "exact": Method("exact", "ExactMSSC"),
+    "repetitive-bb": Method("repetitive B&B", "RepetitiveBB"),
+    "kempe-swap": Method("Kempe Swap", "KempeSwapKMeans"),
+    "vns": Method("VNS", "VNSClustering", strict=False),
+    "cvqe": Method("CVQE", "CVQE", strict=False),
+    "lcvqe": Method("LCVQE", "LCVQE", strict=False),
+    "dils": Method("DILS", "DILS", strict=False),
+    "nonsmooth": Method("non-smooth", "NonsmoothClustering", strict=False),
+    "hg-means": Method("HG-means", "HGMeans", strict=False),
 }
 # What `compare` runs by default: one variant of ours, and the others that end quickly.
 COMPARED = ("smdeclust", "sg-mde", "blp-kmeans", "cop-kmeans", "pccc", "pck-means", "s-hg-means")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
-from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number
+import numpy as np
+
+from smdeclust.estimators.base import check_number
+from smdeclust.estimators.rival import SoftRival
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic import State, stopping
+from smdeclust.problem import Problem
 from smdeclust.rivals.hg_means import hg_means
 
 
-class HGMeans(ConstrainedClusterer):
+class HGMeans(SoftRival):
     """HG-means (Gribel & Vidal 2019): a genetic search over k-means solutions, without pairs.
 
     Parents are chosen by binary tournament; their centers are matched at the least cost and one of
@@ -45,11 +49,13 @@ class HGMeans(ConstrainedClusterer):
     Attributes
     ----------
     labels_
-        (N,) cluster of each point.
+        (N,) cluster of each point; pairs play no part.
     cluster_centers_
         (K, d) means of the clusters, in lexicographic order.
     inertia_
         Sum of (weighted) squared distances of the points to the centers of their clusters.
+    n_violations_
+        Broken pairs, of those given to ``fit``.
     n_iter_
         Times that survivors were chosen.
     n_local_searches_, n_local_iterations_
@@ -79,31 +85,9 @@ class HGMeans(ConstrainedClusterer):
         self.random_state = random_state
         self.callback = callback
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points.
-        y
-            Ignored.
-        must_link, cannot_link
-            Pairs of row positions, checked and then ignored: the method knows no constraints.
-        sample_weight
-            (N,) non-negative weights.
-        """
-        self._check_parameters()
-        problem, _, _ = self._build_soft(X, must_link, cannot_link, sample_weight)
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
         state = hg_means(
             problem,
             self.population_size,
@@ -118,7 +102,7 @@ class HGMeans(ConstrainedClusterer):
         self.n_local_iterations_ = state.n_local_iterations
         self.stop_reason_ = state.stop_reason
         self.history_ = state.history.arrays()
-        return self._set_solution(problem, state.best.labels)
+        return state.best.labels
 
     def _stopping_rule(self) -> stopping.StoppingRule:
         def enough(state: State) -> str | None:

@@ -34,6 +34,7 @@ from smdeclust.memetic import Islands, Operators, State, evolve_islands, stoppin
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.islands import SAME
+from smdeclust.memetic.jumping import jumping_kinds
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.seeding import Elite, remember, start_near
@@ -381,24 +382,28 @@ class SMDEClust(ConstrainedClusterer):
     ) -> Solution:
         """Run the method, keep its counters, and return the best solution."""
         islands = Islands(self.max_populations, self.n_agree)
+        kinds, confirm = [operators], None
+        if self.local_search == "deep" and problem.points.abilities.compiled:
+            kinds, confirm = jumping_kinds(operators, problem.core, deadline)
         near: Solution | None = None
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))
             starts = [near.centers, *map(problem.enter, earlier.others)]
-            operators = start_near(operators, starts, self.population_size)
+            kinds = [start_near(kind, starts, self.population_size) for kind in kinds]
             # They begin where several have agreed, so two are enough.
             islands = Islands(self.max_populations, min(self.n_agree, 2))
         elite = Elite(self.population_size)
-        operators = remember(operators, elite)
+        kinds = [remember(kind, elite) for kind in kinds]
         state = evolve_islands(
             islands,
-            operators,
+            kinds,
             self.population_size,
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
             self._stopping_rule(deadline),
             self._generator(),
             self.callback,
             _log_generation if self.verbose else None,
+            confirm,
         )
         best = state.best
         assert best is not None

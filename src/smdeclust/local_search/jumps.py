@@ -15,7 +15,7 @@ from smdeclust.assignment.distances import squared_distances, transposed
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.kempe import squared_distance
 
-# k-means within a cluster that is split, and among the clusters near a jump, ends here at the latest.
+# Most iterations of k-means within a cluster that is split, and among the clusters near a jump.
 SPLIT_ITERATIONS = 6
 LOCAL_ITERATIONS = 12
 # Clusters near each end of a jump that take part in it.
@@ -245,7 +245,7 @@ def _split(points, weights, members, center, halves):
 def _clusters_near(centers, a, b):
     """The clusters that a jump from a to b may change: a, b, and those next to them."""
     n_clusters = len(centers)
-    if 2 * NEAR + 2 >= n_clusters:
+    if n_clusters <= 2 * NEAR + 2:
         return np.arange(n_clusters)
     chosen = np.zeros(n_clusters, np.bool_)
     distance = np.empty(n_clusters)

@@ -1,4 +1,4 @@
-"""Crossover (line 7): psi = S1 + F (S2 - S3), S1 and S2 relabelled onto S3.
+"""Crossover (line 7): psi = S1 + F (S2 - S3), S1 and S2 relabelled onto S3; and an exchange.
 
 The paper also assigns the points to the new centers here. The local search that follows starts
 from the centers alone and never looks at that assignment (in the authors' code neither), so it is
@@ -31,3 +31,16 @@ class DifferentialCrossover:
         factor = rng.uniform(*self.scale_factor)
         onto = base.centers
         return match(first.centers, onto) + factor * (match(second.centers, onto) - onto)
+
+
+def exchange(
+    first: Solution, second: Solution, base: Solution, rng: np.random.Generator
+) -> np.ndarray:
+    """The crossover of HG-means, for populations that should err in another way.
+
+    The parents' centers are matched at the least cost; each comes from either by a coin. `base`
+    plays no part.
+    """
+    matched = match(second.centers, first.centers)
+    coin = rng.random(len(matched)) < 0.5
+    return np.where(coin[:, None], first.centers, matched)

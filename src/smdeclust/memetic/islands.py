@@ -1,14 +1,14 @@
 """Several populations in turn, until they agree (not in the paper: the default's outer loop).
 
-One population collapses quickly, now and then on a solution that is not the best. Independent ones
-seldom make the same mistake, so an objective that several of them end with can be trusted, and
-where they differ it is worth to go on. If they never agree, their best solutions become one last
-population.
+One population collapses quickly, now and then on a solution that is not the best. Others that work
+in another way seldom make the same mistake, so an objective that several of them end with can be
+trusted, all the more if a thorough look at it finds nothing better; where they differ it is worth
+to go on. If they never agree, their best solutions become one last population.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,19 +55,23 @@ class Islands:
 
 def evolve_islands(
     islands: Islands,
-    operators: Operators,
+    operators: Operators | Sequence[Operators],
     population_size: int,
     replacement: Replacement,
     stop: StoppingRule,
     rng: np.random.Generator,
     on_offspring: Callable[[State], bool | None] | None = None,
     on_generation: Callable[[State], None] | None = None,
+    confirm: Callable[[Solution], Solution] | None = None,
 ) -> State:
     """Run Algorithm 1 on fresh populations until enough agree; the state counts over all of them.
 
-    The other parameters are those of :func:`~smdeclust.memetic.evolve`. A limit that is not one
-    population's own affair (``max_time``) ends the run at once.
+    Several `operators` take turns, the first ones also unite the best solutions. `confirm` looks
+    thoroughly at the solution that is agreed on: if it returns a better one, that one must find
+    agreement. The other parameters are those of :func:`~smdeclust.memetic.evolve`. A limit that is
+    not one population's own affair (``max_time``) ends the run at once.
     """
+    kinds = [operators] if isinstance(operators, Operators) else list(operators)
     bests: list[Solution] = []
     state, n_generations = State(), 0
 
@@ -82,18 +86,33 @@ def evolve_islands(
         bests.append(state.best)
         return state.stop_reason
 
-    reason = run(operators, population_size)
+    reason = run(kinds[0], population_size)
     while reason in OWN_END and islands.max_populations > 1:
         if count_agreeing(bests) >= islands.n_agree:
-            reason = "agreement"
-        elif len(bests) < islands.max_populations:
-            reason = run(operators, population_size)
+            better = _improved(bests, confirm)
+            if better is None:
+                reason = "agreement"
+            else:
+                bests.append(better)
+        elif state.island + 1 < islands.max_populations:
+            reason = run(kinds[(state.island + 1) % len(kinds)], population_size)
         else:
-            reason = run(start_from(bests, operators), len(bests))
+            reason = run(start_from(bests, kinds[0]), len(bests))
             reason = "max_populations" if reason in OWN_END else reason
     state.best = min(bests, key=lambda solution: solution.objective)
     state.stop_reason, state.generation = reason, n_generations
     return state
+
+
+def _improved(
+    bests: list[Solution], confirm: Callable[[Solution], Solution] | None
+) -> Solution | None:
+    """A better solution than the one agreed on, if a thorough look at it finds one."""
+    if confirm is None:
+        return None
+    agreed = min(bests, key=lambda solution: solution.objective)
+    found = confirm(agreed)
+    return found if found.objective < agreed.objective - SAME * abs(agreed.objective) else None
 
 
 def count_agreeing(bests: list[Solution]) -> int:

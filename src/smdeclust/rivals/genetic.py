@@ -1,21 +1,13 @@
-"""What the genetic methods share: a crossover of matched centers, and who survives."""
+"""What the genetic methods share: who survives."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.memetic.matching import match
 from smdeclust.problem import Solution
 
 # Objectives closer than this share of them are the same.
 SAME = 1e-9
-
-
-def crossover(first: Solution, second: Solution, rng: np.random.Generator) -> np.ndarray:
-    """Match the parents' centers at the least cost; each comes from either by a coin."""
-    matched = match(second.centers, first.centers)
-    coin = rng.random(len(matched)) < 0.5
-    return np.where(coin[:, None], first.centers, matched)
 
 
 def survivors(population: list[Solution], size: int) -> list[Solution]:

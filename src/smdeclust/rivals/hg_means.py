@@ -13,12 +13,13 @@ import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers, transposed
 from smdeclust.local_search import local_search
+from smdeclust.memetic.crossover import exchange
 from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.mutation import spin
 from smdeclust.memetic.population import State
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Problem, Solution
-from smdeclust.rivals.genetic import crossover, survivors
+from smdeclust.rivals.genetic import survivors
 
 # The mixing weight of an offspring differs from the mean of its parents' by at most this.
 DRIFT = 0.2
@@ -82,7 +83,7 @@ def hg_means(
             first, second = tournament(state.population, rng), tournament(state.population, rng)
             alpha = (first.alpha + second.alpha) / 2 + rng.uniform(-DRIFT, DRIFT)
             alpha = min(max(alpha, 0.0), 1.0)
-            centers = relocate(problem, crossover(first, second, rng), alpha, rng)
+            centers = relocate(problem, exchange(first, second, first, rng), alpha, rng)
             if add(centers, alpha):
                 return state.finish()
         state.end_generation()

@@ -88,7 +88,7 @@ def pck_means(
     core = problem.core
     centers = np.array(centers, dtype=np.float64, order="C")
     best_centers = centers.copy()
-    labels = np.full(problem.n_points, -1, dtype=np.int64)
+    labels = np.full(problem.n_groups, -1, dtype=np.int64)
     objective, n_iterations = _run(
         core.points, core.weights, pairs.indptr, pairs.indices, pairs.signed, centers, labels,
         best_centers, make_seed(rng), max_iter,

@@ -8,11 +8,12 @@ import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers
 from smdeclust.local_search import local_search
+from smdeclust.memetic.crossover import exchange
 from smdeclust.memetic.population import State
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Problem
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
-from smdeclust.rivals.genetic import crossover, survivors
+from smdeclust.rivals.genetic import survivors
 from smdeclust.rivals.initialization import spread_groups
 from smdeclust.rivals.soft_hg.descent import descend
 from smdeclust.rivals.soft_hg.model import Model
@@ -71,8 +72,9 @@ def soft_hg_means(
 
     while state.stop_reason is None:
         for _ in range(n_offspring):
-            first, second = rng.choice(len(state.population), size=2, replace=False)
-            centers = crossover(state.population[first], state.population[second], rng)
+            chosen = rng.choice(len(state.population), size=2, replace=False)
+            first, second = (state.population[i] for i in chosen)
+            centers = exchange(first, second, first, rng)
             centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
             if add(assign(model, centers)):
                 return state.finish()

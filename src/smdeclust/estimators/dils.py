@@ -1,0 +1,129 @@
+"""DILS as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from smdeclust.estimators.base import check_number
+from smdeclust.estimators.rival import SoftRival
+from smdeclust.problem import Problem
+from smdeclust.rivals.dils import Setting, dils, penalty
+from smdeclust.rivals.soft_pairs import SoftPairs
+
+
+class DILS(SoftRival):
+    """DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): dual iterative local search.
+
+    Two solutions; the worse is replaced by a recombination of both, a segment of whose labels is
+    drawn once more and which a local search of single relabelings improves. It minimises its own
+    fitness: mean distance to the cluster's mean, averaged over clusters, plus a penalty a broken
+    pair. Pairs may break; points have no weights.
+
+    Chosen here, where the text available to us says nothing: the local search goes on until no
+    relabeling helps, and no cluster is ever empty.
+
+    Parameters
+    ----------
+    n_clusters
+        K.
+    inherit
+        Probability that a label comes from the better solution.
+    segment
+        Share of the points whose labels are drawn once more.
+    similarity
+        The worse solution is drawn once more where its fitness is worse by more than this share.
+    max_evaluations
+        Relabelings weighed in all.
+    max_time
+        Seconds, after which the best solution so far is returned.
+    random_state
+        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
+
+    Attributes
+    ----------
+    labels_
+        (N,) cluster of each point; constraints may be broken.
+    cluster_centers_
+        (K, d) means of the clusters, in lexicographic order.
+    inertia_
+        Sum of (weighted) squared distances of the points to the centers of their clusters.
+    n_violations_
+        Broken pairs.
+    objective_
+        What the method minimises.
+    n_iter_
+        Recombinations.
+    n_evaluations_
+        Relabelings weighed.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        inherit: float = 0.5,
+        segment: float = 0.2,
+        similarity: float = 0.5,
+        max_evaluations: int = 300_000,
+        max_time: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.inherit = inherit
+        self.segment = segment
+        self.similarity = similarity
+        self.max_evaluations = max_evaluations
+        self.max_time = max_time
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraints: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions that should, or should not, share a cluster: (m, 2) integers.
+        constraints
+            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        """
+        pairs = {"must_link": must_link, "cannot_link": cannot_link}
+        return super().fit(X, y, constraints=constraints, **pairs)
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        rng = self._generator()
+        cost = penalty(problem.core.points, len(together) + len(apart), rng)
+        pairs = SoftPairs.build(
+            problem.n_points,
+            together,
+            apart,
+            np.full(len(together), cost),
+            np.full(len(apart), cost),
+        )
+        setting = Setting(self.inherit, self.segment, self.similarity, self.max_evaluations)
+        best, self.n_evaluations_ = dils(problem, pairs, setting, rng, deadline)
+        self.n_iter_ = best.n_iterations
+        self.objective_ = best.objective
+        return best.labels
+
+    def _check_parameters(self) -> None:
+        check_number("inherit", self.inherit, low=0, high=1)
+        check_number("segment", self.segment, low=0, high=1)
+        check_number("similarity", self.similarity, low=0)
+        check_number("max_evaluations", self.max_evaluations, low=1, whole=True)
+        check_number("max_time", self.max_time, low=0, optional=True)

@@ -1,0 +1,144 @@
+"""Non-smooth optimisation (after Bagirov, Taheri, Bai & Zheng 2023): centers only, one at a time.
+
+What is minimised over the K centers is the sum over points of the least squared distance, plus, for
+each pair, what keeping it would cost more than its two points pay now: a must-link the least of
+d_ik + d_jk over k, a cannot-link the least of d_ik + d_jl over k != l, both less the two least
+distances. That is zero exactly where nearest centers keep the pair. One more center at a time is
+started from the best of many points of an auxiliary problem.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numba import njit
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+# Points tried as the new center, and how many of them are refined.
+MOST_CANDIDATES = 300
+REFINED = 3
+# Iterations of the descent.
+MOST_STEPS = 200
+
+
+def incremental(
+    points: np.ndarray,
+    weights: np.ndarray,
+    must_link: np.ndarray,
+    cannot_link: np.ndarray,
+    n_clusters: int,
+    penalty: float,
+    rng: np.random.Generator,
+    deadline: float | None = None,
+) -> tuple[np.ndarray, float, int]:
+    """Return centers, the penalised objective, and the number of evaluations.
+
+    Parameters
+    ----------
+    points, weights
+        The points.
+    must_link, cannot_link
+        (m, 2) pairs.
+    n_clusters
+        K.
+    penalty
+        What the excess of a broken pair is multiplied by.
+    rng
+        Draws the candidates where there are many points.
+    deadline
+        After this moment of ``time.perf_counter()`` centers are added without refinement.
+    """
+    centers = np.average(points, axis=0, weights=weights)[None, :]
+    value, n_calls = np.inf, 0
+    for _ in range(1, n_clusters):
+        least = cdist(points, centers, "sqeuclidean").min(axis=1)
+        tried = rng.permutation(len(points))[:MOST_CANDIDATES]
+        # The auxiliary problem: how much a new center at each candidate would lower the sum.
+        falls = [
+            weights @ np.maximum(0.0, least - ((points - points[i]) ** 2).sum(axis=1))
+            for i in tried
+        ]
+        best, value = None, np.inf
+        for i in tried[np.argsort(falls)[::-1][:REFINED]]:
+            start = np.vstack([centers, points[i]])
+            if deadline is not None and time.perf_counter() >= deadline:
+                best = start if best is None else best
+                continue
+            # The objective is smooth almost everywhere: a quasi-Newton method stands in for the
+            # bundle method of the paper.
+            found = minimize(
+                _value_and_slope,
+                start.ravel(),
+                (points, weights, must_link, cannot_link, len(start), penalty),
+                method="L-BFGS-B",
+                jac=True,
+                options={"maxiter": MOST_STEPS},
+            )
+            n_calls += found.nfev
+            if best is None or found.fun < value:
+                best, value = found.x.reshape(start.shape), float(found.fun)
+        assert best is not None
+        centers = best
+    value, _ = _value_and_slope(
+        centers.ravel(), points, weights, must_link, cannot_link, n_clusters, penalty
+    )
+    return np.ascontiguousarray(centers), float(value), n_calls + 1
+
+
+def _value_and_slope(flat, points, weights, must_link, cannot_link, n_clusters, penalty):
+    centers = np.ascontiguousarray(flat).reshape(n_clusters, points.shape[1])
+    slope = np.zeros_like(centers)
+    value = penalised(points, weights, must_link, cannot_link, centers, penalty, slope)
+    return value, slope.ravel()
+
+
+@njit(cache=True, nogil=True)
+def penalised(points, weights, must_link, cannot_link, centers, penalty, slope):
+    """The objective; adds a subgradient to `slope`. O(N K d + m K)."""
+    n_points, n_clusters, n_features = len(points), len(centers), points.shape[1]
+    squares = np.zeros((n_points, n_clusters))
+    first = np.zeros(n_points, np.int64)
+    second = np.full(n_points, -1)
+    pull = np.zeros((n_points, n_clusters))
+    value = 0.0
+    for i in range(n_points):
+        for k in range(n_clusters):
+            for j in range(n_features):
+                squares[i, k] += weights[i] * (points[i, j] - centers[k, j]) ** 2
+            if k > 0 and squares[i, k] < squares[i, first[i]]:
+                second[i], first[i] = first[i], k
+            elif k > 0 and (second[i] < 0 or squares[i, k] < squares[i, second[i]]):
+                second[i] = k
+        value += squares[i, first[i]]
+        pull[i, first[i]] += 1.0
+    for e in range(len(must_link)):
+        i, j = must_link[e, 0], must_link[e, 1]
+        if first[i] == first[j]:
+            continue
+        best = 0
+        for k in range(1, n_clusters):
+            if squares[i, k] + squares[j, k] < squares[i, best] + squares[j, best]:
+                best = k
+        excess = squares[i, best] + squares[j, best]
+        value += penalty * (excess - squares[i, first[i]] - squares[j, first[j]])
+        for g in (i, j):
+            pull[g, best] += penalty
+            pull[g, first[g]] -= penalty
+    for e in range(len(cannot_link)):
+        i, j = cannot_link[e, 0], cannot_link[e, 1]
+        if first[i] != first[j] or second[i] < 0:
+            continue
+        at_i = squares[i, second[i]] - squares[i, first[i]]
+        at_j = squares[j, second[j]] - squares[j, first[j]]
+        g = i if at_i <= at_j else j
+        value += penalty * min(at_i, at_j)
+        pull[g, second[g]] += penalty
+        pull[g, first[g]] -= penalty
+    for i in range(n_points):
+        for k in range(n_clusters):
+            if pull[i, k] != 0:
+                for j in range(n_features):
+                    slope[k, j] += 2 * pull[i, k] * weights[i] * (centers[k, j] - points[i, j])
+    return value

@@ -1,0 +1,247 @@
+"""Repetitive branch and bound (Brusco 2006; with pairs Guns et al. 2016): exact, small N.
+
+Groups are put in an order. The optimum for the last 1, 2, 3, ... of them is found in turn; each is
+a lower bound on what those groups still cost in every longer problem. In each problem groups are
+labelled one by one in that order: equal labels inside must-link groups by contraction, different
+ones across cannot-links by leaving out the clusters that are taken. A new cluster always gets the
+next number.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.kernels import kernel
+from smdeclust.local_search.kempe import squared_distance
+
+# Nodes at a stretch of compiled code, less than a second.
+STRIDE = 2_000_000
+# A branch must be better than the best known by this share of it.
+MARGIN = 1e-9
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a run found.
+
+    Attributes
+    ----------
+    labels
+        (G,) labels of the groups, the best known ones.
+    cost, bound
+        Their cost and a lower bound, without the scatter inside groups.
+    n_nodes
+        Nodes of all trees.
+    optimal
+        Whether the run ended before its limits: cost and bound agree.
+    """
+
+    labels: np.ndarray
+    cost: float
+    bound: float
+    n_nodes: int
+    optimal: bool
+
+
+def repetitive(
+    points: np.ndarray,
+    weights: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    n_clusters: int,
+    known: np.ndarray,
+    max_nodes: float = np.inf,
+    deadline: float | None = None,
+) -> Proof:
+    """Solve the problem exactly, within limits.
+
+    Parameters
+    ----------
+    points, weights
+        (G, d) groups, the linked ones first.
+    indptr, indices
+        Cannot-links of the linked groups.
+    n_clusters
+        K.
+    known
+        (G,) feasible labels, the first upper bound of the whole problem.
+    max_nodes
+        Most nodes in all.
+    deadline
+        Stop at this moment of ``time.perf_counter()``.
+    """
+    order = spread_order(points)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    n_groups, n_linked = len(points), len(indptr) - 1
+    starts, after = _later_links(rank, indptr, indices, n_linked)
+    points, weights = points[order], weights[order]
+    bounds = np.zeros(n_groups + 1)  # bounds[s]: optimum for the groups from s on
+    labels = np.zeros(n_groups, dtype=np.int64)
+    n_nodes = 0
+    for first in range(n_groups - 1, -1, -1):
+        upper = _cost(points[first:], weights[first:], known[order][first:], n_clusters)
+        best = known[order][first:].copy()
+        tried = _extend(labels[first:], first, starts, after, n_clusters)
+        if tried:
+            extended = _cost(points[first:], weights[first:], labels[first:], n_clusters)
+            if extended < upper:
+                upper, best = extended, labels[first:].copy()
+        stack = np.full(n_groups + 1, -1, dtype=np.int64)
+        at, left = first, max_nodes - n_nodes
+        while True:
+            budget = int(min(STRIDE, left))
+            at, upper, used = _search(
+                points, weights, starts, after, n_clusters, first, bounds, stack, at, upper,
+                best, budget,
+            )  # fmt: skip
+            n_nodes += used
+            left = max_nodes - n_nodes
+            late = deadline is not None and time.perf_counter() >= deadline
+            if at < first or late or left <= 0:
+                break
+        if at >= first:  # not finished: what is proven so far bounds the whole from below
+            cost = _cost(points, weights, known[order], n_clusters)
+            return Proof(known, cost, float(bounds[first + 1]), n_nodes, False)
+        labels[first:] = best
+        bounds[first] = upper
+    found = np.empty(n_groups, dtype=np.int64)
+    found[order] = labels
+    return Proof(found, float(bounds[0]), float(bounds[0]), n_nodes, True)
+
+
+def spread_order(points: np.ndarray) -> np.ndarray:
+    """Farthest first: groups that come early in a problem are far apart, so that costs show early.
+
+    The first group is the one farthest from the mean.
+    """
+    least = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
+    order = [int(least.argmax())]
+    least = ((points - points[order[0]]) ** 2).sum(axis=1)
+    least[order[0]] = -1.0
+    while len(order) < len(points):
+        order.append(int(least.argmax()))
+        least = np.minimum(least, ((points - points[order[-1]]) ** 2).sum(axis=1))
+        least[order] = -1.0
+    return np.array(order, dtype=np.int64)
+
+
+def _later_links(rank, indptr, indices, n_linked):
+    """For each place in the order, the earlier places that are cannot-linked to it."""
+    lists: list[list[int]] = [[] for _ in rank]
+    for g in range(n_linked):
+        for u in indices[indptr[g] : indptr[g + 1]]:
+            if rank[u] < rank[g]:
+                lists[rank[g]].append(int(rank[u]))
+    starts = np.zeros(len(rank) + 1, dtype=np.int64)
+    np.cumsum([len(earlier) for earlier in lists], out=starts[1:])
+    flat = [u for earlier in lists for u in earlier]
+    return starts, np.array(flat, dtype=np.int64)
+
+
+def _extend(labels, first, starts, after, n_clusters):
+    """Label the first group of `labels` so that no cannot-link breaks; returns whether it can."""
+    taken = np.zeros(n_clusters, dtype=bool)
+    for place in range(first + 1, first + len(labels)):
+        if first in after[starts[place] : starts[place + 1]]:
+            taken[labels[place - first]] = True
+    free = np.flatnonzero(~taken)
+    if len(free) == 0:
+        return False
+    labels[0] = free[0]
+    return True
+
+
+def _cost(points, weights, labels, n_clusters):
+    """Weighted sum of squares about the means; empty clusters cost nothing."""
+    total = 0.0
+    for k in range(n_clusters):
+        inside = labels == k
+        w = weights[inside]
+        if w.sum() > 0:
+            center = np.average(points[inside], axis=0, weights=w)
+            total += float((w[:, None] * (points[inside] - center) ** 2).sum())
+    return total
+
+
+@kernel()
+def _search(
+    points, weights, starts, after, n_clusters, first, bounds, stack, at, upper, best, max_nodes
+):
+    """Depth-first search for the groups from `first` on; goes on from `stack` and `at`.
+
+    ``stack[g]`` is the label of group g, -1 where none was tried. Changes `stack` and `best`.
+    Returns where it stands (below `first`: done), the upper bound, and the nodes used.
+    """
+    n_groups, n_features = points.shape
+    totals = np.zeros(n_clusters)
+    means = np.zeros((n_clusters, n_features))
+    costs = np.zeros(n_groups + 1)  # costs[g]: what the groups before g cost
+    used = np.zeros(n_groups + 1, np.int64)  # clusters in use before g
+    old = np.zeros((n_groups, n_features))  # the mean that group g changed
+    rise = np.zeros(n_clusters)
+    for g in range(first, at):  # build up the state where the last call stopped
+        _enter(points, weights, g, stack[g], totals, means, old, costs)
+        used[g + 1] = max(used[g], stack[g] + 1)
+    n_nodes = 0
+    g = at
+    while g >= first and n_nodes < max_nodes:
+        n_nodes += 1
+        if g == n_groups:
+            if costs[g] < upper * (1 - MARGIN):
+                upper = costs[g]
+                for i in range(first, n_groups):
+                    best[i - first] = stack[i]
+            g -= 1
+            _leave(points, weights, g, stack[g], totals, means, old)
+            continue
+        # The next label of group g whose branch can still be better than what is known.
+        k = stack[g] + 1
+        most = used[g] + 1 if used[g] < n_clusters else n_clusters
+        while k < most:
+            allowed = True
+            for e in range(starts[g], starts[g + 1]):
+                u = after[e]
+                if u >= first and stack[u] == k:
+                    allowed = False
+            if allowed:
+                share = weights[g] * totals[k] / (weights[g] + totals[k]) if totals[k] > 0 else 0.0
+                rise[k] = share * squared_distance(points[g], means[k])
+                if costs[g] + rise[k] + bounds[g + 1] < upper * (1 - MARGIN):
+                    break
+            k += 1
+        if k >= most:
+            stack[g] = -1
+            g -= 1
+            if g >= first:
+                _leave(points, weights, g, stack[g], totals, means, old)
+            continue
+        stack[g] = k
+        _enter(points, weights, g, k, totals, means, old, costs)
+        used[g + 1] = max(used[g], k + 1)
+        g += 1
+    return g, upper, n_nodes
+
+
+@kernel()
+def _enter(points, weights, g, k, totals, means, old, costs):
+    """Put group g into cluster k."""
+    w = weights[g]
+    share = w * totals[k] / (w + totals[k]) if totals[k] > 0 else 0.0
+    costs[g + 1] = costs[g] + share * squared_distance(points[g], means[k])
+    for j in range(points.shape[1]):
+        old[g, j] = means[k, j]
+        if w + totals[k] > 0:
+            means[k, j] += w / (w + totals[k]) * (points[g, j] - means[k, j])
+    totals[k] += w
+
+
+@kernel()
+def _leave(points, weights, g, k, totals, means, old):
+    """Take group g, the last that came, out of cluster k."""
+    totals[k] -= weights[g]
+    for j in range(points.shape[1]):
+        means[k, j] = old[g, j]

@@ -1,0 +1,101 @@
+"""Jumps: what they must find, and what they must leave alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from smdeclust.local_search import local_search
+from smdeclust.local_search.jumps import jump_descent
+from smdeclust.memetic.jumping import jump, thorough, with_jumps
+from smdeclust.problem import Problem
+
+
+def blobs(seed, k=6, n=20, d=2):
+    rng = np.random.default_rng(seed)
+    places = 100.0 * np.arange(k)[:, None] * np.ones(d)
+    return (places[:, None, :] + rng.normal(size=(k, n, d))).reshape(-1, d), places
+
+
+def bad_start(problem, places):
+    """Two centers in the first blob, one between the last two: Lloyd cannot leave this."""
+    centers = places.copy()
+    centers[-1] = (places[-1] + places[-2]) / 2
+    centers[-2] = places[0] + 1.0
+    return problem.enter(centers)
+
+
+def test_a_jump_leaves_a_trap():
+    """K-means is caught with two centers in one blob; a jump finds the right clusters."""
+    X, places = blobs(0)
+    problem = Problem.build(X, 6, None, None, None)
+    start = bad_start(problem, places)
+    caught = local_search(problem, start, deep=True)
+    right = local_search(problem, problem.enter(places))
+    assert caught.objective > 10 * right.objective
+    moved = start.copy()
+    assert jump(problem.core, moved, 2) >= 1
+    assert local_search(problem, moved).objective == pytest.approx(right.objective)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_never_worse_than_k_means(seed):
+    """From the same start, jumps and k-means end no higher than where the jumps began."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(150, 3)) * (1 + rng.integers(0, 4, (150, 1)))
+    problem = Problem.build(X, 8, None, None, rng.random(150))
+    start = local_search(problem, problem.enter(X[:8]))
+    moved = start.centers.copy()
+    jump(problem.core, moved, 5)
+    assert local_search(problem, moved).objective <= start.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cannot_links_hold_and_nothing_gets_worse(seed):
+    """Under cannot-links the search with jumps is feasible and never above the search alone."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 2)) + 4 * rng.integers(0, 6, (80, 1))
+    cannot = rng.integers(0, 80, (60, 2))
+    cannot = cannot[cannot[:, 0] != cannot[:, 1]]
+    problem = Problem.build(X, 7, None, cannot, None)
+
+    def search(centers):
+        return local_search(problem, centers, deep=True)
+
+    start = problem.enter(X[:7])
+    alone = search(start)
+    found = with_jumps(problem.core, search)(start)
+    assert problem.violations(problem.expand(found.labels)) == (0, 0)
+    assert found.objective <= alone.objective
+    better = thorough(problem.core, search)(found)
+    assert better.objective <= found.objective
+
+
+@pytest.mark.parametrize(("k", "n"), [(3, 3), (4, 9), (9, 9)])
+def test_few_or_equal_points(k, n):
+    """As many clusters as points, and equal points, are no trouble."""
+    for X in (np.zeros((n, 2)), np.arange(2.0 * n).reshape(n, 2)):
+        problem = Problem.build(X, k, None, None, None)
+        centers = problem.enter(X[:k]).copy()
+        jump(problem.core, centers, 5)
+        assert np.isfinite(centers).all()
+
+
+def test_ends_at_its_limit():
+    """No more jumps than asked for."""
+    X, places = blobs(1)
+    problem = Problem.build(X, 6, None, None, None)
+    core = problem.core
+    start = problem.enter(np.repeat(places[:1], 6, axis=0) + np.arange(6)[:, None]).copy()
+    made = jump_descent(core.points, core.weights, core.indptr, core.indices, start, 3, 2)
+    assert made == 2
+
+
+def test_a_past_deadline_means_no_jump():
+    """No jump begins after the deadline."""
+    X, places = blobs(2)
+    problem = Problem.build(X, 6, None, None, None)
+    start = bad_start(problem, places)
+    moved = start.copy()
+    assert jump(problem.core, moved, 2, deadline=0.0) == 0
+    assert np.array_equal(moved, start)
