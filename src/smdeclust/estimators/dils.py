@@ -78,7 +78,7 @@ class DILS(SoftRival):
         self.max_time = max_time
         self.random_state = random_state
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: Any = None,

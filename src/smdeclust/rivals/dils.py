@@ -167,15 +167,15 @@ def _descend(points, indptr, indices, signed, labels, n_clusters, seed, max_eval
     while improved and n_done < max_evaluations:
         improved = False
         shuffle(order, seed)
-        for i in order:
-            a = labels[i]
+        for row in order:
+            a = labels[row]
             for b in range(n_clusters):
                 if b == a or counts[a] < 2 or n_done >= max_evaluations:
                     continue
                 n_done += 1
-                change = _broken_cost(i, b, indptr, indices, signed, labels)
-                change -= _broken_cost(i, a, indptr, indices, signed, labels)
-                labels[i] = b
+                change = _broken_cost(row, b, indptr, indices, signed, labels)
+                change -= _broken_cost(row, a, indptr, indices, signed, labels)
+                labels[row] = b
                 at_a = _deviation(points, labels, a, center)
                 at_b = _deviation(points, labels, b, center)
                 gain = (deviation[a] + deviation[b] - at_a - at_b) / n_clusters - change
@@ -184,8 +184,8 @@ def _descend(points, indptr, indices, signed, labels, n_clusters, seed, max_eval
                     counts[b] += 1
                     deviation[a], deviation[b] = at_a, at_b
                     broken += change
-                    a = labels[i]
+                    a = labels[row]
                     improved = True
                 else:
-                    labels[i] = a
+                    labels[row] = a
     return deviation.sum() / n_clusters + broken, n_done
