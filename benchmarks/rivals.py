@@ -4,6 +4,7 @@
     python -m benchmarks.rivals assignment  # BLPKMeans: our assignment step against the plain MILP
     python -m benchmarks.rivals soft        # SoftHGMeans: feasible configurations of 30
     python -m benchmarks.rivals scale       # every rival on 20000 points with 10000 pairs
+    python -m benchmarks.rivals field       # every method on ten instances of the first set
 
 `public` needs the package active-semi-supervised-clustering. Both sides of a comparison run in
 turn, in one process, on the same data; ours makes three starts for each of theirs. A start of
@@ -211,10 +212,51 @@ def time_at_scale() -> None:
         )
 
 
+def compare_field() -> None:
+    """Every method on the ten instances of the first set: objective, broken pairs, time.
+
+    The objective is the sum of squares over that of the default, a median over the instances that
+    have no broken pair and over all. Methods without a limit of their own get ten seconds.
+    """
+    import smdeclust
+    from smdeclust.cli.methods import METHODS, make_model
+
+    given = [row for row in instances() if row[0].split()[0] in SET1]
+    found: dict[str, list[tuple[float, int, float]]] = {}
+    for name in METHODS:
+        if METHODS[name].estimator in dir(smdeclust):
+            X = np.random.default_rng(0).normal(size=(30, 2))
+            make_model(name, 3, seed=0, max_time=1.0).fit(
+                X, must_link=[(0, 1)], cannot_link=[(2, 3)]
+            )
+            found[name] = []
+    for _, X, k, must, cannot in given:
+        reference = None
+        for name, rows in found.items():
+            model = make_model(name, k, seed=0, max_time=10.0)
+            seconds, f = timed(lambda: strict_fit(model, X, must, cannot))  # noqa: B023
+            broken = judge(X, model.labels_, must, cannot)[1] if np.isfinite(f) else -1
+            reference = f if reference is None else reference
+            rows.append((f / reference, broken, seconds))
+    print("| method | feasible | f / default, feasible | f / default, all | broken | CPU s |")
+    print("|---|---|---|---|---|---|")
+    for name, rows in found.items():
+        ratio = np.array([row[0] for row in rows])
+        broken = np.array([row[1] for row in rows])
+        kept = ratio[broken == 0]
+        middle = f"{np.median(kept):.4f}" if len(kept) else "-"
+        print(
+            f"| {METHODS[name].title} | {len(kept)} of {len(rows)} | {middle} | "
+            f"{np.median(ratio):.4f} | {broken[broken >= 0].mean():.1f} | "
+            f"{np.mean([row[2] for row in rows]):.2f} |",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Read the command line and run one part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["public", "assignment", "soft", "scale"])
+    parser.add_argument("part", choices=["public", "assignment", "soft", "scale", "field"])
     parser.add_argument("names", nargs="*", help="data sets, for soft")
     given = parser.parse_args()
     if given.part == "public":
@@ -223,6 +265,8 @@ def main() -> None:
         compare_assignment()
     elif given.part == "scale":
         time_at_scale()
+    elif given.part == "field":
+        compare_field()
     else:
         count_feasible(given.names or list(PAPER_FEASIBLE))
 

@@ -31,7 +31,7 @@ def test_united_population_where_none_agree():
     """When all populations are spent, one more unites them; nothing is lost."""
     data = load_wine(return_X_y=True)[0]
     settings = {"population_size": 4, "max_generations": 1, "max_populations": 4}
-    model = SMDEClust(12, n_agree=4, random_state=0, **settings).fit(data)
+    model = SMDEClust(12, n_agree=5, random_state=0, **settings).fit(data)
     assert (model.stop_reason_, model.n_populations_) == ("max_populations", 5)
     assert model.inertia_ == pytest.approx(model.history_["best"].min())
 

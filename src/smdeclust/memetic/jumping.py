@@ -81,9 +81,7 @@ def with_jumps(
     return jump_first if core.n_linked == 0 else search_first
 
 
-def thorough(
-    core: Contracted, search: Search, deadline: float | None = None
-) -> Confirm:
+def thorough(core: Contracted, search: Search, deadline: float | None = None) -> Confirm:
     """Try many jumps from a solution: returns a better one, or the same."""
 
     def confirm(solution: Solution) -> Solution:
@@ -92,7 +90,9 @@ def thorough(
     return confirm
 
 
-def jump(core: Contracted, centers: np.ndarray, max_idle: int, deadline: float | None = None) -> int:
+def jump(
+    core: Contracted, centers: np.ndarray, max_idle: int, deadline: float | None = None
+) -> int:
     """Jump while it helps and time is left. Changes `centers`; returns the number of jumps."""
     at_a_stretch = max(1, STRIDE // (max_idle * core.points.size * core.n_clusters))
     n_jumps = 0

@@ -15,7 +15,6 @@ from smdeclust.assignment.distances import nearest_centers, transposed
 from smdeclust.local_search import local_search
 from smdeclust.memetic.crossover import exchange
 from smdeclust.memetic.initialization import random_points
-from smdeclust.memetic.mutation import spin
 from smdeclust.memetic.population import State
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Problem, Solution
@@ -113,5 +112,5 @@ def relocate(
         if far.sum() > 0:
             share = (1 - alpha) * share + alpha * far / far.sum()
     moved = centers.copy()
-    moved[removed] = core.points[spin(share, rng)]
+    moved[removed] = core.points[rng.choice(len(share), p=share / share.sum())]
     return moved
