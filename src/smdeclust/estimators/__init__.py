@@ -5,11 +5,11 @@ from smdeclust.estimators.cop_kmeans import COPKMeans
 from smdeclust.estimators.cvqe import CVQE, LCVQE
 from smdeclust.estimators.dils import DILS
 from smdeclust.estimators.exact import ExactMSSC
-from smdeclust.estimators.pair_costs import PairCost, PairCostTable, pair_costs
 from smdeclust.estimators.hg_means import HGMeans
 from smdeclust.estimators.kempe_swap import KempeSwapKMeans
 from smdeclust.estimators.learned_distance import LearnedDistance
 from smdeclust.estimators.nonsmooth import NonsmoothClustering
+from smdeclust.estimators.pair_costs import PairCost, PairCostTable, pair_costs
 from smdeclust.estimators.pccc import PCCC
 from smdeclust.estimators.pck_means import PCKMeans
 from smdeclust.estimators.repetitive import RepetitiveBB
@@ -32,9 +32,9 @@ __all__ = [
     "PCKMeans",
     "PairCost",
     "PairCostTable",
-    "pair_costs",
     "RepetitiveBB",
     "SMDEClust",
     "SoftHGMeans",
     "VNSClustering",
+    "pair_costs",
 ]
