@@ -142,15 +142,11 @@ def fit_arguments(name: str, constraints: Any) -> dict[str, Any]:
     if not takes_soft_pairs(name) or not constraints.n_soft:
         return arguments
     has = inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
+    if "soft_must_link_confidence" not in has:
+        return {"constraints": constraints}
     for kind in ("soft_must_link", "soft_cannot_link"):
-        pairs, confidences = getattr(constraints, kind), getattr(constraints, f"{kind}_confidence")
-        if f"{kind}_confidence" in has:
-            arguments |= {kind: pairs, f"{kind}_confidence": confidences}
-        else:  # (i, j, confidence) in one list
-            arguments[kind] = [
-                (*pair, confidence)
-                for pair, confidence in zip(pairs.tolist(), confidences.tolist(), strict=True)
-            ]
+        for argument in (kind, f"{kind}_confidence"):
+            arguments[argument] = getattr(constraints, argument)
     return arguments
 
 

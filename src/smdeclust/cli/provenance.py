@@ -65,7 +65,11 @@ def snippet(
     if parts:
         lines.append(f"pairs = {' | '.join(parts)}")
         names = methods.fit_arguments(run.method, inputs.constraints)
-        fit = ", ".join(["X", *(f"{name}=pairs.{name}" for name in names)])
+        given = [
+            "constraints=pairs" if name == "constraints" else f"{name}=pairs.{name}"
+            for name in names
+        ]
+        fit = ", ".join(["X", *given])
     chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
     chosen |= {key: value for key, value in settings.items() if key != "init"}
     if "init" in settings:
