@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from joblib.parallel import get_active_backend  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from smdeclust.exact.admm import Ending, Settings
@@ -218,9 +219,10 @@ class _Jobs:
             task = _Task.of(self.problem, self.labels, self.group, rows, tol, self.folder)
             tasks.append(delayed(task.run)(self.deadline, waiting))
         kind: dict[str, Any] = {} if self.n_jobs > 1 else {"backend": "sequential"}
-        for rows, proven, seconds in Parallel(self.n_jobs, return_as="generator_unordered", **kind)(
-            tasks
-        ):
+        backend = get_active_backend()[0]  # of joblib.parallel_config: processes, or a Dask cluster
+        at_once = self.n_jobs == 1 or getattr(backend, "supports_return_generator", False)
+        form = "generator_unordered" if at_once else "list"
+        for rows, proven, seconds in Parallel(self.n_jobs, return_as=form, **kind)(tasks):
             # The largest tell most about what is larger still.
             self.seconds_per_cube = max(0.5 * self.seconds_per_cube, seconds / len(rows) ** 3)
             yield Part(rows, proven)
