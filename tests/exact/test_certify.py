@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from smdeclust.exact import certify, verify
+from smdeclust.exact import Certificate, certify, verify
 from smdeclust.exceptions import InvalidInputError
 from tests.exact.brute import all_costs, cost, random_problem
 
@@ -75,6 +75,26 @@ def test_branches_where_the_root_is_not_enough() -> None:
     )
     assert result.n_nodes > 1
     assert costs[0][0] * (1 - 1e-6) <= result.lower_bound <= costs[0][0] * (1 + 1e-9)
+
+
+def test_the_tree_on_processes() -> None:
+    """Two processes find the bound of one, and leave a proof as good."""
+    from smdeclust.exact.admm import Settings
+    from smdeclust.exact.block import prove
+    from smdeclust.problem import Problem
+
+    X = np.random.default_rng(5).uniform(size=(12, 2))
+    problem = Problem.build(X, 3)
+    labels = np.arange(12) % 3
+    settings = Settings(cuts_per_group=0.0, max_rounds=4, patience=0.0)
+    one, two = (prove(problem, labels, tol=1e-5, settings=settings, n_jobs=n) for n in (1, 2))
+    assert two.n_nodes > 2
+    assert two.upper_bound == pytest.approx(one.upper_bound)
+    assert two.lower_bound == pytest.approx(one.lower_bound, rel=1e-4)
+    certificate = Certificate(
+        two.labels, 3, two.lower_bound, two.upper_bound, 0.0, "time_limit", 1e-4, proof=two.proof
+    )
+    assert verify(X, certificate, n_clusters=3).optimal
 
 
 def test_one_part_too_large_is_answered_at_once() -> None:

@@ -46,6 +46,7 @@ def prove(
     deadline: float = np.inf,
     sizes: tuple[float, float] = (0.0, np.inf),
     settings: Settings = Settings(),  # noqa: B008 (frozen)
+    n_jobs: int = 1,
 ) -> Proven:
     """Raise the lower bound to within ``tol`` of the labels' cost, or as far as time allows.
 
@@ -63,6 +64,8 @@ def prove(
         Bounds on the number of points in every cluster.
     settings
         Of the relaxation's solver.
+    n_jobs
+        Processes that work on the tree.
     """
     block = Block.of(problem, sizes)
     incumbent = _Incumbent(problem, labels, block, sizes, deadline)
@@ -75,6 +78,7 @@ def prove(
             target=lambda upper: upper * (1.0 - 0.999 * tol),
             deadline=deadline,
             settings=settings,
+            n_jobs=n_jobs,
         )
     upper = cost_of(problem, incumbent.labels)
     if result is None:

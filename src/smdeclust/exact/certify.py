@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -67,8 +68,8 @@ def certify(
     max_time
         Seconds after which the best bound so far is returned.
     n_jobs
-        Threads for the linear algebra, or processes where there are parts; None means one, which is
-        the fastest for one part of a few hundred groups. -1: all there are.
+        Threads for the linear algebra of the root, processes for the tree below it and for parts;
+        None means one, -1 all there are.
     size_min, size_max
         Bounds on the number of points in every cluster, where only such clusterings count. (With
         ``sample_weight`` or parts the bound does not use them, and is weaker for it.)
@@ -122,8 +123,9 @@ def certify(
         found = without_search(problem, given)
         status, message = "too_large", _estimate(problem)
     else:
-        with threadpool_limits(limits=n_jobs or 1):
-            found = prove(problem, given, tol=tol, deadline=deadline, sizes=sizes)
+        n_jobs = os.cpu_count() or 1 if n_jobs == -1 else n_jobs or 1
+        with threadpool_limits(limits=n_jobs):
+            found = prove(problem, given, tol=tol, deadline=deadline, sizes=sizes, n_jobs=n_jobs)
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)
     gap = relative_gap(found.upper_bound, found.lower_bound)

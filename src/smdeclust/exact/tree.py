@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from smdeclust.exact.admm import Dual, Ending, Settings, State, cold_start, solve
+from smdeclust.exact.admm import Dual, Ending, Outcome, Settings, State, cold_start, solve
 from smdeclust.exact.branching import LeafMultipliers, as_rows, branching_pair, child_state
 from smdeclust.exact.certificate import Proof
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, relax
@@ -110,6 +113,7 @@ def branch_and_cut(
     target: Callable[[float], float],
     deadline: float = np.inf,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
+    n_jobs: int = 1,
 ) -> SearchResult:
     """Raise the global lower bound to ``target(upper bound)``, or as far as time allows.
 
@@ -127,8 +131,10 @@ def branch_and_cut(
         On the clock of `time.perf_counter`.
     settings
         Of the relaxation's solver.
+    n_jobs
+        Processes that bound nodes side by side.
     """
-    return _Search(data, round_node, upper_bound, target, deadline, settings).run()
+    return _Search(data, round_node, upper_bound, target, deadline, settings, n_jobs).run()
 
 
 class _Search:
@@ -142,7 +148,9 @@ class _Search:
         target: Callable[[float], float],
         deadline: float,
         settings: Settings,
+        n_jobs: int,
     ) -> None:
+        self.n_jobs = n_jobs
         self.data = data
         self.round_node = round_node
         self.upper_bound = upper_bound
@@ -168,7 +176,6 @@ class _Search:
         """Take the open node of the lowest bound, until the target or an end is reached."""
         self._bound_root()
         while self.heap and self.heap[0][0] < self.target(self.upper_bound):
-            node = self.heap[0][2]
             size = len(self.tree.parent)
             if time.perf_counter() > self.deadline:
                 self.ending = Ending.TIME
@@ -176,17 +183,25 @@ class _Search:
             if self.n_nodes >= self.settings.max_nodes:
                 self.ending = Ending.NODES
                 break
+            wanted = self.target(self.upper_bound)
+            batch = [node for bound, _, node in heapq.nsmallest(self.n_jobs, self.heap)
+                     if bound < wanted]  # fmt: skip
             try:
-                children = self._solve(node)
+                outcomes = self._bound(batch)
+                found = [
+                    self._settle(node, outcome)
+                    for node, outcome in zip(batch, outcomes, strict=True)
+                ]
             except KeyboardInterrupt:
                 self.tree.cut(size)
                 self.ending = Ending.INTERRUPTED
                 break
-            heapq.heappop(self.heap)
-            for child in children:
+            for node, children in zip(batch, found, strict=True):
+                heapq.heappop(self.heap)  # the lowest ones are the batch, in its order
+                if not children:
+                    self._close(node)
+            for child in itertools.chain.from_iterable(found):
                 heapq.heappush(self.heap, child)
-            if not children:
-                self._close(node)
             if self.ending in (Ending.TIME, Ending.INTERRUPTED):
                 break
         for _, _, node in self.heap:
@@ -210,11 +225,18 @@ class _Search:
         if node.relaxation is not None:
             self.closed = min(self.closed, node.bound)
 
-    def _solve(self, node: Node) -> list[tuple[float, int, Node]]:
-        """Bound one node; return its children, or none if it is settled or time is over."""
-        if node.relaxation is None or node.state is None:  # the pairs contradict each other
-            return []
-        relaxation = node.relaxation
+    def _bound(self, batch: list[Node]) -> list[Outcome | None]:
+        """Raise the bounds of some nodes: one here, several on processes; None: contradictory."""
+        if len(batch) > 1:
+            left = self.deadline - time.perf_counter()
+            jobs = [(n.relaxation, n.state, self.aim(), left, self.settings) for n in batch]
+            outcomes: list[Outcome | None] = Parallel(self.n_jobs)(
+                delayed(solve_alone)(*job) for job in jobs
+            )
+            return outcomes
+        relaxation, state = batch[0].relaxation, batch[0].state
+        if relaxation is None or state is None:
+            return [None]
 
         def on_round(Y: FloatArray) -> float:
             self.upper_bound = self.round_node(relaxation, Y)
@@ -222,12 +244,19 @@ class _Search:
 
         outcome = solve(
             relaxation,
-            node.state,
+            state,
             target=self.aim(),
             deadline=self.deadline,
             on_round=on_round,
             settings=self.settings,
         )
+        return [outcome]
+
+    def _settle(self, node: Node, outcome: Outcome | None) -> list[tuple[float, int, Node]]:
+        """Keep what was found about a node; return its children, or none if it is settled."""
+        if outcome is None or node.relaxation is None:
+            return []
+        relaxation = node.relaxation
         self.n_nodes += 1
         self.n_iterations += outcome.iterations
         multipliers = as_rows(relaxation, outcome.dual)
@@ -256,6 +285,19 @@ class _Search:
             return []
         start = replace(outcome.state, **_of_best(outcome.dual))
         return [_child(self.data, self.tree, node, start, kind, pair) for kind in (1, -1)]
+
+
+def solve_alone(
+    relaxation: Relaxation | None, state: State | None, target: float, left: float,
+    settings: Settings,
+) -> Outcome | None:  # fmt: skip
+    """Bound one node in a process of its own, on one thread, without looking for clusterings."""
+    if relaxation is None or state is None:
+        return None
+    with threadpool_limits(limits=1):
+        return solve(
+            relaxation, state, target=target, deadline=time.perf_counter() + left, settings=settings
+        )
 
 
 def _of_best(dual: Dual) -> dict[str, Any]:
