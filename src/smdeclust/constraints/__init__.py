@@ -2,6 +2,7 @@
 
 from smdeclust.constraints.check import Check
 from smdeclust.constraints.graph import PairGraph
-from smdeclust.constraints.knowledge import KINDS, Constraints
+from smdeclust.constraints.knowledge import Constraints
+from smdeclust.constraints.store import KINDS
 
 __all__ = ["KINDS", "Check", "Constraints", "PairGraph"]

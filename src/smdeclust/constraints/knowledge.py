@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints import show
 from smdeclust.constraints.algebra import among, as_n_points, rows_among, same_points
 from smdeclust.constraints.check import Check, judge
 from smdeclust.constraints.ids import as_ids, as_list, row_of, rows_of_pairs
@@ -23,15 +22,14 @@ from smdeclust.constraints.per_point import (
 )
 from smdeclust.constraints.rows import as_rows, restrict
 from smdeclust.constraints.soft import check_strengths, split_soft
+from smdeclust.constraints.store import KINDS, SOFT, Store, arrays_of
 from smdeclust.exceptions import InvalidInputError
 
-KINDS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
-SOFT = KINDS[2:]
 # How files of each ending are written.
 _FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
 
-class Constraints:
+class Constraints(Store):
     """Pairs of points that must, or must not, share a cluster; hard and soft.
 
     An object of this class never changes: ``add``, ``drop``, ``|``, ``-`` and ``[rows]`` return new
@@ -85,20 +83,6 @@ class Constraints:
     >>> known[[0, 2]].cannot_link
     array([[0, 1]])
     """
-
-    must_link: np.ndarray
-    cannot_link: np.ndarray
-    soft_must_link: np.ndarray
-    soft_cannot_link: np.ndarray
-    soft_must_link_confidence: np.ndarray
-    soft_cannot_link_confidence: np.ndarray
-    soft_must_link_price: np.ndarray
-    soft_cannot_link_price: np.ndarray
-    ids: np.ndarray | None
-    n_points: int | None
-    files: tuple[str, ...]
-    origins: dict[str, np.ndarray]
-    columns: tuple[Column, ...]
 
     def __init__(
         self,
@@ -302,7 +286,7 @@ class Constraints:
         for kind in KINDS:
             mine, theirs = self._entries(kind), other._entries(kind)
             new = ~rows_among(theirs, mine)
-            for name in _arrays_of(kind):
+            for name in arrays_of(kind):
                 ours, added = getattr(self, name), getattr(other, name)[new]
                 fields[name] = np.concatenate([ours, added])
             if self.origins or other.origins:
@@ -357,41 +341,13 @@ class Constraints:
         fields: dict[str, Any] = {}
         for kind in KINDS:
             pairs, kept = restrict(getattr(self, kind), chosen)
-            for name in _arrays_of(kind):
+            for name in arrays_of(kind):
                 fields[name] = pairs if name == kind else getattr(self, name)[kept]
         ids = None if self.ids is None else self.ids[chosen]
         some = self._with(**fields, ids=ids, n_points=len(chosen), files=(), origins={}, columns=())
         for column in self.columns:  # chains through rows that are gone
             some = some | Constraints._of_column(column.take(chosen), None)
         return some
-
-    def __len__(self) -> int:
-        """The number of points."""
-        if self.n_points is None:
-            raise InvalidInputError(
-                "These constraints do not know how many points there are, so they cannot be "
-                "sliced (by cross-validation, for example). Make them with n_points= or ids=."
-            )
-        return self.n_points
-
-    @property
-    def shape(self) -> tuple[int]:
-        """``(n_points,)``: what scikit-learn asks before it slices."""
-        return (len(self),)
-
-    def __bool__(self) -> bool:
-        """Whether there is any pair."""
-        return self.n_pairs > 0
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs of all four kinds."""
-        return sum(len(getattr(self, kind)) for kind in KINDS)
-
-    @property
-    def n_soft(self) -> int:
-        """Number of soft pairs."""
-        return sum(len(getattr(self, kind)) for kind in SOFT)
 
     def hardened(self) -> Constraints:
         """Return the same with soft pairs of confidence 1 (or an infinite price) as hard ones."""
@@ -421,18 +377,6 @@ class Constraints:
                 origins[hard] = np.concatenate([self._origin(hard), self._origin(soft)])
         return self.hard_only()._with(**fields, origins=origins)
 
-    def keep(self, masks: Mapping[str, np.ndarray]) -> Constraints:
-        """Return some of the pairs of each kind, by boolean masks; all of kinds without one."""
-        chosen = {kind: masks.get(kind, slice(None)) for kind in KINDS}
-        fields = {
-            name: getattr(self, name)[chosen[kind]] for kind in KINDS for name in _arrays_of(kind)
-        }
-        origins = {kind: origin[chosen[kind]] for kind, origin in self.origins.items()}
-        whole = all(len(fields[kind]) == len(getattr(self, kind)) for kind in KINDS[:2])
-        # What remains of a class is no longer a class.
-        columns = self.columns if whole else ()
-        return self._with(**fields, origins=origins, columns=columns)
-
     def check(self, n_clusters: int, *, soft: bool = False, max_time: float = 30.0) -> Check:
         """Say whether all pairs can hold in K clusters, and if not, why and what to drop.
 
@@ -448,46 +392,6 @@ class Constraints:
         """
         return judge(self, n_clusters, soft=soft, max_time=max_time)
 
-    def named(self, kind: str, some: Any = slice(None)) -> list[tuple[Any, Any]]:
-        """Return the pairs of a kind (or some, by position) by id, or by row without ids."""
-        pairs = getattr(self, kind)[some]
-        if self.ids is None:
-            return [(i, j) for i, j in pairs.tolist()]
-        return [(self.ids[i], self.ids[j]) for i, j in pairs.tolist()]
-
-    def where(self, kind: str, index: int) -> str:
-        """Say where a pair was written, as in ``pairs.txt, line 12``.
-
-        Parameters
-        ----------
-        kind
-            One of ``must_link``, ``cannot_link``, ``soft_must_link``, ``soft_cannot_link``.
-        index
-            Position of the pair in the array of that kind.
-        """
-        if kind not in KINDS:
-            raise InvalidInputError(f"{kind!r} is no kind of pair, expected one of {list(KINDS)}.")
-        file, first, second = self._origin(kind)[index].tolist()
-        if file < 0:
-            return f"{kind} pair {index}"
-        lines = f"line {first}" if first == second else f"lines {first} and {second}"
-        return f"{self.files[file]}, {lines}"
-
-    def __repr__(self) -> str:
-        return show.as_text(self)
-
-    def _repr_html_(self) -> str:
-        return show.as_html(self)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"Constraints do not change: use add, drop or |, not .{name} = ...")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("Constraints do not change.")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, ({name: getattr(self, name) for name in _FIELDS},)
-
     @cached_property
     def _row_of_id(self) -> dict[Any, int]:
         return {} if self.ids is None else _row_of_id(self.ids)
@@ -499,33 +403,6 @@ class Constraints:
             return np.array(found, dtype=np.int64)
         return as_rows(names, self.n_points)
 
-    def _origin(self, kind: str) -> np.ndarray:
-        if kind in self.origins:
-            return self.origins[kind]
-        return np.full((len(getattr(self, kind)), 3), -1, dtype=np.int64)
-
-    def _entries(self, kind: str) -> np.ndarray:
-        """Pairs the smaller row first, with confidence and price: what makes two of them equal."""
-        pairs = np.sort(getattr(self, kind), axis=1)
-        if kind not in SOFT:
-            return pairs
-        strength = [getattr(self, f"{kind}_{name}") for name in ("confidence", "price")]
-        return np.column_stack([pairs, *np.nan_to_num(strength, nan=-1.0, posinf=np.inf)])
-
-    def _with(self, **changes: Any) -> Constraints:
-        """The same with some fields changed; nothing is checked."""
-        new = object.__new__(Constraints)
-        new._set(**({name: getattr(self, name) for name in _FIELDS} | changes))
-        return new
-
-    def _set(self, **fields: Any) -> None:
-        for name in _FIELDS:
-            value = fields[name]
-            if isinstance(value, np.ndarray):
-                value = value.view()
-                value.flags.writeable = False
-            object.__setattr__(self, name, value)
-
     @classmethod
     def _of_column(cls, column: Column, ids: Any) -> Constraints:
         together, apart = column.pairs()
@@ -533,22 +410,9 @@ class Constraints:
         return cls(together, apart, ids=ids, n_points=n_points, by_row=True, columns=(column,))
 
 
-_FIELDS = tuple(Constraints.__annotations__)
-
-
-def _restored(fields: dict[str, Any]) -> Constraints:
-    new = object.__new__(Constraints)
-    new._set(**fields)
-    return new
-
-
 def _files() -> Any:
     """The room of files: a later one, so it is looked up when it is needed and not imported."""
     return import_module("smdeclust.io")
-
-
-def _arrays_of(kind: str) -> tuple[str, ...]:
-    return (kind, f"{kind}_confidence", f"{kind}_price") if kind in SOFT else (kind,)
 
 
 def _resolve(

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from smdeclust.constraints.knowledge import Constraints
+    from smdeclust.constraints.store import Store
 
 _WORDS = {
     "must_link": "must-link",
@@ -17,7 +17,7 @@ _WORDS = {
 _SHOWN = 5
 
 
-def as_text(constraints: Constraints) -> str:
+def as_text(constraints: Store) -> str:
     """Return one line: how many points, how many pairs of each kind."""
     counts = [
         f"{n:,} {word}{'' if n == 1 else 's'}"
@@ -30,7 +30,7 @@ def as_text(constraints: Constraints) -> str:
     return f"Constraints{points}{ids}: {', '.join(counts) or 'no pairs'}"
 
 
-def as_html(constraints: Constraints) -> str:
+def as_html(constraints: Store) -> str:
     """Return a small table: each kind, how many, the first few pairs."""
     lines = []
     for kind, word in _WORDS.items():

@@ -1,0 +1,157 @@
+"""What `Constraints` hold: frozen arrays, how they look, and how some of them are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from smdeclust.constraints import show
+from smdeclust.constraints.per_point import Column
+from smdeclust.exceptions import InvalidInputError
+
+KINDS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
+SOFT = KINDS[2:]
+
+
+class Store:
+    """Pairs of four kinds by row, with what belongs to each; nothing of it changes."""
+
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    soft_must_link: np.ndarray
+    soft_cannot_link: np.ndarray
+    soft_must_link_confidence: np.ndarray
+    soft_cannot_link_confidence: np.ndarray
+    soft_must_link_price: np.ndarray
+    soft_cannot_link_price: np.ndarray
+    ids: np.ndarray | None
+    n_points: int | None
+    files: tuple[str, ...]
+    origins: dict[str, np.ndarray]
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        """The number of points."""
+        if self.n_points is None:
+            raise InvalidInputError(
+                "These constraints do not know how many points there are, so they cannot be "
+                "sliced (by cross-validation, for example). Make them with n_points= or ids=."
+            )
+        return self.n_points
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(n_points,)``: what scikit-learn asks before it slices."""
+        return (len(self),)
+
+    def __bool__(self) -> bool:
+        """Whether there is any pair."""
+        return self.n_pairs > 0
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of all four kinds."""
+        return sum(len(getattr(self, kind)) for kind in KINDS)
+
+    @property
+    def n_soft(self) -> int:
+        """Number of soft pairs."""
+        return sum(len(getattr(self, kind)) for kind in SOFT)
+
+    def keep(self, masks: Mapping[str, np.ndarray]) -> Self:
+        """Return some of the pairs of each kind, by boolean masks; all of kinds without one."""
+        chosen = {kind: masks.get(kind, slice(None)) for kind in KINDS}
+        fields = {
+            name: getattr(self, name)[chosen[kind]] for kind in KINDS for name in arrays_of(kind)
+        }
+        origins = {kind: origin[chosen[kind]] for kind, origin in self.origins.items()}
+        whole = all(len(fields[kind]) == len(getattr(self, kind)) for kind in KINDS[:2])
+        # What remains of a class is no longer a class.
+        columns = self.columns if whole else ()
+        return self._with(**fields, origins=origins, columns=columns)
+
+    def named(self, kind: str, some: Any = slice(None)) -> list[tuple[Any, Any]]:
+        """Return the pairs of a kind (or some, by position) by id, or by row without ids."""
+        pairs = getattr(self, kind)[some]
+        if self.ids is None:
+            return [(i, j) for i, j in pairs.tolist()]
+        return [(self.ids[i], self.ids[j]) for i, j in pairs.tolist()]
+
+    def where(self, kind: str, index: int) -> str:
+        """Say where a pair was written, as in ``pairs.txt, line 12``.
+
+        Parameters
+        ----------
+        kind
+            One of ``must_link``, ``cannot_link``, ``soft_must_link``, ``soft_cannot_link``.
+        index
+            Position of the pair in the array of that kind.
+        """
+        if kind not in KINDS:
+            raise InvalidInputError(f"{kind!r} is no kind of pair, expected one of {list(KINDS)}.")
+        file, first, second = self._origin(kind)[index].tolist()
+        if file < 0:
+            return f"{kind} pair {index}"
+        lines = f"line {first}" if first == second else f"lines {first} and {second}"
+        return f"{self.files[file]}, {lines}"
+
+    def __repr__(self) -> str:
+        return show.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return show.as_html(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"Constraints do not change: use add, drop or |, not .{name} = ...")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("Constraints do not change.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (
+            type(self),
+            {name: getattr(self, name) for name in FIELDS},
+        )
+
+    def _origin(self, kind: str) -> np.ndarray:
+        if kind in self.origins:
+            return self.origins[kind]
+        return np.full((len(getattr(self, kind)), 3), -1, dtype=np.int64)
+
+    def _entries(self, kind: str) -> np.ndarray:
+        """Pairs the smaller row first, with confidence and price: what makes two of them equal."""
+        pairs = np.sort(getattr(self, kind), axis=1)
+        if kind not in SOFT:
+            return pairs
+        strength = [getattr(self, f"{kind}_{name}") for name in ("confidence", "price")]
+        return np.column_stack([pairs, *np.nan_to_num(strength, nan=-1.0, posinf=np.inf)])
+
+    def _with(self, **changes: Any) -> Self:
+        """The same with some fields changed; nothing is checked."""
+        new = object.__new__(type(self))
+        new._set(**({name: getattr(self, name) for name in FIELDS} | changes))
+        return new
+
+    def _set(self, **fields: Any) -> None:
+        for name in FIELDS:
+            value = fields[name]
+            if isinstance(value, np.ndarray):
+                value = value.view()
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+
+FIELDS = tuple(Store.__annotations__)
+
+
+def arrays_of(kind: str) -> tuple[str, ...]:
+    """Names of the arrays that have an entry for each pair of a kind."""
+    return (kind, f"{kind}_confidence", f"{kind}_price") if kind in SOFT else (kind,)
+
+
+def _restored(of: type[Store], fields: dict[str, Any]) -> Store:
+    new = object.__new__(of)
+    new._set(**fields)
+    return new
