@@ -59,7 +59,7 @@ def transport(costs, low, high, prices, labels, limit):
             return INFEASIBLE
         length = away[end] if end >= 0 else limit
         _raise_prices(prices, away, length)
-        if _spread(start, prices) > limit or end < 0:
+        if spread(start, prices) > limit or end < 0:
             _shrink(start, prices, limit)
             return PAUSED
         _send(heaps, before, end, held, excess, labels, movers, cheapest)
@@ -84,7 +84,7 @@ def _look_up(heaps, k, cheapest):
 
 
 @kernel()
-def _spread(start, prices):
+def spread(start, prices):
     """By how much the price of one cluster has risen against that of another, or against 0."""
     rise, fall = 0.0, 0.0
     for k in range(len(prices)):
@@ -96,10 +96,10 @@ def _spread(start, prices):
 @kernel()
 def _shrink(start, prices, limit):
     """Shorten the way from `start` to `prices` to the limit."""
-    spread = _spread(start, prices)
-    if spread > limit:
+    moved = spread(start, prices)
+    if moved > limit:
         for k in range(len(prices)):
-            prices[k] = start[k] + (prices[k] - start[k]) * (limit / spread)
+            prices[k] = start[k] + (prices[k] - start[k]) * (limit / moved)
 
 
 @kernel()

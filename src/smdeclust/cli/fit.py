@@ -19,6 +19,7 @@ from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
+from smdeclust.cli.size_words import tight_words
 
 # For the search for all contradictions, where there are any; so many of them are listed.
 _CHECK_SECONDS = 10.0
@@ -290,6 +291,7 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         ("objective (sum of squares)", screen.number(result["objective"], 10)),
         ("broken pairs", f"{n_broken:,} of {n_pairs:,}" if n_pairs else "none were given"),
         ("cluster sizes", _sizes(result["cluster_sizes"])),
+        *([("bounds on sizes", tight_words(result))] if "size_bounds" in result else []),
         ("columns", options.columns_line(inputs)),
         *([("distance", distance_line(result))] if "distance" in result else []),
         ("time", screen.seconds(result["seconds"])),

@@ -10,6 +10,7 @@ from smdeclust.cli.fit import distance_line
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import has_option
+from smdeclust.cli.size_words import tight_words
 from smdeclust.io import Constraints
 
 # After so long no further pair is left out; the report says so.
@@ -258,6 +259,9 @@ def _facts(result: dict[str, Any]) -> list[tuple[str, object]]:
         ),
         ("time", screen.seconds(result["seconds"])),
     ]
+    if "size_bounds" in result:
+        lines.append(("cluster sizes", ", ".join(map(str, result["cluster_sizes"]))))
+        lines.append(("tight bounds on sizes", tight_words(result)))
     if result["n_soft_pairs"]:
         count = f"{result['broken_soft_pairs']:,} of {result['n_soft_pairs']:,}"
         lines.insert(3, ("broken soft pairs", count))

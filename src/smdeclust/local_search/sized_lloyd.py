@@ -11,7 +11,7 @@ import numpy as np
 
 from smdeclust.assignment.distances import squared_distances, transposed
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED, STUCK
-from smdeclust.assignment.transport import drop_idle_prices, set_places, transport
+from smdeclust.assignment.transport import drop_idle_prices, set_places, spread, transport
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL, _conclude, _move, _settle, _transfer
 from smdeclust.points.priced import find_priced
@@ -52,12 +52,13 @@ def guess_prices(points, weights, centers, centers_t, low, high, prices):
 
 @kernel()
 def settle_units(
-    points, weights, centers, centers_t, low, high, prices, labels, margins, attempt
+    points, weights, centers, centers_t, low, high, prices, labels, margins, attempt, reach
 ):  # fmt: skip
     """Bring labels at prices, with their margins, to the optimal ones within the bounds.
 
     Changes `labels` and `prices`. Returns SOLVED, INFEASIBLE, or PAUSED: look again at the new
-    prices; `attempt` counts how often that was, and more points take part each time.
+    prices; `attempt` counts how often that was, and more points take part each time. `reach` is by
+    how much prices may be expected to move.
     """
     n_points, n_clusters = len(points), len(centers)
     sizes = np.zeros(n_clusters, np.int64)
@@ -81,6 +82,7 @@ def settle_units(
         step = max(1, n_points // LOOKED_AT)
         some = np.sort(margins[:n_points:step])
         limit = some[min(len(some) - 1, n_wanted * len(some) // n_points)]
+        limit = max(limit, min(reach, some[len(some) // 2]))
     n_chosen = 0
     found = np.empty(n_points, np.int64)
     for g in range(n_points):
@@ -116,19 +118,25 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
     counts = np.empty(len(centers), np.int64)
     objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
     status = PAUSED
+    reach = 0.0
+    before = prices.copy()
     while status == PAUSED and n_done < max_iter:
         centers_t = transposed(centers)
+        for k in range(len(prices)):
+            before[k] = prices[k]
         attempt = 0
         status = PAUSED
         drop_idle_prices(low, high, len(points), prices)
         while status == PAUSED:
             find_priced(lanes, weights, 0, 1, centers, prices, found, margins)
             status = settle_units(
-                points, weights, centers, centers_t, low, high, prices, found, margins, attempt
-            )
+                points, weights, centers, centers_t, low, high, prices, found, margins, attempt,
+                reach,
+            )  # fmt: skip
             attempt += 1
         if status != SOLVED:
             break
+        reach = spread(before, prices)
         status, objective = _accept(
             points, weights, found, labels, objective, sums, totals, counts, centers
         )
