@@ -39,7 +39,8 @@ def descend(problem, labels):
     core = problem.core
     labels, centers = labels.copy(), means(problem, labels)
     swaps = kempe_descent(
-        core.points, core.weights, core.indptr, core.indices, labels, centers,
+        core.points, core.weights, *core.graph.hard_part.arrays[:2],
+        core.graph.soft_part.arrays, labels, centers,
         problem.objective(labels), (core.weights > 0) * 1.0, np.ones(problem.n_clusters),
         np.full(problem.n_clusters, np.inf),
     )  # fmt: skip

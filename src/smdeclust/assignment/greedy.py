@@ -81,7 +81,8 @@ def greedy_labels(
     labels: np.ndarray | None = None,
     removed: int | None = None,
 ) -> np.ndarray:
-    """The same from (G, K) costs, linked groups first: returns (G,) labels."""
+    """The same from (G, K) costs, linked groups first: returns (G,) labels. (Of hard pairs.)"""
+    graph = graph.hard_part
     if labels is None or removed is None:
         found = np.full(len(costs), -1, dtype=np.int64)
         _greedy(costs, graph.indptr, graph.indices, found, -1)

@@ -48,7 +48,8 @@ def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment
 
 
 def repaired_labels(costs: np.ndarray, graph: PairGraph) -> np.ndarray:
-    """The same from (G, K) costs, linked groups first: returns (G,) labels."""
+    """The same from (G, K) costs, linked groups first: returns (G,) labels. (Of hard pairs.)"""
+    graph = graph.hard_part
     labels = costs.argmin(axis=1)
     if graph.n_nodes == 0:
         return labels

@@ -66,6 +66,21 @@ class PairGraph:
         return not self.together.any() and bool(np.isinf(self.price).all())
 
     @cached_property
+    def hard_part(self) -> PairGraph:
+        """The same nodes with the pairs alone that must hold."""
+        return self if self.is_hard else self._part(np.isinf(self.price))
+
+    @cached_property
+    def soft_part(self) -> PairGraph:
+        """The same nodes with the pairs alone that may be broken."""
+        return self._part(np.isfinite(self.price))
+
+    def _part(self, kept: np.ndarray) -> PairGraph:
+        indptr = np.zeros_like(self.indptr)
+        np.cumsum(np.bincount(self.ends[kept], minlength=self.n_nodes), out=indptr[1:])
+        return PairGraph(indptr, self.indices[kept], self.price[kept], self.together[kept])
+
+    @cached_property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What the kernels take; prices and kinds are left out (empty) where all pairs are hard."""
         if self.is_hard:

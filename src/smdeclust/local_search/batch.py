@@ -84,6 +84,7 @@ def _search(problem: Problem, batch: Batch, centers: Any, limits: Limits) -> lis
                 going.append(s)
                 continue
             labels, place, value = batch.finish(s, centers[s], run.linked, run.moves)
+            value += problem.penalty(run.linked)
             proven = run.proven and problem.points.abilities.exact
             done[run.number] = Solution(labels, place, value, run.n_done, proven)
         if len(going) < len(runs):
@@ -96,12 +97,14 @@ def _falls(
     problem: Problem, batch: Batch, s: int, run: _Run, centers: Any, gain: float, changed: bool
 ) -> bool:
     """Whether labels changed and the objective fell: the one rule for going on."""
-    # f = (a constant) - sum of W_k |y_k|^2: the larger that sum, the better.
+    # f = (a constant) - sum of W_k |y_k|^2, plus prices: the larger that sum, the better.
+    penalty = problem.penalty(run.linked)
+    gain -= penalty
     falling = changed and gain - run.gain > batch.rounding * problem.total_squares
     run.gain = max(run.gain, gain)
     if changed and not falling:
         # That sum has too few digits left where points are far apart: ask f itself.
-        direct = batch.squares(s, centers, run.linked, run.moves)
+        direct = batch.squares(s, centers, run.linked, run.moves) + penalty
         falling = direct < run.objective * (1 - batch.rounding / 10)
         run.objective = min(run.objective, direct)
     return falling

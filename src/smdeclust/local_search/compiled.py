@@ -44,7 +44,7 @@ class CompiledSearch:
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
         core = self.core = problem.contracted
         self.deep, self.limits = deep, limits
-        self.n_groups, self.scatter = problem.n_groups, problem.scatter
+        self.n_groups, self.constant = problem.n_groups, problem.constant
         n_products = core.points.size * core.n_clusters
         self.stride = max(1, STRIDE // n_products)
         self.n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
@@ -101,7 +101,7 @@ class CompiledSearch:
             # The swaps gained nothing: rounding, where weights are of very different size.
             kept.n_done = state.n_done
             state = kept
-        return _as_solution(self.scatter, state)
+        return _as_solution(self.constant, state)
 
 
 def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:
@@ -109,21 +109,21 @@ def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solu
     state = _State(
         labels=np.array(solution.labels, dtype=np.int64),
         centers=solution.centers.copy(),
-        objective=solution.objective - problem.scatter,
+        objective=solution.objective - problem.constant,
         n_done=solution.n_iterations,
     )
     while True:
         late = limits.is_late()
         if not _assign_and_move(problem.contracted, state, limits.budget()) or late:
             break
-    return _as_solution(problem.scatter, state)
+    return _as_solution(problem.constant, state)
 
 
-def _as_solution(scatter: float, state: _State) -> Solution:
+def _as_solution(constant: float, state: _State) -> Solution:
     return Solution(
         labels=state.labels,
         centers=state.centers,
-        objective=state.objective + scatter,
+        objective=state.objective + constant,
         n_iterations=state.n_done,
         proven=state.proven,
     )
@@ -160,6 +160,8 @@ def _assign_and_move(core: Contracted, state: _State, budget: Budget) -> bool:
     moved = np.empty_like(state.centers)
     move_centers(core.points, core.weights, found, moved)
     objective = float(sum_of_squares(core.points, core.weights, found, moved))
+    if not core.graph.is_hard:
+        objective += core.graph.penalty(found[: core.n_linked])
     if not objective < state.objective * (1 - LEAST_FALL):
         return False
     state.labels, state.centers, state.objective = found, moved, objective
@@ -169,7 +171,8 @@ def _assign_and_move(core: Contracted, state: _State, budget: Budget) -> bool:
 def _swap_chains(core: Contracted, state: _State) -> bool:
     """Go on by Kempe chains; returns whether any was swapped (the objective is out of date then)"""
     swaps = kempe_descent(
-        core.points, core.weights, core.indptr, core.indices, state.labels, state.centers,
+        core.points, core.weights, *core.graph.hard_part.arrays[:2],
+        core.graph.soft_part.arrays, state.labels, state.centers,
         state.objective, (core.weights > 0) * 1.0, np.ones(core.n_clusters),
         np.full(core.n_clusters, np.inf),
     )  # fmt: skip

@@ -131,13 +131,46 @@ def _gain_bound(chain, weights, labels, a, b, distances, weight_a, weight_b):
 
 
 @kernel()
+def _soft_prices(g, soft, labels, prices):
+    """Write what the soft pairs of `g` would cost in each cluster, up to a common constant."""
+    indptr, indices, price, together = soft
+    for k in range(len(prices)):
+        prices[k] = 0.0
+    for e in range(indptr[g], indptr[g + 1]):
+        prices[labels[indices[e]]] += -price[e] if together[e] else price[e]
+
+
+@kernel()
+def _soft_gain(chain, soft, labels, a, b, mark, stamp):
+    """How much the broken soft pairs cost less if the chain is swapped between a and b.
+
+    Two groups of the chain keep their pair as it is: both go to the other cluster.
+    """
+    indptr, indices, price, together = soft
+    gain = 0.0
+    for g in chain:
+        other = b if labels[g] == a else a
+        for e in range(indptr[g], indptr[g + 1]):
+            u = indices[e]
+            if mark[u] == stamp:
+                continue
+            worth = price[e] if not together[e] else -price[e]
+            if labels[u] == labels[g]:
+                gain += worth
+            elif labels[u] == other:
+                gain -= worth
+    return gain
+
+
+@kernel()
 def kempe_descent(
-    points, weights, indptr, indices, labels, centers, objective, counted, low, high
+    points, weights, indptr, indices, soft, labels, centers, objective, counted, low, high
 ):  # fmt: skip
     """Swap improving chains until a whole pass finds none, or there were very many.
 
     For each group the best target cluster is taken. Changes `labels` and `centers` (means stay
-    means). The sizes of clusters, by what each group is `counted`, stay between `low` and `high`
+    means). Chains follow the hard pairs (`indptr`, `indices`); what the pairs of `soft` cost, which
+    may be broken, counts in the gain. The sizes of clusters, by what each group is `counted`, stay between `low` and `high`
     (a group that counts 1, at least 1 and no largest size: no cluster is emptied). Returns the
     number of swaps. The first pass costs O(G K d) plus the chains walked, later ones only what the
     swaps touched.
@@ -168,6 +201,8 @@ def kempe_descent(
     latest = np.zeros(n_clusters, np.int64)  # when a cluster or that of the group at hand changed
     centers_t = transposed(centers)
     row = np.zeros(n_clusters)
+    prices = np.zeros(n_clusters)
+    has_soft = len(soft[2]) > 0
     for k in range(n_clusters):
         changed[k] = clock
     least = LEAST_GAIN * objective + ROUNDING * scatter
@@ -191,6 +226,8 @@ def kempe_descent(
         if g < n_linked:
             for e in range(indptr[g], indptr[g + 1]):
                 blocked[labels[indices[e]]] = True
+            if has_soft:
+                _soft_prices(g, soft, labels, prices)
         _distances_to(points[g], centers, centers_t, stale, row)
         leaving = row[a] * w * total[a] / (total[a] - w)  # counts only where others stay behind
         for b in range(n_clusters):
@@ -198,6 +235,8 @@ def kempe_descent(
                 continue
             if not blocked[b]:
                 gain = leaving - row[b] * w * total[b] / (total[b] + w)
+                if has_soft and g < n_linked:
+                    gain += prices[a] - prices[b]
                 fits = sizes[a] - counted[g] >= low[a] and sizes[b] + counted[g] <= high[b]
                 if gain > best_gain and fits:
                     best, best_gain = b, gain
@@ -219,9 +258,10 @@ def kempe_descent(
             if not (low[a] <= sizes[a] - size <= high[a] and low[b] <= sizes[b] + size <= high[b]):
                 continue
             after_a, after_b = total[a] - weight, total[b] + weight
+            cheaper = _soft_gain(members, soft, labels, a, b, mark, stamp) if has_soft else 0.0
             bound = _gain_bound(members, weights, labels, a, b, distances, after_a, after_b)
-            if bound > best_gain:
-                gain = _swap_gain(
+            if bound + cheaper > best_gain:
+                gain = cheaper + _swap_gain(
                     members, points, weights, labels, a, b, centers, after_a, after_b, shift
                 )
                 if gain > best_gain:

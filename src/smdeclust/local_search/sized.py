@@ -127,10 +127,12 @@ def _swap(problem: Problem, state: _State) -> bool:
     labels = np.array(state.labels, dtype=np.int64)
     centers = state.centers.copy()
     swaps = kempe_descent(
-        core.points, core.weights, core.indptr, core.indices, labels, centers,
-        state.objective - problem.scatter, problem.size_of_group, low, high,
+        core.points, core.weights, *core.graph.hard_part.arrays[:2],
+        core.graph.soft_part.arrays, labels, centers,
+        state.objective - problem.constant, problem.size_of_group, low, high,
     )  # fmt: skip
-    return swaps > 0 and state.takes(labels, centers, problem.objective(labels))
+    value = problem.objective(labels) + problem.penalty(labels)
+    return swaps > 0 and state.takes(labels, centers, value)
 
 
 class _Compiled:
@@ -203,7 +205,7 @@ class _AnyStorage:
         labels, place, value = self.batch.finish(0, centers[0], linked, moves)
         state.n_done += 1
         state.proven = proven and self.problem.points.abilities.exact
-        return state.takes(labels, place, value)
+        return state.takes(labels, place, value + self.problem.penalty(linked))
 
     def _price(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bounds, batch = self.problem.bounds, self.batch

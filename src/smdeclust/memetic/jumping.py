@@ -108,7 +108,7 @@ def _jump_up_to(core: Contracted, centers: np.ndarray, max_idle: int, most: int)
     if core.n_clusters < 3:  # whatever is emptied must go to what is split
         return 0
     return jump_descent(
-        core.points, core.weights, core.indptr, core.indices, centers, max_idle, most
+        core.points, core.weights, *core.graph.hard_part.arrays[:2], centers, max_idle, most
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from smdeclust.constraints.coupling import Coupling
 from smdeclust.constraints.graph import PairGraph, cannot_link_graph
 from smdeclust.constraints.pairs import as_pairs, count_broken
+from smdeclust.constraints.soft_graph import SoftPairs, priced_graph
 from smdeclust.constraints.rejections import (
     reject_contradictions,
     reject_self_cannot_links,
@@ -44,12 +45,14 @@ class Problem:
     sample_weight
         (N,) weights, or ``None`` for all ones.
     coupling
-        The must-link groups, and which of them have cannot-links.
+        The must-link groups, and which of them have pairs with others.
     cl_indptr, cl_indices
         Cannot-link graph over the linked groups (symmetric, each edge once). Where there are
         bounds on sizes, groups of several points count as linked, too.
     bounds
         Least and largest sizes of clusters, or ``None``.
+    soft
+        Pairs that may be broken, with their prices, or ``None``.
     """
 
     points: Points
@@ -61,6 +64,7 @@ class Problem:
     cl_indptr: np.ndarray
     cl_indices: np.ndarray
     bounds: SizeBounds | None = None
+    soft: SoftPairs | None = None
 
     @classmethod
     def build(
@@ -75,6 +79,7 @@ class Problem:
         size_min: Any = None,
         size_max: Any = None,
         size_by: str = "points",
+        soft: SoftPairs | None = None,
     ) -> Problem:
         """Validate, contract and check feasibility.
 
@@ -96,6 +101,8 @@ class Problem:
             each cluster takes one (which one is part of the optimisation); ``None``: no bound.
         size_by
             What sizes count: ``"points"``, or ``"weight"`` for sums of `sample_weight`.
+        soft
+            Pairs that may be broken, with their prices; rows and prices are taken as valid.
 
         Raises
         ------
@@ -112,7 +119,10 @@ class Problem:
         apart = as_pairs(cannot_link, n_points, "cannot_link")
 
         reject_self_cannot_links(apart)
-        coupling = Coupling.of_pairs(n_points, together, apart)
+        if soft is not None and len(soft) == 0:
+            soft = None
+        linked = apart if soft is None else np.concatenate([apart, soft.pairs])
+        coupling = Coupling.of_pairs(n_points, together, linked)
         edges = coupling.groups_of(apart)
         reject_contradictions(edges, together, apart, n_points)
         indptr, indices = cannot_link_graph(edges, coupling.n_linked)
@@ -134,6 +144,7 @@ class Problem:
             cl_indptr=read_only(indptr),
             cl_indices=read_only(indices),
             bounds=bounds,
+            soft=soft,
         )
 
     @property
@@ -227,10 +238,31 @@ class Problem:
             storage=self.points,
         )
 
-    @cached_property
+    @property
     def graph(self) -> PairGraph:
-        """The pairs between the linked groups."""
-        return PairGraph.hard(self.cl_indptr, self.cl_indices)
+        """The pairs between the linked groups, hard and soft."""
+        return self._priced[0]
+
+    @cached_property
+    def _priced(self) -> tuple[PairGraph, float]:
+        if self.soft is None:
+            return PairGraph.hard(self.cl_indptr, self.cl_indices), 0.0
+        return priced_graph(
+            self.cannot_link, self.soft, self.coupling.groups_of, self.coupling.n_linked
+        )
+
+    @property
+    def constant(self) -> float:
+        """The part of the objective that no labels change: scatter inside groups, and soft pairs
+        that are broken whatever the labels."""
+        return self.scatter + self._priced[1]
+
+    def penalty(self, group_labels: np.ndarray) -> float:
+        """Return what the soft pairs that these (G,) labels break cost together."""
+        if self.soft is None:
+            return 0.0
+        graph, constant = self._priced
+        return graph.penalty(np.asarray(group_labels)[: self.n_linked]) + constant
 
     @property
     def core(self) -> Contracted:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.constraints.pairs import merge_repeated
+from smdeclust.constraints.soft_graph import net_edges
 from smdeclust.problem import Problem
 
 
@@ -61,19 +62,7 @@ class SoftGraph:
         different_cost = np.zeros(len(pairs))
         different_cost[:n_must] = must_cost
 
-        loops = pairs[:, 0] == pairs[:, 1]
-        constant = float(same_cost[loops].sum())
-        edges, which = np.unique(np.sort(pairs[~loops], axis=1), axis=0, return_inverse=True)
-        same = np.bincount(which.ravel(), same_cost[~loops], minlength=len(edges))
-        different = np.bincount(which.ravel(), different_cost[~loops], minlength=len(edges))
-        common = np.minimum(same, different)
-        matters = same != different
-        return cls(
-            edges=edges[matters].reshape(-1, 2),
-            together=(different > same)[matters],
-            cost=(np.maximum(same, different) - common)[matters],
-            constant=constant + float(common.sum()),
-        )
+        return cls(*net_edges(pairs, same_cost, different_cost))
 
     def broken(self, labels: np.ndarray) -> np.ndarray:
         """Return which edges these (G,) labels break."""
