@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.rejections import reject_self_cannot_links
+from smdeclust.constraints.soft_graph import SoftPairs
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
@@ -171,6 +172,7 @@ class ConstrainedClusterer(
         cannot_link: Any,
         sample_weight: Any,
         storage: Any = None,
+        soft: SoftPairs | None = None,
     ) -> Problem:
         points = X if is_dask(X) else self._check_points(X, reset=True)
         pairs = must_link, cannot_link
@@ -180,7 +182,7 @@ class ConstrainedClusterer(
             if hasattr(self, name)
         }
         problem = Problem.build(
-            points, self.n_clusters, *pairs, sample_weight, storage=storage, **sizes
+            points, self.n_clusters, *pairs, sample_weight, storage=storage, soft=soft, **sizes
         )
         if is_dask(X):
             self._remember_features(X, problem.n_features)

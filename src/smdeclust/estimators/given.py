@@ -16,6 +16,8 @@ from smdeclust.constraints import Constraints
 from smdeclust.constraints.per_point import class_codes
 from smdeclust.exceptions import InvalidInputError
 
+KINDS = ("must_link", "cannot_link")
+
 _SLICED = (
     "Make smdeclust.Constraints(must_link, cannot_link, n_points=len(X)) and pass it as "
     "constraints=: scikit-learn slices it together with X."
@@ -72,6 +74,18 @@ def hard_pairs(
     bare = {"must_link": must_link, "cannot_link": cannot_link}
     known = known_pairs(estimator, X, y, constraints, bare)
     return (must_link, cannot_link) if known is None else (known.must_link, known.cannot_link)
+
+
+def given_pairs(
+    estimator: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any]
+) -> tuple[Any, Any, Constraints | None]:
+    """Return the hard must-links and cannot-links, and all that is known where some is soft."""
+    known = known_pairs(estimator, X, y, constraints, bare, soft=True)
+    if known is None and any(bare[f"soft_{kind}"] is not None for kind in KINDS):
+        known = Constraints(**bare, n_points=_n_rows(X)).hardened()
+    if known is None:
+        return bare["must_link"], bare["cannot_link"], None
+    return known.must_link, known.cannot_link, known if known.n_soft else None
 
 
 def _check_points(X: Any, constraints: Constraints) -> None:

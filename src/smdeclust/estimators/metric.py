@@ -14,7 +14,7 @@ from smdeclust.distance import kept_beyond_chance, split_pairs
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after
-from smdeclust.estimators.given import hard_pairs
+from smdeclust.estimators.given import given_pairs
 from smdeclust.estimators.learned_distance import LearnedDistance, restricted, sample_rows
 from smdeclust.estimators.quick_clusters import QuickClusters
 from smdeclust.estimators.warm import Earlier
@@ -68,7 +68,9 @@ class Lesson:
 def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any) -> Any:
     """Fit `model`, whose metric is not Euclid's."""
     deadline = deadline_after(model.max_time)
-    must, cannot = hard_pairs(model, X, y, pairs["constraints"], *_bare(pairs))
+    bare = {name: value for name, value in pairs.items() if name != "constraints"}
+    # Soft pairs are kept in mind by the clustering; only hard ones teach the distance.
+    must, cannot, _ = given_pairs(model, X, y, pairs["constraints"], bare)
     points = _admit(model, X)
     state = check_random_state(model.random_state)
     seed = state.randint(np.iinfo(np.int32).max)
@@ -92,10 +94,6 @@ def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any
     if distance is not None:
         _finish_history(model, distance, lesson)
     return model
-
-
-def _bare(pairs: dict[str, Any]) -> tuple[Any, Any]:
-    return pairs["must_link"], pairs["cannot_link"]
 
 
 def _admit(model: Any, X: Any) -> Any:

@@ -10,7 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
 
+from smdeclust.constraints import Constraints
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
     all_or_nothing,
@@ -19,7 +21,8 @@ from smdeclust.estimators.base import (
     deadline_after,
     show_log,
 )
-from smdeclust.estimators.given import hard_pairs
+from smdeclust.estimators.given import given_pairs
+from smdeclust.estimators.soft import BrokenPair, broken_pairs_of, soft_pairs, spread_inside
 from smdeclust.estimators.warm import Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import (
@@ -75,6 +78,10 @@ class SMDEClust(ConstrainedClusterer):
         cluster takes one (which one is part of the optimisation); ``None``: no bound.
     size_by
         What sizes count: ``"points"``, or ``"weight"`` for sums of ``sample_weight``.
+    penalty
+        What a broken soft pair costs, times its confidence. ``None``: from the confidence p alone,
+        2 s^2 log(p / (1 - p)) with s^2 the variance of a coordinate inside the clusters, so that
+        0.5 costs nothing and 1 is a hard pair.
     assignment
         Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,
         and feasible wherever it can be). The local search is always exact; it starts from centers
@@ -151,6 +158,11 @@ class SMDEClust(ConstrainedClusterer):
     inertia_
         Sum of (weighted) squared distances of the points to the centers of their clusters, in the
         distance that `metric_` names. Values of different distances cannot be compared.
+    objective_
+        What was minimised: `inertia_` plus the prices of the soft pairs in `broken_`.
+    broken_
+        The soft pairs that are not kept, the dearest first: ``pair``, ``kind``, ``confidence``,
+        ``price``, and ``keeping``, what keeping it would have cost with the centers as they are.
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
@@ -192,6 +204,7 @@ class SMDEClust(ConstrainedClusterer):
         size_min: Any = None,
         size_max: Any = None,
         size_by: str = "points",
+        penalty: float | None = None,
         assignment: str = "greedy",
         mutation: bool = True,
         local_search: str = "deep",
@@ -219,6 +232,7 @@ class SMDEClust(ConstrainedClusterer):
         self.size_min = size_min
         self.size_max = size_max
         self.size_by = size_by
+        self.penalty = penalty
         self.assignment = assignment
         self.mutation = mutation
         self.local_search = local_search
@@ -269,6 +283,8 @@ class SMDEClust(ConstrainedClusterer):
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        soft_must_link: Any = None,
+        soft_cannot_link: Any = None,
         constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
@@ -283,6 +299,10 @@ class SMDEClust(ConstrainedClusterer):
             Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        soft_must_link, soft_cannot_link
+            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``, the confidence
+            from 0.5 (worth nothing) to 1 (hard), 0.95 where none is given. They may be broken, at
+            a price (see `penalty`).
         constraints
             The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
@@ -290,16 +310,30 @@ class SMDEClust(ConstrainedClusterer):
         """
         deadline = deadline_after(self.max_time)
         self._check_parameters()
+        bare = {
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+        }
         if self.metric != "euclidean":
             from smdeclust.estimators.metric import fit_in_distance
 
-            pairs = {"must_link": must_link, "cannot_link": cannot_link, "constraints": constraints}
-            return fit_in_distance(self, X, y, sample_weight, **pairs)
+            return fit_in_distance(self, X, y, sample_weight, constraints=constraints, **bare)
         self.metric_, self.distance_ = "euclidean", None
-        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
+        must, cannot, known = given_pairs(self, X, y, constraints, bare)
         self._check_device(X)
+        if known is not None and is_dask(X):
+            raise InvalidInputError(
+                "Soft pairs do not work on Dask collections yet: make them hard, drop them, or "
+                "pass an array in memory."
+            )
         with self._where(X) as storage:
-            problem = self._build_problem(X, must_link, cannot_link, sample_weight, storage)
+            given = X, must, cannot, sample_weight, storage
+            problem = self._build_problem(*given)
+            if known is not None:
+                unit = 0.0 if self.penalty is not None else spread_inside(problem)
+                problem = self._build_problem(*given, soft_pairs(known, unit, self.penalty))
             if self._is_solved_already(problem):
                 return self
             earlier = self._earlier(problem)
@@ -315,11 +349,28 @@ class SMDEClust(ConstrainedClusterer):
                 )
             self.n_unproven_ = int(not best.proven)
             self._take_notes(problem)
-            return self._set_solution(problem, best.labels, like=earlier)
+            self._set_solution(problem, best.labels, like=earlier)
+            self._weigh_soft_pairs(problem, known)
+            return self
+
+    def _weigh_soft_pairs(self, problem: Problem, known: Constraints | None) -> None:
+        """Set what was minimised, and which soft pairs were broken."""
+        self.objective_: float = self.inertia_
+        self.broken_: list[BrokenPair] = []
+        if known is None or problem.soft is None:
+            return
+
+        def squares(rows: np.ndarray) -> np.ndarray:
+            found = cdist(problem.points.fetch(rows), self.cluster_centers_, "sqeuclidean")
+            weights = problem.sample_weight
+            return found if weights is None else found * weights[rows, None]
+
+        self.broken_ = broken_pairs_of(known, problem.soft, self.labels_, squares)
+        self.objective_ += sum(pair.price for pair in self.broken_)
 
     def _is_solved_already(self, problem: Problem) -> bool:
         """Whether the last fit's solution is that of this fit too; remember what this is of."""
-        if not self.warm_start or is_dask(problem.X):
+        if not self.warm_start or is_dask(problem.X) or problem.soft is not None:
             return False
         now = FittedOn.of(
             self, problem.X, problem.sample_weight, problem.must_link, problem.cannot_link
@@ -475,6 +526,7 @@ class SMDEClust(ConstrainedClusterer):
         check_number("max_generations", self.max_generations, low=0, whole=True, optional=True)
         check_number("max_local_iter", self.max_local_iter, low=1, whole=True, optional=True)
         check_number("max_time", self.max_time, low=0, optional=True)
+        check_number("penalty", self.penalty, low=0, optional=True)
         factors = self.scale_factor if isinstance(self.scale_factor, tuple) else [self.scale_factor]
         for value in factors:
             check_number("scale_factor", value, low=1e-9, high=2)

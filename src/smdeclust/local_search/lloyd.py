@@ -117,9 +117,7 @@ def _advance(points, weights, graph, work, found, labels, objective, sums, total
 @kernel()
 def _conclude(points, weights, graph, labels, found, sums, totals, counts, centers, status):
     """Settle, and return status and objective: centers that rounding has moved may go on."""
-    objective, drift = _settle(
-        points, weights, graph, labels, found, sums, totals, counts, centers
-    )
+    objective, drift = _settle(points, weights, graph, labels, found, sums, totals, counts, centers)
     if status == STUCK or (status == SOLVED and drift > LARGEST_DRIFT):
         return PAUSED, objective
     return status, objective

@@ -11,7 +11,6 @@ import numpy as np
 from smdeclust.constraints.coupling import Coupling
 from smdeclust.constraints.graph import PairGraph, cannot_link_graph
 from smdeclust.constraints.pairs import as_pairs, count_broken
-from smdeclust.constraints.soft_graph import SoftPairs, priced_graph
 from smdeclust.constraints.rejections import (
     reject_contradictions,
     reject_self_cannot_links,
@@ -20,6 +19,7 @@ from smdeclust.constraints.rejections import (
 )
 from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.constraints.size_rejections import Pieces, reject_impossible_sizes
+from smdeclust.constraints.soft_graph import SoftPairs, priced_graph
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import Storage, admit, store
 from smdeclust.points.dask_arrays import in_memory
