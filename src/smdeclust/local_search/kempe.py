@@ -170,8 +170,9 @@ def kempe_descent(
 
     For each group the best target cluster is taken. Changes `labels` and `centers` (means stay
     means). Chains follow the hard pairs (`indptr`, `indices`); what the pairs of `soft` cost, which
-    may be broken, counts in the gain. The sizes of clusters, by what each group is `counted`, stay between `low` and `high`
-    (a group that counts 1, at least 1 and no largest size: no cluster is emptied). Returns the
+    may be broken, counts in the gain. The sizes of clusters, by what each group is `counted`, stay
+    between `low` and `high` (a group that counts 1, at least 1 and no largest size: no cluster is
+    emptied). Returns the
     number of swaps. The first pass costs O(G K d) plus the chains walked, later ones only what the
     swaps touched.
     """

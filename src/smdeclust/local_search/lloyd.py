@@ -65,7 +65,7 @@ def _move(sums, totals, centers):
 
 
 @kernel()
-def _settle(points, weights, graph, labels, found, sums, totals, counts, centers):
+def _settle(points, weights, labels, found, sums, totals, counts, centers):
     """Compute sums, centers and objective again: no rounding is left from groups that have moved.
 
     `found` is work space. Returns the objective, and how far a center moved, squared, as a share
@@ -83,7 +83,6 @@ def _settle(points, weights, graph, labels, found, sums, totals, counts, centers
         return np.inf, 0.0
     _, farthest = _move(sums, totals, centers)
     objective = sum_of_squares(points, weights, labels, centers)
-    objective += broken_price(labels, graph)
     weight = 0.0
     for k in range(len(totals)):
         weight += totals[k]
@@ -115,9 +114,9 @@ def _advance(points, weights, graph, work, found, labels, objective, sums, total
 
 
 @kernel()
-def _conclude(points, weights, graph, labels, found, sums, totals, counts, centers, status):
+def _conclude(points, weights, labels, found, sums, totals, counts, centers, status):
     """Settle, and return status and objective: centers that rounding has moved may go on."""
-    objective, drift = _settle(points, weights, graph, labels, found, sums, totals, counts, centers)
+    objective, drift = _settle(points, weights, labels, found, sums, totals, counts, centers)
     if status == STUCK or (status == SOLVED and drift > LARGEST_DRIFT):
         return PAUSED, objective
     return status, objective
@@ -141,7 +140,8 @@ def lloyd(
     totals = np.empty(len(centers))
     counts = np.empty(len(centers), np.int64)
     work = work_space(lanes, len(graph[0]) - 1, len(centers), 1)
-    objective, _ = _settle(points, weights, graph, labels, found, sums, totals, counts, centers)
+    objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
+    objective += broken_price(labels, graph)
     status = PAUSED
     while status == PAUSED and n_done < max_iter:
         find_nearest(lanes, 0, 1, centers, work, found)
@@ -150,9 +150,9 @@ def lloyd(
         )  # fmt: skip
         n_done += status in (PAUSED, SOLVED, STUCK)
     status, objective = _conclude(
-        points, weights, graph, labels, found, sums, totals, counts, centers, status
+        points, weights, labels, found, sums, totals, counts, centers, status
     )
-    return status, objective, n_done
+    return status, objective + broken_price(labels, graph), n_done
 
 
 def lloyd_on_threads(
@@ -169,7 +169,8 @@ def lloyd_on_threads(
     found = np.empty(len(weights), dtype=np.int64)
     tally = (np.empty_like(centers), np.empty(n_clusters), np.empty(n_clusters, dtype=np.int64))
     work = work_space(lanes, core.n_linked, n_clusters, n_threads)
-    objective, _ = _settle(core.points, weights, graph, labels, found, *tally, centers)
+    objective, _ = _settle(core.points, weights, labels, found, *tally, centers)
+    objective += broken_price(labels, graph)
     status = PAUSED
     with ThreadPoolExecutor(n_threads - 1) as pool:
         while status == PAUSED and n_done < max_iter:
@@ -184,7 +185,5 @@ def lloyd_on_threads(
                 core.points, weights, graph, work, found, labels, objective, *tally, centers
             )  # fmt: skip
             n_done += status in (PAUSED, SOLVED, STUCK)
-    status, objective = _conclude(
-        core.points, weights, graph, labels, found, *tally, centers, status
-    )
-    return status, objective, n_done
+    status, objective = _conclude(core.points, weights, labels, found, *tally, centers, status)
+    return status, objective + broken_price(labels, graph), n_done
