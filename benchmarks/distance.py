@@ -340,9 +340,9 @@ def judge_auto(records):
 
 
 def average(values, names, method):
-    """Mean over data sets of one method, over those that it has."""
+    """Mean over data sets of one method, where it has all of them."""
     there = [values[n, method] for n in names if (n, method) in values]
-    return float(np.mean(there)) if there else None
+    return float(np.mean(there)) if len(there) == len(names) else None
 
 
 def cell(value):
