@@ -1,0 +1,108 @@
+"""An impossible wish: which pairs forbid it, and the ways out, each one action."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.problem import Problem
+from smdeclust.studio.wishes import Pair, Wishes
+
+# Ways out that are offered at most: people read no longer list.
+MOST_WAYS = 6
+SOFT = 0.9
+
+
+def hard_pairs(wishes: Wishes) -> tuple[np.ndarray, np.ndarray]:
+    """Must-links and cannot-links that must hold, as (m, 2) rows."""
+    rows = {
+        together: [pair.key for pair in wishes.pairs if pair.is_hard and pair.together is together]
+        for together in (True, False)
+    }
+    must, cannot = (np.array(rows[kind], dtype=np.int64).reshape(-1, 2) for kind in (True, False))
+    return must, cannot
+
+
+def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, Any] | None:
+    """Return why these wishes cannot be kept, or ``None`` where they can.
+
+    Parameters
+    ----------
+    wishes
+        The wishes as they would be.
+    n_points
+        Number of rows.
+    new
+        The pairs that would be added: one way out is always to make them soft.
+
+    Returns
+    -------
+    dict
+        ``sentence``, ``pairs`` (to be drawn), and ``ways``: each with a ``label`` and the
+        ``actions`` to take instead.
+    """
+    must, cannot = hard_pairs(wishes)
+    rows = np.arange(n_points, dtype=np.float64)[:, None]  # places do not matter here
+    sizes = {"size_min": wishes.size_min, "size_max": wishes.size_max}
+    bounds = {name: value for name, value in sizes.items() if value is not None}
+    try:
+        Problem.build(rows, wishes.n_clusters, must, cannot, **bounds)
+    except InfeasibleConstraintsError as error:
+        blamed = _blamed(wishes, error)
+        return {
+            "sentence": str(error),
+            "reason": error.reason,
+            "pairs": [[*pair.key, pair.together] for pair in blamed],
+            "ways": _ways(wishes, error, blamed, new)[:MOST_WAYS],
+        }
+    except InvalidInputError as error:
+        return {"sentence": str(error), "reason": "input", "pairs": [], "ways": []}
+    return None
+
+
+def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
+    """The pairs that together forbid it, as far as the error tells."""
+    hard = {pair.key: pair for pair in wishes.pairs if pair.is_hard}
+    details = error.details
+    if "path" in details:
+        path = [int(row) for row in details["path"]]
+        keys = [(min(a, b), max(a, b)) for a, b in zip(path, path[1:], strict=False)]
+        ends = [int(row) for row in details["pair"]]
+        keys.append((min(ends), max(ends)))
+        return [hard[key] for key in keys if key in hard]
+    rows = {int(row) for row in details.get("rows", ())}
+    return [pair for pair in hard.values() if set(pair.key) <= rows]
+
+
+def _ways(
+    wishes: Wishes, error: InfeasibleConstraintsError, blamed: list[Pair], new: list[Pair]
+) -> list[dict[str, Any]]:
+    ways = []
+    keys = {pair.key for pair in new}
+    repeat = [_say(pair, pair.confidence) for pair in new]
+    if new:
+        ways.append(
+            {"label": f"Make it soft ({SOFT:.0%} sure)", "actions": [_say(p, SOFT) for p in new]}
+        )
+    if error.reason in ("clique", "no_coloring"):
+        more = {"do": "set", "n_clusters": wishes.n_clusters + 1}
+        ways.append({"label": "One more cluster", "actions": [more, *repeat]})
+    if error.reason == "too_few_groups" and wishes.n_clusters > 1:
+        fewer = {"do": "set", "n_clusters": wishes.n_clusters - 1}
+        ways.append({"label": "One cluster less", "actions": [fewer, *repeat]})
+    for pair in blamed:
+        if pair.key not in keys:
+            drop = {"do": "drop", "pairs": [list(pair.key)]}
+            ways.append({"label": "Drop", "pair": list(pair.key), "actions": [drop, *repeat]})
+    return ways
+
+
+def _say(pair: Pair, confidence: float) -> dict[str, Any]:
+    return {
+        "do": "pairs",
+        "pairs": [list(pair.key)],
+        "together": pair.together,
+        "confidence": confidence,
+    }

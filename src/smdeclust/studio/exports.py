@@ -1,0 +1,92 @@
+"""What can be taken away from the studio: plain files, and the lines of Python that make them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io import Table
+from smdeclust.studio.work_folder import PAIRS, pairs_text
+from smdeclust.studio.wishes import Wishes
+
+NAMES = ("labels.csv", "pairs.csv", "settings.json", "recipe.py", "report.html")
+
+
+def make(
+    name: str, table: Table, wishes: Wishes, labels: np.ndarray | None, folder: Path
+) -> tuple[bytes, str]:
+    """Return the content of a file and its type."""
+    if name not in NAMES:
+        raise InvalidInputError(f"There is no {name!r} to export: choose of {', '.join(NAMES)}.")
+    if name == "pairs.csv":
+        return pairs_text(wishes, table).encode(), "text/csv; charset=utf-8"
+    if name == "settings.json":
+        text = json.dumps(wishes.settings(), indent=2, ensure_ascii=False)
+        return text.encode(), "application/json"
+    if name == "recipe.py":
+        return recipe(wishes, table, folder).encode(), "text/x-python; charset=utf-8"
+    if labels is None:
+        raise InvalidInputError("There are no clusters yet.")
+    if name == "labels.csv":
+        return labels_text(table, wishes, labels).encode(), "text/csv; charset=utf-8"
+    return report(table, wishes, labels).encode(), "text/html; charset=utf-8"
+
+
+def labels_text(table: Table, wishes: Wishes, labels: np.ndarray) -> str:
+    """The cluster of every row as CSV, with the names of the clusters where they have any."""
+    names = dict(wishes.names)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    header = ["row" if table.ids is None else "id", "label"]
+    writer.writerow([*header, "name"] if names else header)
+    for row, label in enumerate(labels.tolist()):
+        entry = [row if table.ids is None else table.ids[row], label]
+        writer.writerow([*entry, names.get(label, "")] if names else entry)
+    return out.getvalue()
+
+
+def recipe(wishes: Wishes, table: Table, folder: Path) -> str:
+    """The lines of Python that cluster the same table with the same knowledge."""
+    options = [str(wishes.n_clusters)]
+    for name in ("size_min", "size_max"):
+        value = getattr(wishes, name)
+        if value is not None:
+            options.append(f"{name}={value}")
+    if wishes.metric != "euclidean":
+        options.append(f"metric={wishes.metric!r}")
+    options.append("random_state=0")
+    scale = (
+        ["X = StandardScaler().fit_transform(X)"] if wishes.standardize else []
+    )
+    imports = ["from sklearn.preprocessing import StandardScaler"] if wishes.standardize else []
+    chosen = list(wishes.columns)
+    return "\n".join(
+        [
+            *imports,
+            "from smdeclust import Constraints, SMDEClust",
+            "from smdeclust.io import read_table",
+            "",
+            "table = read_table(DATA)  # put the path of your data file here",
+            f"columns = {chosen!r}",
+            "X = table.X[:, [table.feature_names.index(name) for name in columns]]",
+            *scale,
+            f"constraints = Constraints.read({PAIRS!r}, "
+            + ("ids=table.ids)" if table.ids is not None else "n_points=len(X))"),
+            f"model = SMDEClust({', '.join(options)})",
+            "model.fit(X, constraints=constraints)",
+            "print(model.labels_)",
+            "",
+        ]
+    )
+
+
+def report(table: Table, wishes: Wishes, labels: np.ndarray) -> str:
+    """A page of its own: the clusters, their sizes and profiles."""
+    from smdeclust.studio.page_report import report_page
+
+    return report_page(table, wishes, labels)

@@ -1,0 +1,111 @@
+"""Who may talk to the studio: only pages that know the token, from this machine, of this origin."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# Bytes of one request: pairs and tables that people upload.
+LARGEST_BODY = 256 * 2**20
+
+HEADERS = {
+    "content-security-policy": (
+        # plotly.js makes its WebGL programs with Function(), hence unsafe-eval; nothing from
+        # elsewhere, nothing inline but styles.
+        "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class Guard:
+    """Around the application: the token is the first part of every path, and is taken off here.
+
+    Parameters
+    ----------
+    app
+        What answers requests that may pass.
+    token
+        The secret part of the start address.
+    hosts
+        The values of the Host header that are this server (``127.0.0.1:PORT``).
+    """
+
+    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
+        self.app, self.token, self.hosts = app, token, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # there are no web sockets here
+        problem = self._problem(scope)
+        if problem is not None:
+            status, sentence = problem
+            await PlainTextResponse(sentence, status, headers=HEADERS)(scope, receive, send)
+            return
+        inner = dict(scope)
+        inner["root_path"] = f"/{self.token}"
+        await self.app(inner, _limited(receive), _with_headers(send))
+
+    def _problem(self, scope: Scope) -> tuple[int, str] | None:
+        headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
+        host = headers.get("host", b"").decode("latin-1").lower()
+        if host not in self.hosts:
+            return 421, "This server answers only at its own address."
+        origin = headers.get("origin")
+        if origin is not None and origin.decode("latin-1").lower() != f"http://{host}":
+            return 403, "Requests from other pages are refused."
+        site = headers.get("sec-fetch-site", b"none").decode("latin-1")
+        if site not in ("none", "same-origin"):
+            return 403, "Requests from other pages are refused."
+        given = scope["path"].split("/")[1] if "/" in scope["path"] else ""
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return 403, "The token is missing or wrong: use the address that the terminal shows."
+        length = headers.get("content-length", b"0")
+        if not length.isdigit() or int(length) > LARGEST_BODY:
+            return 413, f"At most {LARGEST_BODY // 2**20} MB can be sent at once."
+        return None
+
+
+class TooLargeError(Exception):
+    """A request that sends more than it may."""
+
+
+def _limited(receive: Receive) -> Receive:
+    """`receive` that ends a body without a length where it grows too long."""
+    taken = 0
+
+    async def limited() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > LARGEST_BODY:
+            raise TooLargeError
+        return message
+
+    return limited
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name for name, _ in message["headers"]}
+            extra: list[Any] = [
+                (name.encode(), value.encode())
+                for name, value in HEADERS.items()
+                if name.encode() not in present
+            ]
+            message["headers"] = [*message["headers"], *extra]
+        await send(message)
+
+    return sending

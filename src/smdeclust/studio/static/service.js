@@ -1,0 +1,54 @@
+// The server, as functions. Every address is relative to the page, so the token is always in it.
+
+export class Refused extends Error {
+  constructor(answer, status) {
+    super(answer.sentence || "The server refused this.");
+    this.answer = answer;
+    this.status = status;
+  }
+}
+
+async function ask(path, options) {
+  const response = await fetch(path, options);
+  if (response.ok) return response;
+  let answer = {};
+  try { answer = await response.json(); } catch { answer = { sentence: await response.text().catch(() => "") }; }
+  throw new Refused(answer, response.status);
+}
+
+const query = (values) => new URLSearchParams(values).toString();
+const json = (path, options) => ask(path, options).then((response) => response.json());
+const post = (path, body) => json(path, { method: "POST", body });
+
+export const state = () => json("api/state");
+export const act = (...actions) => post("api/act", JSON.stringify(actions));
+export const rows = (values) => json("api/rows?" + query(values));
+export const row = (number) => json("api/row?" + query({ row: number }));
+export const find = (text) => json("api/find?" + query({ text }));
+export const suggest = (skip) => post("api/suggest", JSON.stringify(skip ? { skip } : {}));
+export const costs = () => post("api/costs");
+export const sendPairs = (content) => post("api/pairs", content);
+export const openTable = (name, content) => post("api/open?" + query({ name }), content);
+export const openDemo = () => post("api/open?demo=1");
+
+export async function places(kind, x, y) {
+  const response = await ask("api/places?" + query({ kind, x, y }));
+  const both = new Float32Array(await response.arrayBuffer());
+  const n = both.length / 2;
+  return { x: both.subarray(0, n), y: both.subarray(n) };
+}
+
+export async function labels() {
+  const response = await ask("api/labels");
+  return new Int32Array(await response.arrayBuffer());
+}
+
+export function listen(handlers, onLost) {
+  const source = new EventSource("api/events");
+  for (const [name, handler] of Object.entries(handlers)) {
+    source.addEventListener(name, (event) => handler(JSON.parse(event.data)));
+  }
+  source.onerror = () => onLost(source.readyState === EventSource.CLOSED);
+  source.onopen = () => onLost(null);
+  return source;
+}
