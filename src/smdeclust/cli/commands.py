@@ -17,6 +17,7 @@ from smdeclust.cli.generate import generate
 from smdeclust.cli.paper import paper
 from smdeclust.cli.plot import plot
 from smdeclust.cli.predict import predict
+from smdeclust.cli.studio import studio
 from smdeclust.cli.verify import verify
 from smdeclust.cli.what_if import what_if
 
@@ -34,5 +35,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "generate": generate,
     "certify": certify,
     "verify": verify,
+    "studio": studio,
     "paper": paper,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
     details = error.details
     if "path" in details:
         path = [int(row) for row in details["path"]]
-        keys = [(min(a, b), max(a, b)) for a, b in zip(path, path[1:], strict=False)]
+        keys = [(min(a, b), max(a, b)) for a, b in pairwise(path)]
         ends = [int(row) for row in details["pair"]]
         keys.append((min(ends), max(ends)))
         return [hard[key] for key in keys if key in hard]

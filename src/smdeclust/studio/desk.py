@@ -214,9 +214,7 @@ class Desk:
         try:
             aside.write_bytes(content)
             ids = table.ids
-            found = await asyncio.to_thread(
-                read_constraints, aside, n_points=len(table.X), ids=ids
-            )
+            found = await asyncio.to_thread(read_constraints, aside, n_points=len(table.X), ids=ids)
         except InvalidInputError as error:
             raise InvalidInputError(str(error).replace(str(aside), "The pairs")) from None
         finally:

@@ -11,8 +11,8 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Table
-from smdeclust.studio.work_folder import PAIRS, pairs_text
 from smdeclust.studio.wishes import Wishes
+from smdeclust.studio.work_folder import PAIRS, pairs_text
 
 NAMES = ("labels.csv", "pairs.csv", "settings.json", "recipe.py", "report.html")
 
@@ -60,9 +60,7 @@ def recipe(wishes: Wishes, table: Table, folder: Path) -> str:
     if wishes.metric != "euclidean":
         options.append(f"metric={wishes.metric!r}")
     options.append("random_state=0")
-    scale = (
-        ["X = StandardScaler().fit_transform(X)"] if wishes.standardize else []
-    )
+    scale = ["X = StandardScaler().fit_transform(X)"] if wishes.standardize else []
     imports = ["from sklearn.preprocessing import StandardScaler"] if wishes.standardize else []
     chosen = list(wishes.columns)
     return "\n".join(

@@ -140,7 +140,7 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
         body = await request.body()
         given = json.loads(body) if body else {}
         if not isinstance(given, dict):
-            return _refused("A question was expected, like {} or {\"skip\": [3, 7]}.")
+            return _refused('A question was expected, like {} or {"skip": [3, 7]}.')
         return JSONResponse(await desk.suggest(given.get("skip")))
 
     async def costs(request: Request) -> Response:

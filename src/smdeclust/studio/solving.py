@@ -28,7 +28,9 @@ SEED = 0
 
 def knowledge(wishes: Wishes, n_points: int) -> Constraints:
     """The pairs as the estimators take them."""
-    rows: dict[tuple[bool, bool], list[Any]] = {(t, h): [] for t in (True, False) for h in (True, False)}
+    rows: dict[tuple[bool, bool], list[Any]] = {
+        (t, h): [] for t in (True, False) for h in (True, False)
+    }
     for pair in wishes.pairs:
         entry = pair.key if pair.is_hard else (*pair.key, pair.confidence)
         rows[pair.together, pair.is_hard].append(entry)
@@ -88,6 +90,7 @@ class _Solver:
         X = self.points(wishes)
         pairs = knowledge(wishes, len(X))
         usable = before is not None and _fills(before, wishes.n_clusters)
+        usable = usable and "init" in SMDEClust().get_params()
         given = parameters(wishes)
         if usable:
             quick = SMDEClust(
@@ -103,8 +106,7 @@ class _Solver:
             send("solution", self._describe(quick, final=False))
             before = quick.labels_
         full = SMDEClust(
-            **given,
-            init=before if usable else None,
+            **(given | ({"init": before} if usable else {})),
             max_time=SEARCH_TIME,
             callback=lambda state: look(),
         )
@@ -182,4 +184,8 @@ def _hard(wishes: Wishes) -> tuple[list[Any], list[Any]]:
 
 
 def _cost_row(row: Any) -> dict[str, Any]:
-    return {"pair": [int(v) for v in row.pair], "saving": float(row.saving), "moved": int(row.n_moved)}
+    return {
+        "pair": [int(v) for v in row.pair],
+        "saving": float(row.saving),
+        "moved": int(row.n_moved),
+    }

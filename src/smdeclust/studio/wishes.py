@@ -124,9 +124,7 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
     raise InvalidInputError(f"There is no action {kind!r}: use pairs, drop, set or name.")
 
 
-def _checked_settings(
-    wishes: Wishes, given: Mapping[str, Any], ground: Ground
-) -> dict[str, Any]:
+def _checked_settings(wishes: Wishes, given: Mapping[str, Any], ground: Ground) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in given.items():
         if name == "n_clusters":

@@ -88,9 +88,11 @@ def pairs_text(wishes: Wishes, table: Table) -> str:
 
 def read_pairs(text: str, table: Table) -> tuple[Pair, ...]:
     """Read what :func:`pairs_text` wrote, or any file of that form."""
-    rows = {str(i): i for i in range(len(table.X))} if table.ids is None else {
-        name: i for i, name in enumerate(table.ids)
-    }
+    rows = (
+        {str(i): i for i in range(len(table.X))}
+        if table.ids is None
+        else {name: i for i, name in enumerate(table.ids)}
+    )
     found: dict[tuple[int, int], Pair] = {}
     for line, words in enumerate(csv.DictReader(io.StringIO(text)), start=2):
         try:

@@ -86,10 +86,10 @@ export class Picture {
     const text = ink(), faint = getComputedStyle(document.documentElement).getPropertyValue("--line").trim();
     const axis = (title) => ({ title: { text: plain(title) }, gridcolor: faint, zerolinecolor: faint, linecolor: faint, automargin: true });
     return {
-      uirevision: this.view, dragmode: this.mode, hovermode: "closest", margin: { l: 44, r: 10, t: 10, b: 40 },
+      uirevision: this.view, dragmode: this.mode, hovermode: "closest", margin: { l: 44, r: 10, t: 34, b: 40 },
       paper_bgcolor: "transparent", plot_bgcolor: "transparent", font: { color: text },
       xaxis: axis(this.titles[0]), yaxis: axis(this.titles[1]),
-      legend: { orientation: "h", y: -0.18 }, showlegend: true, selections: [],
+      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" }, showlegend: true, selections: [],
     };
   }
 
