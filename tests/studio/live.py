@@ -1,0 +1,123 @@
+"""A studio that really runs, and a browser in front of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FLAGS = [
+    "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
+]  # fmt: skip
+
+
+def find_chromium() -> str | None:
+    """Where Chromium is, if it is installed."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+class Running:
+    """A studio in a process of its own."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        command = [sys.executable, "-m", "smdeclust", "studio", "--no-browser", *arguments]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert self.process.stdout is not None
+        self.said = ""
+        while "http://" not in self.said:
+            line = self.process.stdout.readline()
+            assert line, f"the studio ended: {self.said}"
+            self.said += line
+        found = re.search(r"http://\S+/", self.said)
+        assert found is not None
+        self.url = found.group()
+
+    def call(self, path: str, body: Any = None) -> Any:
+        """A request of the JSON interface."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            content = answer.read()
+            kind = answer.headers.get_content_type()
+            return json.loads(content) if kind == "application/json" else content
+
+    def settle(self, timeout: float = 120.0) -> dict[str, Any]:
+        """The state once the solver has finished."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            state = self.call("api/state")
+            if not state["busy"] and state["solution"].get("final"):
+                return dict(state)
+            time.sleep(0.05)
+        raise AssertionError("the solver did not finish")
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """As Ctrl-C does."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+@contextmanager
+def studio(*arguments: str | Path) -> Iterator[Running]:
+    """A studio while it is needed."""
+    running = Running([str(argument) for argument in arguments])
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+@contextmanager
+def browser_page(url: str, **context: Any) -> Iterator[Any]:
+    """A page in Chromium that fails the test on any error, and on any request elsewhere."""
+    from playwright.sync_api import sync_playwright
+
+    errors: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        page = browser.new_context(accept_downloads=True, **context).new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: _check_local(request.url, url, errors))
+        page.goto(url)
+        yield page
+        browser.close()
+    assert errors == []
+
+
+def _check_local(address: str, url: str, errors: list[str]) -> None:
+    if not address.startswith((url, "data:", "blob:")):
+        errors.append(f"a request left the studio: {address}")
+
+
+def settled(page: Any) -> None:
+    """Wait until the page shows the end of the search."""
+    page.wait_for_function(
+        "document.getElementById('status').dataset.busy === 'false' && "
+        "window.studio.state.solution && window.studio.state.solution.final",
+        timeout=60_000,
+    )

@@ -1,0 +1,201 @@
+"""The studio as a person uses it, in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from tests.studio.live import browser_page, find_chromium, settled, studio
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(find_chromium() is None, reason="needs Chromium"),
+]
+
+# Where pictures for the documentation go, if they are wanted.
+SHOTS = os.environ.get("SMDECLUST_SHOTS")
+
+
+def shot(page: Any, name: str) -> None:
+    if SHOTS:
+        page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Iris with ids, one of them hostile."""
+    iris = load_iris()
+    path = tmp_path / "flowers.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["id", "sepal length", "sepal width", "petal length", "petal width"])
+        for i, row in enumerate(iris.data):
+            name = "<img src=x onerror=alert(1)>" if i == 7 else f"flower {i}"
+            writer.writerow([name, *row])
+    return path
+
+
+def labels_of(running: Any) -> np.ndarray:
+    return np.frombuffer(running.call("api/labels"), "<i4")
+
+
+def select(page: Any, *names: str) -> None:
+    """Select points by the search box, as the keyboard does."""
+    page.keyboard.press("Escape")
+    for name in names:
+        page.fill("#find", name)
+        page.locator("#found button", has_text=name).first.click()
+    page.fill("#find", "")
+    page.wait_for_function(f"window.studio.selected.length === {len(names)}")
+
+
+def test_see_say_see_again(table: Path, tmp_path: Path) -> None:
+    """Pairs, a contradiction and its way out, undo, sizes, export; nothing leaves the machine."""
+    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+        settled(page)
+        assert page.locator(".card").count() == 3
+        shot(page, "studio-first")
+        # together
+        select(page, "flower 60", "flower 120")
+        page.click("#together")
+        settled(page)
+        page.wait_for_function("window.studio.state.n_pairs === 1")
+        labels = labels_of(running)
+        assert labels[60] == labels[120]
+        assert "moved" in page.inner_text("#status")
+        # apart, against a chain: refused, with the chain and the ways out
+        select(page, "flower 120", "flower 119")
+        page.keyboard.press("t")
+        page.wait_for_function("window.studio.state.n_pairs === 2")
+        select(page, "flower 60", "flower 119")
+        page.keyboard.press("a")
+        page.wait_for_selector("#conflict[open]")
+        assert page.locator("#conflict-pairs li").count() == 3
+        shot(page, "studio-conflict")
+        page.locator("#conflict-ways button", has_text="Drop").first.click()
+        page.wait_for_function(
+            "!document.getElementById('conflict').open && window.studio.state.pairs.some(p => !p[2])"
+        )
+        settled(page)
+        labels = labels_of(running)
+        assert labels[60] != labels[119]
+        # undo twice, redo once
+        before = running.call("api/state")["pairs"]
+        page.click("#undo")
+        page.wait_for_function("!window.studio.state.pairs.some(p => !p[2])")
+        page.click("#redo")
+        page.wait_for_function("window.studio.state.pairs.some(p => !p[2])")
+        assert running.call("api/state")["pairs"] == before
+        # sizes
+        page.click("#tab-settings")
+        page.fill("#size_max", "55")
+        page.keyboard.press("Tab")
+        page.wait_for_function("window.studio.state.settings.size_max === 55")
+        settled(page)
+        assert np.bincount(labels_of(running)).max() <= 55
+        # export
+        with page.expect_download() as download:
+            page.click("#export summary")
+            page.click("text=Labels (CSV)")
+        rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
+        assert [int(row[1]) for row in rows[1:]] == labels_of(running).tolist()
+
+
+def test_picture_by_mouse(table: Path) -> None:
+    """A lasso on the picture selects points; hostile ids are shown as text."""
+    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+        settled(page)
+        page.click("#mode-lasso")
+        box = page.locator("#picture .nsewdrag").first.bounding_box()
+        x, y, w, h = box["x"], box["y"], box["width"], box["height"]
+        corners = [(0.02, 0.05), (0.3, 0.05), (0.3, 0.95), (0.02, 0.95), (0.02, 0.06)]
+        page.mouse.move(x + corners[0][0] * w, y + corners[0][1] * h)
+        page.mouse.down()
+        for right, down in corners[1:]:
+            page.mouse.move(x + right * w, y + down * h, steps=8)
+        page.mouse.up()
+        page.wait_for_function("window.studio.selected.length > 10")
+        assert "selected" in page.inner_text("#selection")
+        shot(page, "studio-lasso")
+        page.keyboard.press("Escape")
+        page.fill("#find", "onerror")
+        assert "<img src=x" in page.locator("#found button").first.inner_text()
+        page.locator("#found button").first.click()
+        page.wait_for_function("document.getElementById('selection').innerText.includes('<img')")
+        assert page.locator("img").count() == 0
+
+
+def test_ask_by_keyboard(table: Path) -> None:
+    """Suggest a pair, answer it by the keyboard: the pair is kept and the next question comes."""
+    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+        settled(page)
+        page.keyboard.press("s")
+        page.wait_for_selector(".question")
+        shot(page, "studio-ask")
+        first = page.evaluate("window.studio.question.pair")
+        page.keyboard.press("n")
+        page.wait_for_function("window.studio.state.n_pairs === 1")
+        settled(page)
+        page.wait_for_function(
+            f"window.studio.question && window.studio.question.pair + '' !== '{first[0]},{first[1]}'"
+        )
+        labels = labels_of(running)
+        assert labels[first[0]] != labels[first[1]]
+
+
+def test_kill_and_reopen(table: Path, tmp_path: Path) -> None:
+    """A kill in the middle of the work loses nothing that was said."""
+    with studio(table, "-k", "3") as running:
+        running.settle()
+        for j in (1, 2, 3):
+            running.call("api/act", {"do": "pairs", "pairs": [[0, j]], "together": True})
+        running.call("api/act", {"do": "name", "cluster": 0, "name": "zero"})
+        said = running.call("api/state")
+        running.kill()
+    with studio(table) as again, browser_page(again.url) as page:
+        settled(page)
+        state = again.call("api/state")
+        assert state["pairs"] == said["pairs"]
+        assert state["settings"] == said["settings"]
+        page.reload()
+        settled(page)
+        assert page.locator(".card input").first.input_value() == "zero"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_sticks_out(table: Path, scheme: str, width: int) -> None:
+    """No panel is wider than the screen, in light and dark, narrow and wide."""
+    size = {"width": width, "height": 800}
+    with studio(table, "-k", "3") as running:
+        with browser_page(running.url, color_scheme=scheme, viewport=size) as page:
+            settled(page)
+            for name in ("pairs", "points", "ask", "settings", "clusters"):
+                page.click(f"#tab-{name}")
+                page.wait_for_timeout(50)
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width + 1, f"{name}: {wide} > {width}"
+            shot(page, f"studio-{scheme}-{width}")
+
+
+def test_two_pages_share(table: Path) -> None:
+    """Pairs said on one page appear on the other; neither loses any."""
+    with studio(table, "-k", "3") as running:
+        with browser_page(running.url) as page:
+            settled(page)
+            other = page.context.new_page()
+            other.goto(running.url)
+            settled(other)
+            running.call("api/act", {"do": "pairs", "pairs": [[0, 1]], "together": True})
+            page.wait_for_function("window.studio.state.n_pairs === 1")
+            select(other, "flower 3", "flower 4")
+            other.click("#together")
+            page.wait_for_function("window.studio.state.n_pairs === 2")
+            other.wait_for_function("window.studio.state.n_pairs === 2")
