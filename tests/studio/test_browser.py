@@ -187,15 +187,14 @@ def test_nothing_sticks_out(table: Path, scheme: str, width: int) -> None:
 
 def test_two_pages_share(table: Path) -> None:
     """Pairs said on one page appear on the other; neither loses any."""
-    with studio(table, "-k", "3") as running:
-        with browser_page(running.url) as page:
-            settled(page)
-            other = page.context.new_page()
-            other.goto(running.url)
-            settled(other)
-            running.call("api/act", {"do": "pairs", "pairs": [[0, 1]], "together": True})
-            page.wait_for_function("window.studio.state.n_pairs === 1")
-            select(other, "flower 3", "flower 4")
-            other.click("#together")
-            page.wait_for_function("window.studio.state.n_pairs === 2")
-            other.wait_for_function("window.studio.state.n_pairs === 2")
+    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+        settled(page)
+        other = page.context.new_page()
+        other.goto(running.url)
+        settled(other)
+        running.call("api/act", {"do": "pairs", "pairs": [[0, 1]], "together": True})
+        page.wait_for_function("window.studio.state.n_pairs === 1")
+        select(other, "flower 3", "flower 4")
+        other.click("#together")
+        page.wait_for_function("window.studio.state.n_pairs === 2")
+        other.wait_for_function("window.studio.state.n_pairs === 2")
