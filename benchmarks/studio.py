@@ -3,7 +3,7 @@
     python -m benchmarks.studio change [--sizes 500,20000,200000] [--changes 9]
     python -m benchmarks.studio frames [--sizes 100000,1000000]
 
-Needs Chromium. Without a graphics card the browser draws on the processor: frames there are a floor.
+Needs Chromium. Without a graphics card the browser draws on the processor: frames are a floor.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def changes(n_points: int, n_changes: int) -> tuple[float, float, float]:
                     i, j = rng.choice(n_points, 2, replace=False).tolist()
                     same = "true" if y[i] == y[j] else "false"
                     drawn = "Number(document.body.dataset.drawn || 0)"
-                    begin = page.evaluate(
+                    action = f"{{do: 'pairs', pairs: [[{i}, {j}]], together: {same}}}"
+                    assert page.evaluate(
                         f"(window.before = {drawn}, window.began = performance.now(), "
-                        f"window.studio.act({{do: 'pairs', pairs: [[{i}, {j}]], together: {same}}}))"
+                        f"window.studio.act({action}))"
                     )
-                    assert begin
                     page.wait_for_function(f"{drawn} > window.before", timeout=300_000, polling=5)
                     seconds.append(page.evaluate("performance.now() - window.began") / 1000)
                 return statistics.median(seconds), max(seconds), first

@@ -81,7 +81,8 @@ def test_see_say_see_again(table: Path, tmp_path: Path) -> None:
         shot(page, "studio-conflict")
         page.locator("#conflict-ways button", has_text="Drop").first.click()
         page.wait_for_function(
-            "!document.getElementById('conflict').open && window.studio.state.pairs.some(p => !p[2])"
+            "!document.getElementById('conflict').open && "
+            "window.studio.state.pairs.some(p => !p[2])"
         )
         settled(page)
         labels = labels_of(running)
@@ -144,7 +145,8 @@ def test_ask_by_keyboard(table: Path) -> None:
         page.wait_for_function("window.studio.state.n_pairs === 1")
         settled(page)
         page.wait_for_function(
-            f"window.studio.question && window.studio.question.pair + '' !== '{first[0]},{first[1]}'"
+            "window.studio.question?.pair && "
+            f"window.studio.question.pair.join() !== '{first[0]},{first[1]}'"
         )
         labels = labels_of(running)
         assert labels[first[0]] != labels[first[1]]
@@ -174,15 +176,17 @@ def test_kill_and_reopen(table: Path, tmp_path: Path) -> None:
 def test_nothing_sticks_out(table: Path, scheme: str, width: int) -> None:
     """No panel is wider than the screen, in light and dark, narrow and wide."""
     size = {"width": width, "height": 800}
-    with studio(table, "-k", "3") as running:
-        with browser_page(running.url, color_scheme=scheme, viewport=size) as page:
-            settled(page)
-            for name in ("pairs", "points", "ask", "settings", "clusters"):
-                page.click(f"#tab-{name}")
-                page.wait_for_timeout(50)
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                assert wide <= width + 1, f"{name}: {wide} > {width}"
-            shot(page, f"studio-{scheme}-{width}")
+    with (
+        studio(table, "-k", "3") as running,
+        browser_page(running.url, color_scheme=scheme, viewport=size) as page,
+    ):
+        settled(page)
+        for name in ("pairs", "points", "ask", "settings", "clusters"):
+            page.click(f"#tab-{name}")
+            page.wait_for_timeout(50)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width + 1, f"{name}: {wide} > {width}"
+        shot(page, f"studio-{scheme}-{width}")
 
 
 def test_two_pages_share(table: Path) -> None:

@@ -80,7 +80,7 @@ def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
 def _ways(
     wishes: Wishes, error: InfeasibleConstraintsError, blamed: list[Pair], new: list[Pair]
 ) -> list[dict[str, Any]]:
-    ways = []
+    ways: list[dict[str, Any]] = []
     keys = {pair.key for pair in new}
     repeat = [_say(pair, pair.confidence) for pair in new]
     if new:

@@ -11,6 +11,8 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Table
+from smdeclust.studio.conflicts import hard_pairs
+from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
 from smdeclust.studio.work_folder import PAIRS, pairs_text
 
@@ -34,7 +36,7 @@ def make(
         raise InvalidInputError("There are no clusters yet.")
     if name == "labels.csv":
         return labels_text(table, wishes, labels).encode(), "text/csv; charset=utf-8"
-    return report(table, wishes, labels).encode(), "text/html; charset=utf-8"
+    return report(table, wishes, labels, folder).encode(), "text/html; charset=utf-8"
 
 
 def labels_text(table: Table, wishes: Wishes, labels: np.ndarray) -> str:
@@ -83,8 +85,43 @@ def recipe(wishes: Wishes, table: Table, folder: Path) -> str:
     )
 
 
-def report(table: Table, wishes: Wishes, labels: np.ndarray) -> str:
-    """A page of its own: the clusters, their sizes and profiles."""
-    from smdeclust.studio.page_report import report_page
+def report(table: Table, wishes: Wishes, labels: np.ndarray, folder: Path) -> str:
+    """The report of the clustering as it stands, one file, complete in itself."""
+    from smdeclust.problem import Problem
+    from smdeclust.report import Content, render_report
 
-    return report_page(table, wishes, labels)
+    points = chosen_points(table, wishes)
+    at = [table.feature_names.index(name) for name in wishes.columns]
+    must, cannot = hard_pairs(wishes)
+    problem = Problem.build(points, wishes.n_clusters, must, cannot)
+    soft = [pair for pair in wishes.pairs if not pair.is_hard]
+    n_broken = sum((labels[p.first] == labels[p.second]) != p.together for p in soft)
+    names = dict(wishes.names)
+    sizes = np.bincount(labels, minlength=wishes.n_clusters).tolist()
+    settings = wishes.settings()
+    return render_report(
+        Content(
+            title="Clusters from the studio",
+            X=points,
+            raw=table.X[:, at],
+            feature_names=wishes.columns,
+            labels=labels,
+            n_clusters=wishes.n_clusters,
+            must_link=must,
+            cannot_link=cannot,
+            objective=problem.objective(problem.group_labels(labels)),
+            broken=problem.violations(labels),
+            seconds=0.0,
+            asked=[(name, str(value)) for name, value in settings.items() if name != "names"],
+            facts=[(names.get(k, f"cluster {k}"), f"{n} points") for k, n in enumerate(sizes)],
+            standardized=wishes.standardize,
+            method_title="SMDEClust",
+            name=lambda row: str(row) if table.ids is None else table.ids[row],
+            where=lambda kind, index: f"{kind} pair {index}",
+            ids_named="row" if table.ids is None else "id",
+            n_soft_pairs=len(soft),
+            broken_soft_pairs=n_broken,
+            costs_note="The studio shows what each pair costs.",
+            snippet=recipe(wishes, table, folder),
+        )
+    )
