@@ -65,8 +65,9 @@ def test_see_say_see_again(table: Path, tmp_path: Path) -> None:
         # together
         select(page, "flower 60", "flower 120")
         page.click("#together")
-        settled(page)
         page.wait_for_function("window.studio.state.n_pairs === 1")
+        running.settle()
+        settled(page)
         labels = labels_of(running)
         assert labels[60] == labels[120]
         assert "moved" in page.inner_text("#status")
@@ -84,7 +85,7 @@ def test_see_say_see_again(table: Path, tmp_path: Path) -> None:
             "!document.getElementById('conflict').open && "
             "window.studio.state.pairs.some(p => !p[2])"
         )
-        settled(page)
+        running.settle()
         labels = labels_of(running)
         assert labels[60] != labels[119]
         # undo twice, redo once
@@ -99,7 +100,7 @@ def test_see_say_see_again(table: Path, tmp_path: Path) -> None:
         page.fill("#size_max", "55")
         page.keyboard.press("Tab")
         page.wait_for_function("window.studio.state.settings.size_max === 55")
-        settled(page)
+        running.settle()
         assert np.bincount(labels_of(running)).max() <= 55
         # export
         with page.expect_download() as download:
@@ -143,7 +144,7 @@ def test_ask_by_keyboard(table: Path) -> None:
         first = page.evaluate("window.studio.question.pair")
         page.keyboard.press("n")
         page.wait_for_function("window.studio.state.n_pairs === 1")
-        settled(page)
+        running.settle()
         page.wait_for_function(
             "window.studio.question?.pair && "
             f"window.studio.question.pair.join() !== '{first[0]},{first[1]}'"

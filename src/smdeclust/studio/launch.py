@@ -38,6 +38,7 @@ def serve(
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((ADDRESS, port))
+    listener.listen(128)  # whoever comes before the server is up waits, and is not refused
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
     hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})
