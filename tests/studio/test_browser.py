@@ -52,7 +52,7 @@ def select(page: Any, *names: str) -> None:
     for name in names:
         page.fill("#find", name)
         page.locator("#found button", has_text=name).first.click()
-    page.fill("#find", "")
+    page.locator("#find").blur()
     page.wait_for_function(f"window.studio.selected.length === {len(names)}")
 
 

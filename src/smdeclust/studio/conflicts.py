@@ -15,6 +15,15 @@ from smdeclust.studio.wishes import Pair, Wishes
 MOST_WAYS = 6
 SOFT = 0.9
 
+# Why, for people who see the pairs below the sentence.
+SENTENCES = {
+    "must_link_path": "These pairs cannot all hold: a chain of pairs joins two points that are to "
+    "be apart.",
+    "clique": "These points are all to be apart from each other, and there are only {k} clusters.",
+    "no_coloring": "These points cannot be kept apart with {k} clusters.",
+    "too_few_groups": "The pairs join so many points that {k} clusters cannot all be filled.",
+}
+
 
 def hard_pairs(wishes: Wishes) -> tuple[np.ndarray, np.ndarray]:
     """Must-links and cannot-links that must hold, as (m, 2) rows."""
@@ -53,7 +62,7 @@ def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, A
     except InfeasibleConstraintsError as error:
         blamed = _blamed(wishes, error)
         return {
-            "sentence": str(error),
+            "sentence": SENTENCES.get(error.reason, str(error)).format(k=wishes.n_clusters),
             "reason": error.reason,
             "pairs": [[*pair.key, pair.together] for pair in blamed],
             "ways": _ways(wishes, error, blamed, new)[:MOST_WAYS],

@@ -227,8 +227,9 @@ class App {
     });
     let timer = 0;
     on("find", "input", (event) => { clearTimeout(timer); timer = setTimeout(() => this.find(event.target.value), 150); });
-    on("find", "keydown", (event) => { if (event.key === "Escape") { $("found").hidden = true; } });
+    on("find", "keydown", (event) => { if (event.key === "Escape") { $("found").hidden = true; event.target.blur(); } });
     document.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.picture.resize()).observe($("picture"));
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.picture.draw());
   }
 
@@ -241,7 +242,7 @@ class App {
     const list = $("found");
     if (!text.trim()) { list.hidden = true; return; }
     const rows = await service.find(text.trim());
-    list.replaceChildren(...(rows.length ? rows.map((entry) => h("li", {}, h("button", { onclick: () => { list.hidden = true; this.toggle(entry.row); } }, `${entry.id} (${this.nameOf(entry.cluster)})`))) : [h("li", { className: "faint" }, "No such id.")]));
+    list.replaceChildren(...(rows.length ? rows.map((entry) => h("li", {}, h("button", { onclick: () => { list.hidden = true; $("find").value = ""; this.toggle(entry.row); } }, `${entry.id} (${this.nameOf(entry.cluster)})`))) : [h("li", { className: "faint" }, "No such id.")]));
     list.hidden = false;
   }
 

@@ -23,6 +23,7 @@ export class Picture {
   // New places: the view starts over. Anything else keeps zoom and pan (uirevision).
   setPlaces(place, titles) { this.place = place; this.titles = titles; this.view += 1; return this.draw(); }
   setMode(mode) { this.mode = mode; if (this.ready) Plotly.relayout(this.element, { dragmode: mode }); }
+  resize() { if (this.ready) Plotly.Plots.resize(this.element); }
   home() { if (this.ready) Plotly.relayout(this.element, { "xaxis.autorange": true, "yaxis.autorange": true }); }
 
   traces() {
