@@ -9,6 +9,7 @@ import numpy as np
 
 from smdeclust.constraints import Constraints
 from smdeclust.io import Table
+from smdeclust.queries.suggest import match_labels
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
 from smdeclust.studio.worker import Handler, Job
@@ -24,6 +25,9 @@ PROOF_TIME = 60.0
 MOST_PROVEN = 600
 
 SEED = 0
+
+# A share of the cost below which a gain is rounding, and no reason to move points.
+LEAST_GAIN = 1e-9
 
 
 def knowledge(wishes: Wishes, n_points: int) -> Constraints:
@@ -83,37 +87,37 @@ class _Solver:
         return self._points
 
     def solve(self, job: Job, send: Send, look: Look) -> None:
-        """Cluster: first from the clusters on the screen, at once; then in full, in their place."""
+        """Cluster: at once from the clusters on the screen; then in full, from nothing.
+
+        The full search replaces the first answer only where it found something better, with the
+        numbers of the clusters that were there.
+        """
         from smdeclust import SMDEClust
 
         wishes, before = job.payload
         X = self.points(wishes)
         pairs = knowledge(wishes, len(X))
-        usable = before is not None and _fills(before, wishes.n_clusters)
-        usable = usable and "init" in SMDEClust().get_params()
         given = parameters(wishes)
-        if usable:
-            quick = SMDEClust(
-                **(given | {"metric": "euclidean"}),
-                init=before,
-                population_size=4,
-                max_populations=1,
-                max_generations=0,
-                max_time=0.0,
-                callback=lambda state: look(),
-            )
-            self.model = quick.fit(X, constraints=pairs)
-            send("solution", self._describe(quick, final=False))
-            before = quick.labels_
-        full = SMDEClust(
-            **(given | ({"init": before} if usable else {})),
-            max_time=SEARCH_TIME,
-            callback=lambda state: look(),
-        )
+        near = None
+        if before is not None and _fills(before, wishes.n_clusters):
+            near = SMDEClust(**given, init=before, callback=lambda state: True)
+            self.model = near.fit(X, constraints=pairs)
+            send("solution", _describe(near, near.labels_, final=False))
+
+        def watch(state: Any) -> None:
+            look()
+
+        full = SMDEClust(**given, max_time=SEARCH_TIME, callback=watch)
         full.fit(X, constraints=pairs)
         look()
-        self.model = full
-        send("solution", self._describe(full, final=True))
+        if near is None or _cost(full) < _cost(near) * (1 - LEAST_GAIN):
+            labels = full.labels_
+            if before is not None and _fills(before, wishes.n_clusters):
+                labels = match_labels(labels, before, wishes.n_clusters)
+            self.model = full
+        else:
+            full, labels = near, near.labels_
+        send("solution", _describe(full, labels, final=True))
 
     def suggest(self, job: Job, send: Send, look: Look) -> None:
         """The pair to ask next."""
@@ -158,18 +162,24 @@ class _Solver:
         )
         send("proof", {"gap": float(certificate.gap)})
 
-    def _describe(self, model: Any, *, final: bool) -> dict[str, Any]:
-        broken = [
-            {"pair": [int(v) for v in item.pair], "cost": float(item.price)}
-            for item in getattr(model, "broken_", ())
-        ]
-        return {
-            "labels": np.asarray(model.labels_, dtype=np.int32),
-            "objective": float(getattr(model, "objective_", model.inertia_)),
-            "broken": broken,
-            "final": final,
-            "notes": list(getattr(model, "notes_", ())),
-        }
+
+def _cost(model: Any) -> float:
+    """What was minimised: the sum of squares, and the price of broken soft pairs."""
+    return float(getattr(model, "objective_", model.inertia_))
+
+
+def _describe(model: Any, labels: np.ndarray, *, final: bool) -> dict[str, Any]:
+    broken = [
+        {"pair": [int(row) for row in item.pair], "cost": float(item.price)}
+        for item in getattr(model, "broken_", ())
+    ]
+    return {
+        "labels": np.asarray(labels, dtype=np.int32),
+        "objective": _cost(model),
+        "broken": broken,
+        "final": final,
+        "notes": list(getattr(model, "notes_", ())),
+    }
 
 
 def _fills(labels: np.ndarray, n_clusters: int) -> bool:
