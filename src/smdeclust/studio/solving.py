@@ -114,6 +114,7 @@ class _Solver:
             labels = full.labels_
             if before is not None and _fills(before, wishes.n_clusters):
                 labels = match_labels(labels, before, wishes.n_clusters)
+            full.labels_ = labels  # the numbers on the screen
             self.model = full
         else:
             full, labels = near, near.labels_
