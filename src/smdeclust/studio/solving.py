@@ -17,9 +17,10 @@ from smdeclust.studio.worker import Handler, Job
 Send = Callable[[str, Any], None]
 Look = Callable[[], None]
 
-# Seconds for the search that follows the first answer, and for a proof.
+# Seconds for the search that follows the first answer, for a proof, for what pairs cost.
 SEARCH_TIME = 30.0
 PROOF_TIME = 60.0
+COST_TIME = 20.0
 
 # Groups up to which one relaxation is proven at once.
 MOST_PROVEN = 600
@@ -148,8 +149,11 @@ class _Solver:
             send("costs", [])
             return
         X = self.points(wishes)
-        rows = pair_costs(self.model, X, knowledge(wishes, len(X)))
-        send("costs", [_cost_row(row) for row in rows])
+        known = knowledge(wishes, len(X))
+        table = pair_costs(
+            self.model, X, known, max_time=COST_TIME, progress=lambda done, total: look()
+        )
+        send("costs", [_cost_row(row) for row in table])
 
     def prove(self, job: Job, send: Send, look: Look) -> None:
         """How far the clustering can be from the best possible one."""
