@@ -313,11 +313,10 @@ class Desk:
     def _prove(self) -> None:
         """Look for a proof in a process of its own, where the data are small enough."""
         wishes, table = self.wishes, self.need_table()
-        bounded = wishes.size_min is not None or wishes.size_max is not None
         soft = any(not pair.is_hard for pair in wishes.pairs)
         n_together = sum(pair.together and pair.is_hard for pair in wishes.pairs)
         small = len(table.X) - n_together <= solving.MOST_PROVEN
-        if not small or bounded or soft or wishes.metric != "euclidean":
+        if not small or soft or wishes.metric != "euclidean":
             return
         self._prover = Worker(solving.make_handlers, table, self._on_proof)
         self._prover.submit("prove", (wishes, self.labels))

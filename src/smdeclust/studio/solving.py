@@ -162,8 +162,9 @@ class _Solver:
         wishes, labels = job.payload
         X = self.points(wishes)
         must, cannot = _hard(wishes)
+        bounds = {"size_min": wishes.size_min, "size_max": wishes.size_max}
         certificate = certify(
-            X, labels, must_link=must, cannot_link=cannot, max_time=PROOF_TIME, tol=1e-4
+            X, labels, must_link=must, cannot_link=cannot, max_time=PROOF_TIME, tol=1e-4, **bounds
         )
         send("proof", {"gap": float(certificate.gap)})
 
@@ -201,6 +202,6 @@ def _hard(wishes: Wishes) -> tuple[list[Any], list[Any]]:
 def _cost_row(row: Any) -> dict[str, Any]:
     return {
         "pair": [int(v) for v in row.pair],
-        "saving": float(row.saving),
+        "saving": float(row.saves),
         "moved": int(row.n_moved),
     }
