@@ -55,10 +55,11 @@ def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, A
     """
     must, cannot = hard_pairs(wishes)
     rows = np.arange(n_points, dtype=np.float64)[:, None]  # places do not matter here
-    sizes = {"size_min": wishes.size_min, "size_max": wishes.size_max}
-    bounds = {name: value for name, value in sizes.items() if value is not None}
     try:
-        Problem.build(rows, wishes.n_clusters, must, cannot, **bounds)
+        Problem.build(
+            rows, wishes.n_clusters, must, cannot,
+            size_min=wishes.size_min, size_max=wishes.size_max,
+        )  # fmt: skip
     except InfeasibleConstraintsError as error:
         blamed = _blamed(wishes, error)
         return {

@@ -22,8 +22,8 @@ SEARCH_TIME = 30.0
 PROOF_TIME = 60.0
 COST_TIME = 20.0
 
-# Groups up to which one relaxation is proven at once.
-MOST_PROVEN = 600
+# Groups up to which a proof is tried.
+MOST_PROVEN = 5000
 
 SEED = 0
 
@@ -162,10 +162,10 @@ class _Solver:
         wishes, labels = job.payload
         X = self.points(wishes)
         must, cannot = _hard(wishes)
-        bounds = {"size_min": wishes.size_min, "size_max": wishes.size_max}
         certificate = certify(
-            X, labels, must_link=must, cannot_link=cannot, max_time=PROOF_TIME, tol=1e-4, **bounds
-        )
+            X, labels, must_link=must, cannot_link=cannot, max_time=PROOF_TIME, n_jobs=1,
+            size_min=wishes.size_min, size_max=wishes.size_max,
+        )  # fmt: skip
         send("proof", {"gap": float(certificate.gap)})
 
 
