@@ -117,8 +117,9 @@ def test_sparse_and_large():
     """Sparse points and points in blocks go on too."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3)) + 4 * rng.integers(0, 3, (400, 1))
+    quick = {"max_populations": 1, "max_no_improvement": 10, "random_state": 0}
     for storage, data in (("sparse", csr_array(points)), ("blocks", points)):
-        model = SMDEClust(3, warm_start=True, random_state=0)
+        model = SMDEClust(3, warm_start=True, **quick)
         model._storage = storage
         model.fit(data)
         before = model.labels_
