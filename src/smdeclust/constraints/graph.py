@@ -163,11 +163,17 @@ def cannot_link_graph(edges: np.ndarray, n_nodes: int) -> tuple[np.ndarray, np.n
     Rows are sorted; `edges` is (m, 2) and has no loops. O(m log m).
     """
     both = np.concatenate([edges, edges[:, ::-1]]) if len(edges) else np.empty((0, 2), np.int64)
-    keys = np.unique(both[:, 0] * np.int64(max(n_nodes, 1)) + both[:, 1])
+    keys = distinct(both[:, 0] * np.int64(max(n_nodes, 1)) + both[:, 1])
     source, indices = np.divmod(keys, max(n_nodes, 1))
     indptr = np.zeros(n_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(source, minlength=n_nodes), out=indptr[1:])
     return indptr, indices.astype(np.int64)
+
+
+def distinct(keys: np.ndarray) -> np.ndarray:
+    """Return the different numbers, ascending, by sorting: hashing is slow on regular keys."""
+    keys = np.sort(keys)
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

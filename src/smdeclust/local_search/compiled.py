@@ -20,6 +20,9 @@ from smdeclust.problem import Contracted, Problem, Solution
 # Multiplications that a compiled loop may make at a stretch (10 to 20 ms): nothing interrupts it.
 STRIDE = 10**8
 
+# What a linked group costs in an iteration where many pairs are broken, in multiplications.
+A_LINK = 100
+
 # Simplex pivots for first labels where quick ways find none: within seconds. Where this is not
 # enough either, the search fails.
 FIRST_PIVOTS = 20_000
@@ -46,7 +49,8 @@ class CompiledSearch:
         self.deep, self.limits = deep, limits
         self.n_groups, self.constant = problem.n_groups, problem.constant
         n_products = core.points.size * core.n_clusters
-        self.stride = max(1, STRIDE // n_products)
+        links = A_LINK * core.n_linked * core.n_clusters
+        self.stride = max(1, STRIDE // (n_products + links))
         self.n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
         self.arrays = (core.points, core.lanes, core.lane_weights, *core.graph.arrays)
 

@@ -23,6 +23,10 @@ from smdeclust.kernels import kernel, summing_kernel
 LEAST_GAIN = 1e-12
 ROUNDING = 1e-14
 
+# Edges of chains that may be walked, as a multiple of the size of the problem: on a star every swap
+# makes chains of thousands of groups worth another look.
+MOST_VISITS = 20
+
 
 @summing_kernel()
 def squared_distance(x, y):
@@ -209,8 +213,9 @@ def kempe_descent(
     least = LEAST_GAIN * objective + ROUNDING * scatter
     # With weights of very different size rounding can make swaps to and fro look like gains.
     most_swaps = 100 + 4 * n_groups
+    visits_left = 1_000_000 + MOST_VISITS * (n_groups * n_clusters + len(indices))
     swaps, idle, g = 0, 0, -1
-    while idle < n_groups and swaps < most_swaps:
+    while idle < n_groups and swaps < most_swaps and visits_left > 0:
         g = g + 1 if g + 1 < n_groups else 0
         idle += 1
         since = looked[g]
@@ -248,6 +253,7 @@ def kempe_descent(
             n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
             for i in range(n):
                 v = chain[i]
+                visits_left -= 1 + indptr[v + 1] - indptr[v]
                 weighed[v, b if labels[v] == a else a] = clock
                 for end in range(2):
                     k = a if end == 0 else b

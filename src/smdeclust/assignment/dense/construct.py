@@ -89,7 +89,7 @@ def greedy_labels(costs, graph, by_saturation):
         for j in range(indptr[v] - 1, indptr[v + 1]):
             u = v if j < indptr[v] else indices[j]  # the node itself first: it has left
             if u != v:
-                if done[u] or k < 0:
+                if done[u] or k < 0 or available[u, k] == np.inf:
                     continue
                 if len(price) == 0:
                     available[u, k] = np.inf

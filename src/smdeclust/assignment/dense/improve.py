@@ -13,8 +13,8 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.types import FloatArray, Graph, IntArray
 from smdeclust.kernels import kernel
 
-#: Nodes visited between two looks at the clock, and in all: so many times the size of the problem.
-VISITS_AT_ONCE, MOST_VISITS = 2_000_000, 200
+#: Edges walked between two looks at the clock, and in all: so many times the size of the problem.
+VISITS_AT_ONCE, MOST_VISITS = 10_000_000, 200
 
 
 @kernel()
@@ -36,17 +36,21 @@ def soft_change(graph, labels, v, source, target, stamp, mark):
 
 @kernel()
 def _chain(costs, graph, labels, start, target, stamp, mark, members):
-    """Walk the chain of `start` towards `target`: members OUT, mark OUT; its size and change."""
+    """Walk the chain of `start` towards `target`: members OUT, mark OUT.
+
+    Returns its size, the edges walked, and what its swap would change.
+    """
     indptr, indices, price, _ = graph
     source = labels[start]
     members[0] = start
     size = 1
     mark[start] = stamp
     change = costs[start, target] - costs[start, source]
-    i = 0
+    i = walked = 0
     while i < size:
         u = members[i]
         i += 1
+        walked += indptr[u + 1] - indptr[u]
         wanted = target if labels[u] == source else source
         for j in range(indptr[u], indptr[u + 1]):
             w = indices[j]
@@ -66,12 +70,12 @@ def _chain(costs, graph, labels, start, target, stamp, mark, members):
             u = members[i]
             other = target if labels[u] == source else source
             change += soft_change(graph, labels, u, labels[u], other, stamp, mark)
-    return size, change
+    return size, walked, change
 
 
 @kernel()
 def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
-    """Swap improving chains until none is left or so many nodes were visited; `labels` changes.
+    """Swap improving chains until none is left or so many edges were walked; `labels` changes.
 
     `state` holds where the walk stands (node, nodes since the last swap, stamp) and is changed.
     Returns the number of visits.
@@ -95,8 +99,8 @@ def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
             if gain <= 0.0:
                 continue
             state[2] += 1
-            size, change = _chain(costs, graph, labels, v, target, state[2], mark, members)
-            visited += size
+            size, walked, change = _chain(costs, graph, labels, v, target, state[2], mark, members)
+            visited += walked
             if change < -tolerance:
                 for i in range(size):
                     u = members[i]
