@@ -1,7 +1,21 @@
-"""Random instances of every shape: exact_assignment against an independent judge.
+"""Random instances of every shape: the exact assignment against an independent judge.
 
-Run with ``make fuzz N=100000`` or ``python -m tests.fuzz --instances 100000``. Small instances are
-judged by enumeration, larger ones by the plain MILP.
+Run with ``make fuzz N=100000`` or ``python -m tests.fuzz --kind scales --instances 100000``. The
+kinds:
+
+plain
+    Points, pairs and centers of every shape. Small ones are judged by enumeration, larger ones by
+    the plain MILP.
+scales
+    Outliers, far blobs, places 1e8 apart, weights from 1e-8 to 1e8: enumeration in extended
+    precision.
+soft
+    Tables of costs with hard and soft pairs of both kinds: enumeration, or one MILP.
+dense
+    Graphs near the colouring threshold: branch and cut against the plain MILP.
+limits
+    The same, larger, with a time limit: labels are feasible, and the limit is kept to a second of
+    processor time.
 """
 
 from __future__ import annotations
@@ -12,12 +26,17 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 
-from smdeclust.assignment import Status, exact_assignment, milp_assignment
+from smdeclust import SMDEClust
+from smdeclust.assignment import Sizes, Status, assign, exact_assignment, milp_assignment
+from smdeclust.assignment.dense import solve_core
+from smdeclust.constraints import PairGraph
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
+from tests.soft_programme import solve_programme
 
 MOST_ENUMERATED = 20_000
 
@@ -125,22 +144,201 @@ def _check_infeasible(instance: dict) -> str | None:
     return None
 
 
-def examine(seeds: list[tuple[int, int]]) -> list[str]:
+def random_scales(rng: np.random.Generator) -> dict:
+    """Few points of very different scales, with weights, centers and maybe pairs."""
+    n = int(rng.integers(2, 8))
+    k = int(rng.integers(2, n + 1))
+    while k**n > MOST_ENUMERATED:
+        k -= 1
+    d = int(rng.integers(1, 3))
+    scale = 10.0 ** rng.integers(0, 9)
+    style = rng.choice(["corners", "outlier", "blobs", "mixed"])
+    X = rng.integers(0, 6, (n, d)).astype(float)
+    if style == "corners":
+        X = rng.integers(0, 2, (n, d)) * scale + rng.integers(0, 2, (n, d))
+    elif style == "outlier":
+        X[-1] = scale
+    elif style == "blobs":
+        X = X + scale * rng.integers(0, 2, (n, 1))
+    else:
+        X = X * 10.0 ** rng.integers(-4, 5, (n, 1))
+    centers = X[rng.integers(0, n, k)] + rng.choice([0.0, 1.0, 0.3]) * rng.normal(size=(k, d))
+    if rng.random() < 0.3:
+        far = rng.random(k) < 0.4
+        centers[far] += scale * rng.normal(size=(int(far.sum()), d))
+    weight = 10.0 ** rng.integers(-8, 9, n) if rng.random() < 0.6 else None
+    classes = rng.permutation(np.arange(n) % k)
+    cannot = rng.integers(0, n, (int(rng.integers(0, 2 * n)), 2))
+    cannot = cannot[classes[cannot[:, 0]] != classes[cannot[:, 1]]]
+    must = np.empty((0, 2), dtype=np.int64)
+    return {"X": X, "k": k, "must": must, "cannot": cannot, "weight": weight, "centers": centers}
+
+
+def disagreement_of_scales(instance: dict) -> str | None:
+    """Judge labels by what they cost in extended precision; rounding of the data is allowed for.
+
+    Coordinates are taken relative to the mean, so distances carry an error of some 1e-16 of the
+    extent of the data, and costs accordingly.
+    """
+    X, centers, cannot = instance["X"], instance["centers"], instance["cannot"]
+    problem = Problem.build(X, instance["k"], None, cannot, instance["weight"])
+    found = exact_assignment(problem, centers, max_time=60)
+    if found.status is not Status.OPTIMAL:
+        return f"status {found.status}"
+    weight = np.ones(len(X)) if instance["weight"] is None else instance["weight"]
+    gaps = X[:, None, :].astype(np.longdouble) - centers[None]
+    squares = (gaps * gaps).sum(axis=2)
+    costs = squares * weight[:, None]
+    extent = float(max(np.abs(X - X.mean(axis=0)).max(), np.abs(centers - X.mean(axis=0)).max()))
+    blur = 2e-15 * extent
+    slack = weight[:, None] * blur * (2 * np.sqrt(squares) + blur)
+    n, k = len(X), problem.n_clusters
+    everything = np.array(list(itertools.product(range(k), repeat=n)))
+    ok = np.ones(len(everything), dtype=bool)
+    for cluster in range(k):
+        ok &= (everything == cluster).any(axis=1)
+    for i, j in cannot:
+        ok &= everything[:, i] != everything[:, j]
+    everything = everything[ok]
+    totals = costs[np.arange(n), everything].sum(axis=1)
+    best = everything[totals.argmin()]
+    rows = np.arange(n)
+    allowed = slack[rows, best].sum() + slack[rows, found.labels].sum() + 1e-14 * totals.min()
+    if costs[rows, found.labels].sum() > totals.min() + allowed:
+        return f"cost {costs[rows, found.labels].sum()!r}, judge says {totals.min()!r}"
+    if problem.violations(found.labels) != (0, 0) or len(set(found.labels)) != k:
+        return "infeasible"
+    return None
+
+
+def random_soft(rng: np.random.Generator) -> dict:
+    """Costs of some nodes, hard and soft pairs between some of them."""
+    n = int(rng.integers(2, 8 if rng.random() < 0.8 else 13))
+    k = int(rng.integers(1, 6))
+    n_linked = int(rng.integers(1, n + 1))
+    chance = rng.choice([0.2, 0.5, 0.9])
+    edges = [(i, j) for i in range(n_linked) for j in range(i) if rng.random() < chance]
+    edges = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    m = len(edges)
+    price = rng.integers(0, 4, m) * 1.0 if rng.random() < 0.3 else 2.0 * rng.random(m)
+    price = np.where(rng.random(m) < rng.choice([0.0, 0.3, 0.7]), np.inf, price)
+    together = np.isfinite(price) & (rng.random(m) < rng.choice([0.0, 0.4, 1.0]))
+    costs = rng.integers(0, 4, (n, k)) * 1.0 if rng.random() < 0.4 else rng.random((n, k))
+    if rng.random() < 0.2 and k**n <= MOST_ENUMERATED:
+        costs = costs * 10.0 ** rng.integers(-6, 7, (n, 1))
+        price = price * 10.0 ** rng.integers(-6, 7, m)
+    filled = rng.integers(0, 2, k) if rng.random() < 0.4 else None
+    return {
+        "costs": costs, "edges": edges, "price": price, "together": together, "linked": n_linked,
+        "filled": filled,
+    }  # fmt: skip
+
+
+def disagreement_of_soft(instance: dict) -> str | None:
+    """Compare `assign`, and branch and cut alone, with the judge."""
+    costs, edges, linked = instance["costs"], instance["edges"], instance["linked"]
+    price, together = instance["price"], instance["together"]
+    graph = PairGraph.from_edges(edges, price, together, linked)
+    n, k = costs.shape
+    filled = instance["filled"] if k**n <= MOST_ENUMERATED else None
+    sizes = None if filled is None else Sizes.none_empty(np.ones(n), filled)
+    if k**n <= MOST_ENUMERATED:
+        every = np.array(list(itertools.product(range(k), repeat=n)))
+        totals = costs[np.arange(n), every].sum(axis=1)
+        for (i, j), p, same in zip(edges, price, together, strict=True):
+            totals[(every[:, i] == every[:, j]) != same] += p
+        for cluster in range(k):
+            if filled is not None and filled[cluster] == 0:
+                totals[~(every == cluster).any(axis=1)] = np.inf
+        best = float(totals.min())
+    else:
+        found = solve_programme(costs, edges, together, price)
+        best = np.inf
+        if found is not None:
+            best = float(costs[np.arange(n), found].sum()) + graph.penalty(found[:linked])
+    labels, cost, bound = assign(costs, graph, sizes)
+    if cost != bound and not cost == bound == np.inf:
+        return f"cost {cost!r} not proven, bound {bound!r}"
+    if labels is not None:
+        real = float(costs[np.arange(n), labels].sum()) + graph.penalty(labels[:linked])
+        if abs(real - cost) > 1e-12 * abs(real):
+            return f"labels cost {real!r}, not {cost!r}"
+    need = None if filled is None else filled == 0
+    alone = solve_core(costs, graph.with_free(n), need=need, counts=np.ones(n, dtype=bool)).cost
+    for value, name in ((cost, "assign"), (alone, "branch and cut")):
+        if value != best and not abs(value - best) <= 1e-11 * abs(best):
+            return f"{name} says {value!r}, judge says {best!r}"
+    return None
+
+
+def random_dense(rng: np.random.Generator, largest: int = 40) -> dict:
+    """Points whose cannot-links are nearly as many as the number of clusters allows."""
+    k = int(rng.integers(3, 6))
+    n = int(rng.integers(10, largest))
+    degree = {3: 4.7, 4: 8.9, 5: 13.5}[k] * rng.uniform(0.6, 1.1)
+    classes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    pairs = rng.integers(0, n, (int(4 * degree * n), 2))
+    pairs = pairs[classes[pairs[:, 0]] != classes[pairs[:, 1]]][: int(degree * n / 2)]
+    X = rng.normal(size=(n, 2)) if rng.random() < 0.6 else rng.integers(0, 4, (n, 2)) * 1.0
+    must = np.empty((0, 2), dtype=np.int64)
+    centers = X[rng.choice(n, k, replace=False)] + 0.1 * rng.normal(size=(k, 2))
+    return {"X": X, "k": k, "must": must, "cannot": pairs, "weight": None, "centers": centers}
+
+
+def disagreement_of_limits(instance: dict) -> str | None:
+    """A limit of t seconds is kept to t + 1 seconds of processor time, by feasible labels."""
+    limit = 0.3
+    problem = Problem.build(instance["X"], instance["k"], None, instance["cannot"])
+    begun = time.process_time()
+    found = exact_assignment(problem, instance["centers"], max_time=limit)
+    spent = time.process_time() - begun
+    if found.labels is None or problem.violations(found.labels) != (0, 0):
+        return f"no feasible labels, status {found.status}"
+    if spent > limit + 1:
+        return f"assignment: {spent:.1f} s"
+    begun = time.process_time()
+    model = SMDEClust(instance["k"], max_time=limit, random_state=0)
+    model.fit(instance["X"], cannot_link=instance["cannot"])
+    spent = time.process_time() - begun
+    if problem.violations(model.labels_) != (0, 0):
+        return "fit: infeasible"
+    return f"fit: {spent:.1f} s" if spent > limit + 1 else None
+
+
+KINDS = {
+    "plain": lambda rng: disagreement(random_instance(rng)),
+    "scales": lambda rng: disagreement_of_scales(random_scales(rng)),
+    "soft": lambda rng: disagreement_of_soft(random_soft(rng)),
+    "dense": lambda rng: disagreement(random_dense(rng)),
+    "limits": lambda rng: disagreement_of_limits(random_dense(rng, 300)),
+}
+
+
+def examine(kind: str, seeds: list[tuple[int, int]]) -> list[str]:
     """Judge the instances of these seeds; returns a line for each disagreement."""
     lines = []
     for seed in seeds:
-        wrong = disagreement(random_instance(np.random.default_rng(seed)))
+        try:
+            wrong = KINDS[kind](np.random.default_rng(seed))
+        except Exception as error:  # a crash is a disagreement, too
+            wrong = f"{type(error).__name__}: {error}"
         if wrong:
-            lines.append(f"seed {seed}: {wrong}")
+            lines.append(f"{kind}, seed {seed}: {wrong}")
     return lines
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=[*KINDS, "all"], default="plain")
     parser.add_argument("--instances", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
+    kinds = list(KINDS) if arguments.kind == "all" else [arguments.kind]
+    return max(_run(kind, arguments) for kind in kinds)
+
+
+def _run(kind: str, arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     indices = range(arguments.instances)
     batches = [
@@ -149,15 +347,15 @@ def main() -> int:
     ]
     done = wrong = 0
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for batch, lines in zip(batches, pool.map(examine, batches), strict=True):
+        for batch, lines in zip(batches, pool.map(partial(examine, kind), batches), strict=True):
             done += len(batch)
             wrong += len(lines)
             for line in lines:
                 print(line, flush=True)
             if done % 5000 == 0:
-                print(f"{done} instances, {wrong} disagreements", flush=True)
+                print(f"{kind}: {done} instances, {wrong} disagreements", flush=True)
     spent = time.perf_counter() - started
-    print(f"{arguments.instances} instances in {spent:.0f} s: {wrong} disagreements")
+    print(f"{kind}: {arguments.instances} instances in {spent:.0f} s: {wrong} disagreements")
     return 1 if wrong else 0
 
 

@@ -13,7 +13,7 @@ from smdeclust import PCCC, BLPKMeans, InvalidInputError
 from smdeclust.problem import Problem
 from smdeclust.rivals.pccc import SoftGraph, pccc_search
 from smdeclust.rivals.pccc.assignment import soft_assignment
-from smdeclust.rivals.pccc.programme import solve_programme
+from tests.soft_programme import solve_programme
 
 
 def hard_pairs(seed, n=50, k=4, m=40):

@@ -5,6 +5,7 @@ Slow and independent of everything else here; the tests and comparisons judge by
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from smdeclust.assignment.exact import as_centers
 from smdeclust.assignment.status import Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
+
+# Solutions whose regrets sum to less than this share of the largest one are looked for again.
+SHARP = 16.0
+MOST_ROUNDS = 5
 
 
 def milp_assignment(
@@ -102,31 +107,46 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
     matrix = vstack([_widened(m, width) for m, _, _ in rows]).tocsr()
     low = np.concatenate([np.full(m.shape[0], a) for m, a, _ in rows])
     high = np.concatenate([np.full(m.shape[0], b) for m, _, b in rows])
-    options: Any = {"mip_rel_gap": 0.0}
-    if max_time is not None:
-        options["time_limit"] = max_time
-    # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known scale.
+    deadline = np.inf if max_time is None else time.perf_counter() + max_time
     regrets = distances - distances.min(axis=1, keepdims=True)
-    largest = float(regrets.max())
-    scale = 1e5 / largest if largest > 0 else 1.0
-    cost = np.zeros(width)
-    cost[: distances.size] = (regrets * scale).ravel()
-    result = milp(
-        cost,
-        integrality=np.ones(width, dtype=np.int8),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(matrix, low, high),
-        options=options,
-    )
-    if result.status == 2:
-        return Assignment(None, np.inf, np.inf, Status.INFEASIBLE)
-    bound = -np.inf
-    if result.mip_dual_bound is not None:
-        bound = float(result.mip_dual_bound) / scale + float(distances.min(axis=1).sum())
-    if result.x is None:
-        return Assignment(None, np.inf, bound, Status.UNKNOWN)
-    labels = result.x[: distances.size].reshape(distances.shape).argmax(axis=1)
-    return _read(labels, distances, bound, result.status == 0, int(result.mip_node_count or 0))
+    found: Assignment | None = None
+    ceiling, nodes = np.inf, 0
+    for _ in range(MOST_ROUNDS):
+        # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known
+        # scale, without those that alone cost more than a solution known already.
+        allowed = regrets <= ceiling
+        largest = float(regrets[allowed].max())
+        scale = 1e5 / largest if largest > 0 else 1.0
+        options: Any = {"mip_rel_gap": 0.0}
+        if max_time is not None:
+            options["time_limit"] = max(0.0, deadline - time.perf_counter())
+        cost, upper = np.zeros(width), np.ones(width)
+        cost[: distances.size] = np.where(allowed, regrets * scale, 0.0).ravel()
+        upper[: distances.size] = allowed.ravel()
+        result = milp(
+            cost,
+            integrality=np.ones(width, dtype=np.int8),
+            bounds=Bounds(0, upper),
+            constraints=LinearConstraint(matrix, low, high),
+            options=options,
+        )
+        nodes += int(result.mip_node_count or 0)
+        if result.status == 2 and found is None:
+            return Assignment(None, np.inf, np.inf, Status.INFEASIBLE)
+        bound = -np.inf
+        if result.mip_dual_bound is not None:
+            bound = float(result.mip_dual_bound) / scale + float(distances.min(axis=1).sum())
+        if result.x is None:
+            return found or Assignment(None, np.inf, bound, Status.UNKNOWN)
+        labels = result.x[: distances.size].reshape(distances.shape).argmax(axis=1)
+        regret = float(regrets[np.arange(len(labels)), labels].sum())
+        sharp = largest <= SHARP * regret or regret == 0.0
+        found = _read(labels, distances, bound, result.status == 0 and sharp, nodes)
+        if result.status != 0 or sharp:
+            break
+        ceiling = regret
+    assert found is not None
+    return found
 
 
 def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | None) -> Assignment:

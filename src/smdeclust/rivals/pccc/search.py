@@ -86,11 +86,11 @@ def _descend(
     n_done = n_repositions = 0
     while n_done < max_iter and (best is None or time.perf_counter() < deadline):
         n_done += 1
-        labels = soft_assignment(core, graph, centers, q)
+        labels = soft_assignment(core, graph, centers, q, deadline)
         if best is None or n_repositions < problem.n_clusters:
             for empty in _empty_clusters(core, labels):
                 centers[empty] = _worst_served(core, graph, labels, centers, empty)
-                labels = soft_assignment(core, graph, centers, q)
+                labels = soft_assignment(core, graph, centers, q, deadline)
                 n_repositions += 1
         n_repositions += fill_empty_clusters(core.points, core.weights, labels, centers)
         move_centers(core.points, core.weights, labels, centers)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from smdeclust.constraints.graph import PairGraph
 from smdeclust.constraints.pairs import merge_repeated
 from smdeclust.constraints.soft_graph import net_edges
 from smdeclust.problem import Problem
@@ -63,6 +65,17 @@ class SoftGraph:
         different_cost[:n_must] = must_cost
 
         return cls(*net_edges(pairs, same_cost, different_cost))
+
+    @cached_property
+    def members(self) -> np.ndarray:
+        """The groups that have pairs, ascending."""
+        return np.unique(self.edges)
+
+    @cached_property
+    def pairs(self) -> PairGraph:
+        """The same graph over the positions of the members."""
+        edges = np.searchsorted(self.members, self.edges)
+        return PairGraph.from_edges(edges, self.cost, self.together, len(self.members))
 
     def broken(self, labels: np.ndarray) -> np.ndarray:
         """Return which edges these (G,) labels break."""

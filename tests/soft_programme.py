@@ -1,4 +1,4 @@
-"""The mixed-integer programme of PCCC, for what is left of one component, on HiGHS."""
+"""The assignment with soft pairs as one mixed-integer programme, on HiGHS: an independent judge."""
 
 from __future__ import annotations
 
