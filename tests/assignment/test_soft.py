@@ -106,7 +106,8 @@ def test_kempe_swaps_lower_squares_plus_prices(seed):
 
     before, centers = objective(labels)
     found = labels.copy()
-    swaps = kempe_descent(points, weights, graph.arrays, found, centers, before)
+    bounds = np.ones(n), np.ones(k), np.full(k, np.inf)
+    swaps = kempe_descent(points, weights, graph.arrays, found, centers, before, *bounds)
     after, means = objective(found)
     assert (after < before) if swaps else (after == before)
     np.testing.assert_allclose(centers, means, atol=1e-9)
