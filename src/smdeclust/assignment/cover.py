@@ -21,11 +21,13 @@ from smdeclust.kernels import kernel
 
 
 @kernel()
-def regrets(costs, indptr, indices, active, nearest, labels, numbers, regret):
-    """Write, at each active group, what its component of the active set costs above nearest.
+def regrets(costs, graph, active, nearest, labels, numbers, regret):
+    """Write, at each active group, what its component of the active set costs above nearest, the
+    soft pairs that it breaks included.
 
     `numbers` (5, n) is work space; its last row names the component of each group afterwards.
     """
+    indptr, indices, price, together = graph
     n = len(costs)
     seen = np.zeros(n, np.bool_)
     for root in range(n):
@@ -37,6 +39,11 @@ def regrets(costs, indptr, indices, active, nearest, labels, numbers, regret):
         total = 0.0
         for v in numbers[0, :size]:
             total += costs[v, labels[v]] - nearest[v]
+            if len(price) > 0:
+                for e in range(indptr[v], indptr[v + 1]):
+                    u = indices[e]
+                    if active[u] and u < v and (labels[u] == labels[v]) != together[e]:
+                        total += price[e]
         for v in numbers[0, :size]:
             regret[v] = total
             numbers[4, v] = root

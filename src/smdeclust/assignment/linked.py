@@ -62,7 +62,7 @@ class Linked:
     def unproven(self) -> float:
         """Sum of the gaps of all components; computes their regrets on the way."""
         regrets(
-            self._linked_costs, *self._graph[:2], self.active, self.nearest, self._linked_labels,
+            self._linked_costs, self._graph, self.active, self.nearest, self._linked_labels,
             self.numbers, self.regret,
         )  # fmt: skip
         names = np.unique(self.numbers[4, self.active])

@@ -99,7 +99,6 @@ def swap_chains(costs, indptr, indices, labels):
         total += costs[g, labels[g]]
     mark = np.zeros(n_linked, np.int64)
     chain = np.zeros(n_linked + 1, np.int64)
-    graph = (indptr, indices, np.empty(0), np.empty(0, np.bool_))  # all pairs are hard
     stamp, swaps, improved = 0, 0, True
     while improved:
         improved = False
@@ -112,7 +111,7 @@ def swap_chains(costs, indptr, indices, labels):
                 chain[0] = g
                 if g < n_linked:
                     stamp += 1
-                    n = kempe_chain(g, b, labels, graph, mark, stamp, chain)
+                    n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
                 gain, leaving = 0.0, 0
                 for i in range(n):
                     v = chain[i]
