@@ -4,9 +4,9 @@
     python -m benchmarks.soft wrong [--seeds 5] [--shares 0,0.05,0.1,0.2,0.3] [--sets iris,wine]
     python -m benchmarks.soft time
 
-`objective`: both minimise the sum of squares plus penalty x confidence of each broken pair, PCCC for
-as long as SMDEClust takes. `wrong`: adjusted Rand index by the share of wrong pairs (N/2 pairs in
-all). `time`: a soft fit against a hard fit of the same pairs.
+`objective`: both minimise the sum of squares plus penalty x confidence of each broken pair, PCCC
+for as long as SMDEClust takes. `wrong`: adjusted Rand index by the share of wrong pairs (N/2 pairs
+in all). `time`: a soft fit against a hard fit of the same pairs.
 """
 
 from __future__ import annotations
