@@ -178,3 +178,15 @@ def test_check_without_a_number_of_points():
     """Where N is not known, only the pairs are judged."""
     assert Constraints([(0, 1)], [(1, 2)]).check(3)
     assert not Constraints([(0, 1)], [(1, 0)]).check(3)
+
+
+def test_no_time_and_a_late_contradiction():
+    """However short the time, a contradiction in the last of many parts is found and said."""
+    square = [[0, 1], [1, 2], [2, 3], [3, 0]]  # fine with two clusters
+    odd = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]  # not so
+    parts = [np.array(square) + 10 * p for p in range(20)] + [np.array(odd) + 300]
+    known = Constraints(cannot_link=np.concatenate(parts), n_points=400)
+    found = known.check(2, max_time=0.0)
+    assert found.feasible is False
+    assert "the rest hold" in str(found)
+    assert found.repaired.check(2)

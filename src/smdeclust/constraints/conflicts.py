@@ -71,7 +71,11 @@ def find_conflicts(
     first = start + max_time / 3
     some = _search(pairs, n_clusters, pairs.without(set()), first)
     if not some:
-        return Findings(pairs.hold(pairs.without(set()), n_clusters))
+        feasible = pairs.hold(pairs.without(set()), n_clusters)
+        if feasible is not False:
+            return Findings(feasible)
+        # The time was over before the part that is wrong: look at all of them.
+        some = _search(pairs, n_clusters, pairs.without(set()), np.inf)
     packed, complete = _pack(pairs, n_clusters, some, first)
 
     def contradictions(rest: np.ndarray) -> set[frozenset[int]]:
@@ -114,7 +118,7 @@ def _pack(
         if time.monotonic() > deadline:
             return packed, False
         found = _search(pairs, n_clusters, pairs.without(used), deadline)
-    return packed, True
+    return packed, time.monotonic() <= deadline  # else parts were left out
 
 
 def _search(
@@ -215,7 +219,7 @@ def _uncolorable(
         n_clusters,
         ends[part < pairs.n_must],
         ends[part >= pairs.n_must],
-        max_time=max(deadline - time.monotonic(), 0.0),
+        max_time=float(np.clip(deadline - time.monotonic(), 0.0, 30.0)),
     )
     if found is None:
         return []
