@@ -15,7 +15,7 @@ import pytest
 
 from smdeclust.cli import fit as fit_module
 from smdeclust.cli import screen
-from smdeclust.cli.methods import available
+from smdeclust.cli.methods import METHODS, available
 from smdeclust.io import read_constraints, read_table
 
 
@@ -108,7 +108,7 @@ def test_every_method(cli, flowers, tmp_path, method):
     assert result.code == 0
     document = json.loads(result.out)
     assert document["method"] == method
-    if method not in ("pck-means", "s-hg-means"):
+    if METHODS[method].strict:
         assert document["broken_must_links"] + document["broken_cannot_links"] == 0
 
 
@@ -259,6 +259,9 @@ def test_soft_pairs_are_not_dropped_silently(cli, flowers, tmp_path):
     """Where a method cannot take soft pairs, standard error says how many were left out."""
     soft = tmp_path / "soft.csv"
     soft.write_text("i,j,type,confidence\nf0,f1,ml,\nf2,f3,ml,0.5\n")
-    result = cli("fit", flowers, "-k", 3, "-c", soft)
+    result = cli("fit", flowers, "-k", 3, "-c", soft, "-m", "blp-kmeans")
     assert result.code == 0
     assert "1 soft pair" in result.err
+    default = cli("fit", flowers, "-k", 3, "-c", soft, "--json")
+    assert "soft pair" not in default.err
+    assert json.loads(default.out)["soft_pairs_used"] is True

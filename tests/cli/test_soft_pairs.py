@@ -26,9 +26,9 @@ def soft(tmp_path):
     return write
 
 
-def fit(cli, files, *options):
+def fit(cli, files, *options, method="pccc"):
     data, pairs = files
-    result = cli("fit", data, "-k", 2, "-c", pairs, "--method", "pccc", *options)
+    result = cli("fit", data, "-k", 2, "-c", pairs, "--method", method, *options)
     assert result.code == 0
     return result
 
@@ -46,10 +46,22 @@ def test_confidence_changes_the_result(cli, soft):
     assert unsure["objective_with_penalties"] > unsure["objective"]
 
 
-def test_report_and_recipe_show_them(cli, soft, tmp_path, capsys):
+def test_default_method_takes_them(cli, soft):
+    """The default method weighs soft pairs by confidence as well; --penalty sets the price."""
+    likely, unlikely = (
+        json.loads(fit(cli, soft(p), "--json", method="smdeclust").out) for p in (0.999999, 0.51)
+    )
+    assert unlikely["broken_soft_pairs"] == 1
+    assert likely["broken_soft_pairs"] == 0
+    cheap = fit(cli, soft(0.999999), "--json", "--penalty", 1e-6, method="smdeclust")
+    assert json.loads(cheap.out)["broken_soft_pairs"] == 1
+
+
+@pytest.mark.parametrize("method", ["pccc", "smdeclust"])
+def test_report_and_recipe_show_them(cli, soft, tmp_path, capsys, method):
     """The report counts soft pairs, and its Python code gives the same objective."""
     out = tmp_path / "out"
-    result = fit(cli, soft(0.6), "--out", out)
+    result = fit(cli, soft(0.6), "--out", out, method=method)
     assert "broken soft pairs" in result.out
     page = (out / "report.html").read_text()
     assert "no pairs were given" not in page

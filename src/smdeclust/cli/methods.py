@@ -229,6 +229,6 @@ def _facts(model: Any) -> dict[str, Any]:
         found["feature_weights"] = [float(weight) for weight in model.feature_weights_]
     if hasattr(model, "size_bounds_"):
         found["size_bounds"] = model.size_bounds_.tolist()
-    if hasattr(model, "objective_"):  # of methods that pay for broken pairs
+    if getattr(model, "objective_", model.inertia_) != model.inertia_:  # broken pairs were paid for
         found["objective_with_penalties"] = float(model.objective_)
     return found

@@ -161,7 +161,7 @@ class SMDEClust(ConstrainedClusterer):
     objective_
         What was minimised: `inertia_` plus the prices of the soft pairs in `broken_`.
     broken_
-        The soft pairs that are not kept, the dearest first: ``pair``, ``kind``, ``confidence``,
+        The soft pairs that are not kept, the costliest first: ``pair``, ``kind``, ``confidence``,
         ``price``, and ``keeping``, what keeping it would have cost with the centers as they are.
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
