@@ -89,7 +89,8 @@ class SMDEClust(ConstrainedClusterer):
     mutation
         Whether offspring mutate, with probability 1 / (generation + 1).
     local_search
-        ``"deep"`` goes on by swaps of Kempe chains where assigning and moving centers stops;
+        ``"deep"`` jumps (empties one cluster, splits another) where that helps, and goes on by
+        swaps of Kempe chains where assigning and moving centers stops;
         ``"lloyd"`` is the paper's, and what large data (points × features of 2^22, or times
         clusters of 2^23), Dask collections and devices always get.
     population_size
@@ -412,9 +413,10 @@ class SMDEClust(ConstrainedClusterer):
         if self.local_search == "deep" and not can_go_deep(problem):
             notes.append(
                 "Kempe swaps were left out: they need a contracted copy of the points in memory, "
-                "and points x features x clusters of at most 2^23. Searches were as with "
-                "local_search='lloyd'."
+                "and points x features x clusters of at most 2^23."
             )
+            if not problem.points.abilities.compiled:
+                notes[-1] += " Searches were as with local_search='lloyd'."
         if self.n_unproven_:
             notes.append(
                 "The last assignment is not proven to be optimal for its centers: the time or the "
@@ -434,7 +436,9 @@ class SMDEClust(ConstrainedClusterer):
         """Run the method, keep its counters, and return the best solution."""
         islands = Islands(self.max_populations, self.n_agree)
         kinds, confirm = [operators], None
-        if self.local_search == "deep" and problem.points.abilities.compiled:
+        # Jumps weigh clusters as if any size would do: not under bounds on sizes.
+        compiled = problem.points.abilities.compiled and problem.bounds is None
+        if self.local_search == "deep" and compiled:
             kinds, confirm = jumping_kinds(operators, problem.core, deadline)
         near: Solution | None = None
         if earlier is not None:

@@ -23,7 +23,7 @@ Confirm = Callable[[Solution], Solution]
 # Trials in a row that may fail: of an offspring, and of a solution that populations agree on.
 IDLE = 2
 THOROUGH_IDLE = 100
-# With cannot-links each jump costs a local search: it pays from so many clusters on.
+# With fewer clusters populations find the same without jumps, and faster.
 FEW_CLUSTERS = 10
 # Multiplications of compiled code at a stretch, a fraction of a second: nothing interrupts it.
 STRIDE = 10**9
@@ -36,12 +36,12 @@ def jumping_kinds(
 ) -> tuple[list[Operators], Confirm]:
     """Two kinds of populations that jump and take turns, and what confirms their agreement.
 
-    They differ in their crossover: two kinds seldom end in the same trap. Under cannot-links and
-    with few clusters there is one kind, without jumps.
+    They differ in their crossover: two kinds seldom end in the same trap. With few clusters there
+    is one kind, without jumps.
     """
     search = operators.local_search
     confirm = thorough(core, search, deadline)
-    if core.n_linked > 0 and core.n_clusters < FEW_CLUSTERS:
+    if core.n_clusters < FEW_CLUSTERS:
         return [operators], confirm
     jumping = with_jumps(core, search, deadline=deadline)
 
