@@ -15,6 +15,10 @@ from smdeclust.assignment.elimination import solve_cycles
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.constraints.graph import PairGraph
 
+# Seconds beyond the deadline that the search for first labels may take: without any there is no
+# answer at all.
+GRACE = 0.5
+
 NO_TABLE = np.empty((0, 0))  # costs are complete: the loop fills nothing
 NO_WEIGHTS = np.empty(0)
 NO_WEIGHTS.flags.writeable = False
@@ -109,7 +113,7 @@ class Linked:
 
     def _coloring(self, nodes: np.ndarray, deadline: float) -> np.ndarray | None:
         """Labels of some nodes that keep the hard pairs, whatever they cost; None if not found."""
-        colors = self._pairs.coloring(self.costs.shape[1], deadline)
+        colors = self._pairs.coloring(self.costs.shape[1], deadline + GRACE)
         return None if colors is None else colors[nodes]
 
     def _whole_components(self) -> list[np.ndarray]:
