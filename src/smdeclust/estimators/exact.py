@@ -47,7 +47,9 @@ class ExactMSSC(ConstrainedClusterer):
         ``(inertia_ - lower_bound_) / inertia_``.
     status_
         ``"optimal"``, ``"time_limit"``, ``"interrupted"``, ``"parts"``, ``"memory_limit"``,
-        ``"too_large"`` or ``"precision_limit"``; see `smdeclust.exact.Certificate`.
+        ``"too_large"`` or ``"precision_limit"``; see `smdeclust.exact.Certificate`. Or
+        ``"bounds_differ"``: clusters have different bounds on sizes, and the proof, which holds for
+        the widest of them, leaves a gap.
     n_nodes_
         Nodes of the branch and cut tree.
     certificate_
@@ -137,4 +139,10 @@ class ExactMSSC(ConstrainedClusterer):
         self.gap_ = certificate.gap
         self.status_ = certificate.status
         self.n_nodes_ = certificate.n_nodes
-        return self._set_solution(problem, problem.group_labels(np.asarray(certificate.labels)))
+        labels = problem.group_labels(np.asarray(certificate.labels))
+        if problem.bounds is not None and not problem.bounds.hold(problem.sizes(labels)):
+            # Better, but only within the widest bounds, for which the proof holds.
+            labels = problem.group_labels(heuristic.labels_)
+            self.gap_ = max(0.0, 1 - self.lower_bound_ / problem.objective(labels))
+            self.status_ = "optimal" if self.gap_ <= self.tol else "bounds_differ"
+        return self._set_solution(problem, labels)

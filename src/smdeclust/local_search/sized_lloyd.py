@@ -21,7 +21,7 @@ SAMPLE = 1024
 # Looks at all points with a limit on how far prices move; then there is none.
 MOST_ATTEMPTS = 20
 # Margins that are looked at to choose how many points take part.
-LOOKED_AT = 1024
+LOOKED_AT = 256
 
 
 @kernel()
@@ -75,7 +75,7 @@ def settle_units(
         guess_prices(points, weights, centers, centers_t, low, high, prices)
         drop_idle_prices(low, high, n_points, prices)
         return PAUSED
-    n_wanted = max(4 * too_many + 16 * n_clusters, n_points // 16) << attempt
+    n_wanted = max(4 * too_many + 16 * n_clusters, n_points // 64) << attempt
     limit = np.inf
     if attempt < MOST_ATTEMPTS:
         n_wanted = min(n_wanted, n_points // 2)
