@@ -19,6 +19,7 @@ from smdeclust.cli.explain_conflict import (
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.settings import Settings
+from smdeclust.cli.spread import spread
 
 # For the search for all contradictions and the least repair.
 _SECONDS = 30.0
@@ -27,7 +28,7 @@ _ENDINGS = (".csv", ".json", ".txt", ".links")
 
 
 @options.reads_files()
-@options.spread(Settings, "settings", ("size_min", "size_max"))
+@spread(Settings, "settings", ("size_min", "size_max"))
 def check(
     data: options.DataFile,
     clusters: options.NClusters = None,

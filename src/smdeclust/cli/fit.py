@@ -20,6 +20,7 @@ from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
 from smdeclust.cli.size_words import tight_words
+from smdeclust.cli.spread import spread
 
 # For the search for all contradictions, where there are any; so many of them are listed.
 _CHECK_SECONDS = 10.0
@@ -30,7 +31,7 @@ PROOF = "proof.npz"
 
 
 @options.reads_files()
-@options.spread(Settings, "settings")
+@spread(Settings, "settings")
 def fit(
     context: typer.Context,
     data: options.DataFile,

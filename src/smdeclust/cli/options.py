@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
 from smdeclust.cli import screen
 from smdeclust.cli.errors import CommandError
+from smdeclust.cli.spread import Command, spread
 
 _DATA, _PAIRS = "Reading the data", "Reading the pairs"
 
@@ -205,9 +204,6 @@ class Reading:
         return names
 
 
-Command = Callable[..., Any]
-
-
 def reads_files(*names: str) -> Callable[[Command], Command]:
     """Give a command the options of `Reading` in place of its parameter ``reading``.
 
@@ -217,50 +213,6 @@ def reads_files(*names: str) -> Callable[[Command], Command]:
         The options that the command has; none named: all of them.
     """
     return spread(Reading, "reading", names)
-
-
-def spread(group: type, name: str, chosen: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Give a command the fields of a dataclass as options, in place of one parameter.
-
-    Parameters
-    ----------
-    group
-        The dataclass; the types of its fields are annotated as options.
-    name
-        The parameter of the command that takes an object of it.
-    chosen
-        Names of the fields to offer; none: all.
-    """
-    hints = get_type_hints(group, include_extras=True)
-    offered = [field for field in fields(group) if not chosen or field.name in chosen]
-
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def with_group(**given: Any) -> Any:
-            values = {field.name: given.pop(field.name) for field in offered}
-            return command(**given, **{name: group(**values)})
-
-        own = get_type_hints(command, include_extras=True)
-        shown = [
-            parameter.replace(annotation=own[each], kind=inspect.Parameter.KEYWORD_ONLY)
-            for each, parameter in inspect.signature(command).parameters.items()
-            if each != name
-        ]
-        shown += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=hints[field.name],
-            )
-            for field in offered
-        ]
-        with_group.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-        with_group.__annotations__ = {each.name: each.annotation for each in shown}
-        del with_group.__wrapped__  # type: ignore[attr-defined]
-        return with_group
-
-    return decorate
 
 
 @dataclass(frozen=True)

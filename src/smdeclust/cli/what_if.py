@@ -16,13 +16,14 @@ from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
+from smdeclust.cli.spread import spread
 
 _KINDS = {"ml": "must_link", "cl": "cannot_link"}
 _LISTED = 20
 
 
 @options.reads_files()
-@options.spread(Settings, "settings", ("metric", "size_min", "size_max", "penalty"))
+@spread(Settings, "settings", ("metric", "size_min", "size_max", "penalty"))
 def what_if(
     data: options.DataFile,
     clusters: options.NClusters = None,

@@ -1,0 +1,55 @@
+"""Groups of options as dataclasses: one field an option, one parameter of the command for all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import wraps
+from typing import Any, get_type_hints
+
+Command = Callable[..., Any]
+
+
+def spread(group: type, name: str, chosen: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Give a command the fields of a dataclass as options, in place of one parameter.
+
+    Parameters
+    ----------
+    group
+        The dataclass; the types of its fields are annotated as options.
+    name
+        The parameter of the command that takes an object of it.
+    chosen
+        Names of the fields to offer; none: all.
+    """
+    hints = get_type_hints(group, include_extras=True)
+    offered = [field for field in fields(group) if not chosen or field.name in chosen]
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_group(**given: Any) -> Any:
+            values = {field.name: given.pop(field.name) for field in offered}
+            return command(**given, **{name: group(**values)})
+
+        own = get_type_hints(command, include_extras=True)
+        shown = [
+            parameter.replace(annotation=own[each], kind=inspect.Parameter.KEYWORD_ONLY)
+            for each, parameter in inspect.signature(command).parameters.items()
+            if each != name
+        ]
+        shown += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=hints[field.name],
+            )
+            for field in offered
+        ]
+        with_group.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        with_group.__annotations__ = {each.name: each.annotation for each in shown}
+        del with_group.__wrapped__  # type: ignore[attr-defined]
+        return with_group
+
+    return decorate
