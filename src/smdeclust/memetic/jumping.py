@@ -23,7 +23,7 @@ Confirm = Callable[[Solution], Solution]
 # Trials in a row that may fail: of an offspring, and of a solution that populations agree on.
 IDLE = 2
 THOROUGH_IDLE = 100
-# With fewer clusters populations find the same without jumps, and faster.
+# With fewer clusters populations find nearly the same without jumps, and faster.
 FEW_CLUSTERS = 10
 # Multiplications of compiled code at a stretch, a fraction of a second: nothing interrupts it.
 STRIDE = 10**9
@@ -36,12 +36,13 @@ def jumping_kinds(
 ) -> tuple[list[Operators], Confirm]:
     """Two kinds of populations that jump and take turns, and what confirms their agreement.
 
-    They differ in their crossover: two kinds seldom end in the same trap. With few clusters there
-    is one kind, without jumps.
+    They differ in their crossover: two kinds seldom end in the same trap. With few clusters the
+    first kind does not jump, and under cannot-links it is the only one.
     """
     search = operators.local_search
     confirm = thorough(core, search, deadline)
-    if core.n_clusters < FEW_CLUSTERS:
+    few = core.n_clusters < FEW_CLUSTERS
+    if few and core.n_linked > 0:
         return [operators], confirm
     jumping = with_jumps(core, search, deadline=deadline)
 
@@ -50,7 +51,7 @@ def jumping_kinds(
 
     together = None if operators.search_all is None else search_all
     first = replace(operators, local_search=jumping, search_all=together)
-    return [first, replace(first, crossover=exchange)], confirm
+    return [operators if few else first, replace(first, crossover=exchange)], confirm
 
 
 def with_jumps(
