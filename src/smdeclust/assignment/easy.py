@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.active_set import broken_price, separate
-from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.elimination import solve_cycles
+from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.lanes import AT_ONCE, LANES
 from smdeclust.problem import Core
@@ -76,29 +77,36 @@ def find_nearest(lanes, part, n_parts, centers, work, labels):
 
 
 @summing_kernel()
+def cost_of(weights, graph, work, labels):
+    """What the labels cost, from what an assignment has left in its work space."""
+    _, _, squares, costs, _, flags, _ = work
+    cost = broken_price(labels, graph)
+    for g in range(len(labels)):
+        if g < len(costs) and flags[0, g]:
+            cost += costs[g, labels[g]]
+        else:
+            cost += weights[g] * squares[g]
+    return cost
+
+
+@summing_kernel()
 def separate_linked(weights, graph, work, labels):
     """Go on from nearest centers to the optimal labels; clusters may stay empty.
 
     Changes `labels`. Returns (status, cost). HARD: components with cycles are left.
     """
-    _, table, squares, costs, folded, flags, numbers = work
+    _, table, _, costs, folded, flags, numbers = work
     n_linked = len(costs)
     for g in range(n_linked):
         flags[0, g] = flags[1, g] = False
     status = separate(costs, table, weights, graph, flags, numbers, folded, labels)
     if status != SOLVED:
         return status, np.inf
-    cost = broken_price(labels, graph)
-    for g in range(len(labels)):
-        if g < n_linked and flags[0, g]:
-            cost += costs[g, labels[g]]
-        else:
-            cost += weights[g] * squares[g]
-    return SOLVED, cost
+    return SOLVED, cost_of(weights, graph, work, labels)
 
 
 def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
-    """Optimal labels for these centers, clusters may stay empty, but for cycles.
+    """Optimal labels for these centers, clusters may stay empty, but for dense cores.
 
     Returns the status, (G,) labels and their cost; with another status than SOLVED only the labels
     of the free groups mean something: their nearest centers.
@@ -106,5 +114,14 @@ def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, flo
     labels = np.empty(len(core.lane_weights), dtype=np.int64)
     work = work_space(core.lanes, core.n_linked, len(centers), 1)
     find_nearest(core.lanes, 0, 1, centers, work, labels)
-    status, cost = separate_linked(core.lane_weights, core.graph.arrays, work, labels)
+    weights, graph = core.lane_weights, core.graph.arrays
+    status, cost = separate_linked(weights, graph, work, labels)
+    _, table, _, costs, folded, flags, numbers = work
+    while status == HARD:
+        status = solve_cycles(costs, graph, flags, numbers, folded, labels)
+        if status != SOLVED:
+            break
+        status = separate(costs, table, weights, graph, flags, numbers, folded, labels)
+        if status == SOLVED:
+            cost = float(cost_of(weights, graph, work, labels))
     return status, labels[: len(core.points)], cost
