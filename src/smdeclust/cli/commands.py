@@ -19,6 +19,7 @@ from smdeclust.cli.plot import plot
 from smdeclust.cli.predict import predict
 from smdeclust.cli.studio import studio
 from smdeclust.cli.verify import verify
+from smdeclust.cli.warm_up import warm_up
 from smdeclust.cli.what_if import what_if
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -36,5 +37,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "certify": certify,
     "verify": verify,
     "studio": studio,
+    "warm-up": warm_up,
     "paper": paper,
 }

@@ -46,7 +46,8 @@ def studio(
     Everything stays on this computer. What you say is kept in the work folder as you say it, in
     files that smdeclust fit reads; the same command goes on where you stopped.
 
-    Example: smdeclust studio people.csv -k 4 --constraints pairs.csv
+    Example:
+      smdeclust studio people.csv -k 4 --constraints pairs.csv
     """
     from smdeclust.extras import optional
 
