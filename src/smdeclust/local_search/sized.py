@@ -233,6 +233,18 @@ class _AnyStorage:
             if look == 0 and off > len(lone) / 16 and len(lone) >= 4 * SAMPLE:
                 state.prices = self._guess(state.centers, prices, low, high)
                 continue
+            if off > len(lone) / 64 and len(lone) >= 4 * SAMPLE and look < MOST_LOOKS // 2:
+                # Too many to look at all: some of them tell in which direction prices go.
+                few, limit = self.batch.undecided(len(lone) // 16)
+                of_few = few.weights if bounds.by_weight else np.ones(len(few.where))
+                held = sizes + np.bincount(answer, counted, k)
+                held -= np.bincount(few.labels, of_few, k)
+                least = np.ceil((low - held) / share).astype(np.int64)
+                most = np.floor(np.clip((high - held) / share, -(2**40), 2**40)).astype(np.int64)
+                state.prices = prices.copy()
+                ignored = np.empty(len(few.where), dtype=np.int64)
+                transport(few.costs, least, np.maximum(least, most), state.prices, ignored, limit)
+                continue
             few, limit = self.batch.undecided(max(256, int(4 * off) + 16 * k) << look)
             of_few = few.weights if bounds.by_weight else np.ones(len(few.where))
             found = assign_sized(
