@@ -124,7 +124,9 @@ def test_picture_by_mouse(table: Path) -> None:
             page.mouse.move(x + right * w, y + down * h, steps=8)
         page.mouse.up()
         page.wait_for_function("window.studio.selected.length > 10")
-        assert "selected" in page.inner_text("#selection")
+        page.wait_for_function(
+            "document.getElementById('selection').innerText.includes('selected')"
+        )
         shot(page, "studio-lasso")
         page.keyboard.press("Escape")
         page.fill("#find", "onerror")
