@@ -245,17 +245,29 @@ def _split(points, weights, members, center, halves):
 def _clusters_near(centers, a, b):
     """The clusters that a jump from a to b may change: a, b, and those next to them."""
     n_clusters = len(centers)
-    if n_clusters <= 2 * NEAR + 2:
-        return np.arange(n_clusters)
-    chosen = np.zeros(n_clusters, np.bool_)
+    chosen = np.empty(n_clusters, np.bool_)
     distance = np.empty(n_clusters)
-    chosen[a] = chosen[b] = True
+    for k in range(n_clusters):
+        chosen[k] = n_clusters <= 2 * NEAR + 2
     for end in (a, b):
         for k in range(n_clusters):
             distance[k] = squared_distance(centers[k], centers[end])
-        for k in np.argsort(distance)[: NEAR + 1]:
-            chosen[k] = True
-    return np.flatnonzero(chosen)
+        # The nearest ones, one after the other: a sort would take seconds to compile.
+        for _ in range(min(NEAR + 1, n_clusters)):
+            nearest = 0
+            for k in range(1, n_clusters):
+                if distance[k] < distance[nearest]:
+                    nearest = k
+            distance[nearest] = np.inf
+            chosen[nearest] = True
+    chosen[a] = chosen[b] = True
+    n_near = 0
+    near = np.empty(n_clusters, np.int64)
+    for k in range(n_clusters):
+        if chosen[k]:
+            near[n_near] = k
+            n_near += 1
+    return near[:n_near]
 
 
 @kernel()
