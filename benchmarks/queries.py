@@ -41,7 +41,7 @@ def _paper(name: str) -> tuple[np.ndarray, np.ndarray]:
     from smdeclust.datasets import load_set1
 
     data = load_set1(name)
-    return data.X, data.labels
+    return data.X, data.y
 
 
 def _blobs() -> tuple[np.ndarray, np.ndarray]:

@@ -49,7 +49,7 @@ def _paper(name: str) -> Data:
     from smdeclust.datasets import load_set1
 
     data = load_set1(name)
-    return data.X, data.labels
+    return data.X, data.y
 
 
 SETS: dict[str, Callable[[], Data]] = {
