@@ -80,7 +80,7 @@ class SMDEClust(ConstrainedClusterer):
         What sizes count: ``"points"``, or ``"weight"`` for sums of ``sample_weight``.
     penalty
         What a broken soft pair costs, times its confidence. ``None``: from the confidence p alone,
-        2 s^2 log(p / (1 - p)) with s^2 the variance of a coordinate inside the clusters, so that
+        4 s^2 log(p / (1 - p)) with s^2 the variance of a coordinate inside the clusters, so that
         0.5 costs nothing and 1 is a hard pair.
     assignment
         Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,

@@ -60,10 +60,10 @@ def spread_inside(problem: Problem) -> float:
 
 
 def prices_of(confidence: np.ndarray, price: np.ndarray, unit: float) -> np.ndarray:
-    """What broken pairs cost: their own price, or 2 s^2 log(p / (1 - p)).
+    """What broken pairs cost: their own price, or 4 s^2 log(p / (1 - p)).
 
-    A pair that is right with probability p carries log(p / (1 - p)) nats; the sum of squares
-    carries |x - y|^2 / (2 s^2) nats a point.
+    A pair that is right with probability p carries log(p / (1 - p)) nats, for each of its two
+    points; the sum of squares carries |x - y|^2 / (2 s^2) nats a point.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def prices_of(confidence: np.ndarray, price: np.ndarray, unit: float) -> np.ndar
         s^2.
     """
     sure = np.clip(confidence, 0.5, SUREST)
-    return np.where(np.isnan(price), 2 * unit * np.log(sure / (1 - sure)), price)
+    return np.where(np.isnan(price), 4 * unit * np.log(sure / (1 - sure)), price)
 
 
 def soft_pairs(known: Constraints, unit: float, penalty: float | None = None) -> SoftPairs | None:
