@@ -25,8 +25,6 @@ class Picture:
         (K, d) its centers, in the same coordinates.
     known
         The answers so far.
-    others
-        (m, N) labels of other good clusterings, where there are any.
     rng
         For ties and random strategies.
     """
@@ -35,7 +33,6 @@ class Picture:
     labels: np.ndarray
     centers: np.ndarray
     known: Known
-    others: np.ndarray
     rng: np.random.Generator
 
     @cached_property
@@ -58,22 +55,11 @@ class Picture:
 
     @cached_property
     def doubt(self) -> np.ndarray:
-        """(N,) entropy of `chances`, and how often other good clusterings disagree; 0 where known.
-
-        Both count as shares of what they can be at most.
-        """
+        """(N,) entropy of `chances` as a share of what it can be at most; 0 where known."""
         chances = np.clip(self.chances, 1e-12, 1.0)
         entropy = -(chances * np.log(chances)).sum(axis=1) / np.log(max(2, chances.shape[1]))
-        doubt = entropy + self.disagreement
-        doubt[self.known.settled_rows] = 0.0
-        return np.asarray(doubt)
-
-    @cached_property
-    def disagreement(self) -> np.ndarray:
-        """(N,) share of the other clusterings that put a point elsewhere (clusters matched)."""
-        if len(self.others) == 0:
-            return np.zeros(len(self.labels))
-        return np.asarray((self.others != self.labels).mean(axis=0))
+        entropy[self.known.settled_rows] = 0.0
+        return np.asarray(entropy)
 
     @cached_property
     def open_rows(self) -> np.ndarray:

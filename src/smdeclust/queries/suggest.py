@@ -105,9 +105,7 @@ def look_at(
     must = none if constraints is None else np.asarray(constraints.must_link)
     cannot = none if constraints is None else np.asarray(constraints.cannot_link)
     known = Known(len(points), n_clusters, must, cannot)
-    others = [match_labels(other, labels, n_clusters) for other in _alternatives(model)]
-    shape = (len(others), len(labels))
-    return Picture(points, labels, centers, known, np.array(others).reshape(shape), rng)
+    return Picture(points, labels, centers, known, rng)
 
 
 def match_labels(labels: np.ndarray, onto: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -118,10 +116,6 @@ def match_labels(labels: np.ndarray, onto: np.ndarray, n_clusters: int) -> np.nd
     number = np.empty(n_clusters, dtype=np.int64)
     number[rows] = columns
     return number[labels]
-
-
-def _alternatives(model: Any) -> list[np.ndarray]:
-    return [np.asarray(labels, dtype=np.int64) for labels in getattr(model, "alternatives_", ())]
 
 
 def _against_neighbourhoods(
