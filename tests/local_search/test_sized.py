@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from smdeclust.assignment import Status, exact_assignment
+from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.transport import transport
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
+from smdeclust.local_search.sized_lloyd import sized_lloyd
 from smdeclust.problem import Problem
 from tests.points.made import made
 
@@ -49,6 +52,37 @@ def test_storages_agree():
         problem = Problem.build(X, k, storage=storage, size_min=140, size_max=160)
         values.append(local_search(problem, problem.enter(X[:k])).objective)
     assert values == pytest.approx([values[0]] * len(values), rel=1e-9)
+
+
+def test_one_iteration_is_exact_from_any_prices():
+    """The compiled loop, which looks at few points, finds what the whole transport finds: loose
+    and tight bounds, good and bad prices, few points and many."""
+    rng = np.random.default_rng(5)
+    for trial in range(120):
+        n, k = int(rng.choice([60, 300, 5000], p=[0.5, 0.4, 0.1])), int(rng.integers(2, 8))
+        X = rng.normal(size=(n, 2)) * rng.choice([1.0, 5.0]) + rng.integers(0, 3, (n, 1)) * 4
+        low = np.maximum(0, n // k - rng.integers(0, n // k + 1, k))
+        high = low + rng.integers(0, n // 2, k)
+        high += max(0, n - high.sum())
+        problem = Problem.build(X, k)
+        core, centers = problem.contracted, problem.enter(X[rng.choice(n, k, replace=False)])
+        costs = ((core.points[:, None] - centers[None]) ** 2).sum(axis=2)
+        judged, labels = np.empty(n, dtype=np.int64), np.full(n, -1)
+        assert transport(costs, low, high, np.zeros(k), judged, np.inf) == SOLVED
+        prices = rng.choice([0.0, 1.0, 30.0]) * rng.normal(size=k)
+        if trial % 2:
+            sized_lloyd(
+                core.points, core.lanes, core.lane_weights, low, high, centers.copy(), prices,
+                labels.copy(), 0, 3,
+            )  # fmt: skip
+        sized_lloyd(
+            core.points, core.lanes, core.lane_weights, low, high, centers.copy(), prices, labels,
+            0, 1,
+        )  # fmt: skip
+        held = np.bincount(labels, minlength=k)
+        assert ((held >= low) & (held <= high)).all()
+        rows = np.arange(n)
+        assert costs[rows, labels].sum() == pytest.approx(costs[rows, judged].sum(), rel=1e-12)
 
 
 def test_many_points_are_guessed_from_few():

@@ -14,6 +14,9 @@ import numpy as np
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.kernels import kernel
 
+# Links of a heap's node: first child, next sibling, the sibling before or the parent, its point.
+CHILD, AFTER, AHEAD, POINT = 0, 1, 2, 3
+
 
 @kernel()
 def transport(costs, low, high, prices, labels, limit):
@@ -27,12 +30,39 @@ def transport(costs, low, high, prices, labels, limit):
     Returns SOLVED; PAUSED where the limit was reached: prices are better, labels mean nothing; or
     INFEASIBLE. O(m K) plus O(K^2 + K log m) a path; the better the prices, the fewer paths.
     """
-    n_clusters = costs.shape[1]
+    first = np.zeros(len(costs) + 1, np.int64)
+    for g in range(len(costs)):
+        most = np.inf
+        for k in range(len(prices)):
+            most = min(most, costs[g, k] + prices[k] + limit)
+        first[g + 1] = first[g]
+        for k in range(len(prices)):
+            first[g + 1] += costs[g, k] + prices[k] <= most
+    cluster, cost = np.empty(first[-1], np.int32), np.empty(first[-1])
+    for g in range(len(costs)):
+        most = np.inf
+        for k in range(len(prices)):
+            most = min(most, costs[g, k] + prices[k] + limit)
+        node = first[g]
+        for k in range(len(prices)):
+            if costs[g, k] + prices[k] <= most:
+                cluster[node], cost[node] = k, costs[g, k]
+                node += 1
+    return transport_among(first, cluster, cost, low, high, prices, labels, limit)
+
+
+@kernel()
+def transport_among(first, cluster, cost, low, high, prices, labels, limit):
+    """The same where point g has only the labels `cluster`, at `cost`, from first[g] on.
+
+    These are at least all whose cost + price is within the limit of the least one.
+    """
+    n_clusters = len(prices)
     sizes = np.zeros(n_clusters, np.int64)
-    label_by_price(costs, prices, labels, sizes)
+    _label_by_price(first, cluster, cost, prices, labels, sizes)
     held = np.empty(n_clusters, np.int64)  # the places that the slack node counts
     excess = np.empty(n_clusters + 1, np.int64)
-    asked, low = low, low.copy()
+    asked, low, start = low, low.copy(), prices.copy()
     for k in range(n_clusters):
         if low[k] > high[k]:
             return INFEASIBLE
@@ -41,11 +71,22 @@ def transport(costs, low, high, prices, labels, limit):
     left = 0
     for v in range(n_clusters + 1):
         left += max(0, excess[v])
-    if left == 0:
+    status = SOLVED
+    if left > 0:
+        heaps = _fill_heaps(first, cluster, cost, n_clusters, labels)
+        status = _flow(heaps, left, low, high, start, prices, held, excess, labels, limit)
+    if status == SOLVED:
         _lift_idle(asked, prices)
-        return SOLVED
-    heaps = _fill_heaps(costs, prices, limit, labels)
-    start = prices.copy()
+    if status != INFEASIBLE and spread(start, prices) > limit:
+        _shrink(start, prices, limit)
+        return PAUSED
+    return status
+
+
+@kernel()
+def _flow(heaps, left, low, high, start, prices, held, excess, labels, limit):
+    """Send what is too many along shortest paths, one unit each."""
+    n_clusters = len(prices)
     away = np.empty(n_clusters + 1)
     before = np.empty(n_clusters + 1, np.int64)
     waiting = np.empty(n_clusters + 1)
@@ -57,28 +98,25 @@ def transport(costs, low, high, prices, labels, limit):
         end = _shortest_path(cheapest, low, high, prices, held, excess, away, waiting, before)
         if end < 0 and limit == np.inf:
             return INFEASIBLE
-        length = away[end] if end >= 0 else limit
-        _raise_prices(prices, away, length)
+        _raise_prices(prices, away, away[end] if end >= 0 else limit)
         if spread(start, prices) > limit or end < 0:
-            _shrink(start, prices, limit)
             return PAUSED
         _send(heaps, before, end, held, excess, labels, movers, cheapest)
-    _lift_idle(asked, prices)
     return SOLVED
 
 
 @kernel()
 def _lift_idle(low, prices):
-    """Raise negative prices to 0 where nothing is asked for: nobody is there, nobody comes."""
+    """Raise negative prices to 0 where less than nothing is asked for: nobody is there or comes."""
     for k in range(len(low)):
-        if low[k] <= 0 and prices[k] < 0:
+        if low[k] < 0 and prices[k] < 0:
             prices[k] = 0.0
 
 
 @kernel()
 def _look_up(heaps, k, cheapest):
     """Write the least regrets of the points in cluster k."""
-    root, key = heaps[0], heaps[4]
+    root, _, key, _, _, _ = heaps
     for j in range(len(cheapest)):
         cheapest[k, j] = key[root[k, j]] if root[k, j] >= 0 else np.inf
 
@@ -113,14 +151,14 @@ def drop_idle_prices(low, high, n_points, prices):
 
 
 @kernel()
-def label_by_price(costs, prices, labels, sizes):
+def _label_by_price(first, cluster, cost, prices, labels, sizes):
     """Write the label of least cost + price to `labels`; adds the points to `sizes`."""
-    for g in range(len(costs)):
-        best, least = 0, costs[g, 0] + prices[0]
-        for k in range(1, costs.shape[1]):
-            value = costs[g, k] + prices[k]
+    for g in range(len(labels)):
+        best, least = -1, np.inf
+        for node in range(first[g], first[g + 1]):
+            value = cost[node] + prices[cluster[node]]
             if value < least:
-                best, least = k, value
+                best, least = cluster[node], value
         labels[g] = best
         sizes[best] += 1
 
@@ -201,13 +239,13 @@ def _shortest_path(cheapest, low, high, prices, held, excess, away, waiting, bef
 @kernel()
 def _send(heaps, before, end, held, excess, labels, movers, cheapest):
     """Send one unit along the path that ends at `end`."""
-    root, point = heaps[0], heaps[6]
+    root, links, _, _, _, _ = heaps
     n_clusters = len(cheapest)
     v = end
     while before[v] >= 0:  # all movers are chosen before any of them moves
         u = before[v]
         if u < n_clusters and v < n_clusters:
-            movers[v] = point[root[u, v]]
+            movers[v] = links[root[u, v], POINT]
         v = u
     excess[v] -= 1
     excess[end] += 1
@@ -229,37 +267,18 @@ def _send(heaps, before, end, held, excess, labels, movers, cheapest):
 
 
 @kernel()
-def _fill_heaps(costs, prices, limit, labels):
+def _fill_heaps(first, cluster, cost, n_clusters, labels):
     """One heap for each pair of clusters (k, l): the points in k by their regret of moving to l.
 
     Pairing heaps, so that a point can leave all of its own at any time. A point has one node for
-    each cluster within the limit, in the heap of (its label, that cluster).
+    each label that it may have, in the heap of (its label, that one). A node's links lie together.
     """
-    n_points, n_clusters = costs.shape
-    first = np.empty(n_points + 1, np.int64)
-    n_nodes = 0
-    for g in range(n_points):
-        first[g] = n_nodes
-        most = costs[g, labels[g]] + prices[labels[g]] + limit
-        for k in range(n_clusters):
-            n_nodes += costs[g, k] + prices[k] <= most
-    first[n_points] = n_nodes
-    root = np.full((n_clusters, n_clusters), -1, np.int64)
-    child = np.empty(n_nodes, np.int64)
-    after = np.empty(n_nodes, np.int64)
-    ahead = np.empty(n_nodes, np.int64)  # the sibling before, or the parent of a first child
-    key = np.empty(n_nodes)
-    point = np.empty(n_nodes, np.int64)
-    cluster = np.empty(n_nodes, np.int64)
-    cost = np.empty(n_nodes)
-    heaps = (root, child, after, ahead, key, first, point, cluster, cost)
-    node = 0
-    for g in range(n_points):
-        most = costs[g, labels[g]] + prices[labels[g]] + limit
-        for k in range(n_clusters):
-            if costs[g, k] + prices[k] <= most:
-                point[node], cluster[node], cost[node] = g, k, costs[g, k]
-                node += 1
+    root = np.full((n_clusters, n_clusters), -1, np.int32)
+    links = np.empty((len(cost), 4), np.int32)
+    heaps = (root, links, np.empty(len(cost)), first, cluster, cost)
+    for g in range(len(labels)):
+        for node in range(first[g], first[g + 1]):
+            links[node, POINT] = g
         _enter(heaps, g, labels[g])
     return heaps
 
@@ -267,7 +286,7 @@ def _fill_heaps(costs, prices, limit, labels):
 @kernel()
 def _relabel(heaps, labels, g, to):
     """Move a point from its cluster's heaps to those of another."""
-    root, first, cluster = heaps[0], heaps[5], heaps[7]
+    root, _, _, first, cluster, _ = heaps
     k = labels[g]
     for node in range(first[g], first[g + 1]):
         j = cluster[node]
@@ -280,7 +299,7 @@ def _relabel(heaps, labels, g, to):
 @kernel()
 def _enter(heaps, g, k):
     """Put a point into the heaps of cluster k."""
-    root, child, after, ahead, key, first, _, cluster, cost = heaps
+    root, links, key, first, cluster, cost = heaps
     here = 0.0
     for node in range(first[g], first[g + 1]):
         if cluster[node] == k:
@@ -289,54 +308,54 @@ def _enter(heaps, g, k):
         j = cluster[node]
         if j != k:
             key[node] = cost[node] - here
-            child[node] = after[node] = ahead[node] = -1
+            links[node, CHILD] = links[node, AFTER] = links[node, AHEAD] = -1
             root[k, j] = node if root[k, j] < 0 else _meld(heaps, root[k, j], node)
 
 
 @kernel()
 def _meld(heaps, a, b):
     """Join two heaps, neither empty; returns the root. The first of equals stays on top."""
-    child, after, ahead, key = heaps[1], heaps[2], heaps[3], heaps[4]
+    _, links, key, _, _, _ = heaps
     if key[b] < key[a]:
         a, b = b, a
-    first = child[a]
-    after[b] = first
+    first = links[a, CHILD]
+    links[b, AFTER] = first
     if first >= 0:
-        ahead[first] = b
-    ahead[b] = a
-    child[a] = b
+        links[first, AHEAD] = b
+    links[b, AHEAD] = a
+    links[a, CHILD] = b
     return a
 
 
 @kernel()
 def _without(heaps, root, node):
     """Take a node out of the heap of this root; returns the new root, or -1."""
-    child, after, ahead = heaps[1], heaps[2], heaps[3]
+    links = heaps[1]
     if node != root:
-        left, right = ahead[node], after[node]
-        if child[left] == node:
-            child[left] = right
+        left, right = links[node, AHEAD], links[node, AFTER]
+        if links[left, CHILD] == node:
+            links[left, CHILD] = right
         else:
-            after[left] = right
+            links[left, AFTER] = right
         if right >= 0:
-            ahead[right] = left
+            links[right, AHEAD] = left
     # The children in pairs from left to right, then all of these from right to left.
-    pairs, first = -1, child[node]
+    pairs, first = -1, links[node, CHILD]
     while first >= 0:
-        second = after[first]
-        following = after[second] if second >= 0 else -1
-        ahead[first] = after[first] = -1
+        second = links[first, AFTER]
+        following = links[second, AFTER] if second >= 0 else -1
+        links[first, AHEAD] = links[first, AFTER] = -1
         joined = first
         if second >= 0:
-            ahead[second] = after[second] = -1
+            links[second, AHEAD] = links[second, AFTER] = -1
             joined = _meld(heaps, first, second)
-        after[joined] = pairs
+        links[joined, AFTER] = pairs
         pairs = joined
         first = following
     rest = -1
     while pairs >= 0:
-        following = after[pairs]
-        after[pairs] = ahead[pairs] = -1
+        following = links[pairs, AFTER]
+        links[pairs, AFTER] = links[pairs, AHEAD] = -1
         rest = pairs if rest < 0 else _meld(heaps, rest, pairs)
         pairs = following
     if node == root:

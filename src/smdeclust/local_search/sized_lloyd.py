@@ -9,72 +9,114 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.distances import squared_distances, transposed
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED, STUCK
-from smdeclust.assignment.transport import drop_idle_prices, set_places, spread, transport
+from smdeclust.assignment.transport import drop_idle_prices, set_places, spread, transport_among
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL, _conclude, _move, _settle, _transfer
-from smdeclust.points.priced import find_priced
+from smdeclust.points.priced import find_priced, near_labels
 
-# Points that a first guess of prices looks at, where there are many: enough for small noise.
+# Points that a guess of prices looks at, where there are many: enough for small noise.
 SAMPLE = 1024
 # Looks at all points with a limit on how far prices move; then there is none.
 MOST_ATTEMPTS = 20
+# Times that such a guess may go on.
+MOST_GUESSES = 4
+# Prices may move so much more than in the last iteration before all points are looked at again.
+MORE = 1.5
 # Margins that are looked at to choose how many points take part.
 LOOKED_AT = 256
 
 
 @kernel()
-def _costs_of(chosen, points, weights, centers, centers_t):
-    costs = np.empty((len(chosen), len(centers)))
-    for i in range(len(chosen)):
-        g = chosen[i]
-        squared_distances(points[g], centers, centers_t, costs[i])
-        for k in range(len(centers)):
-            costs[i, k] *= weights[g]
-    return costs
+def _count(labels, which, n_clusters):
+    """(K,) how many of some points have each label."""
+    sizes = np.zeros(n_clusters, np.int64)
+    for g in which:
+        sizes[labels[g]] += 1
+    return sizes
 
 
 @kernel()
-def guess_prices(points, weights, centers, centers_t, low, high, prices):
-    """Prices from some of the points, with bounds in proportion; changes `prices`."""
-    n_points, n_clusters = len(points), len(centers)
-    step = max(1, n_points // SAMPLE)
-    chosen = np.arange(0, n_points, step)
-    share = len(chosen) / n_points
-    fewer_low, fewer_high = np.empty(n_clusters, np.int64), np.empty(n_clusters, np.int64)
+def _trade(points, weights, chosen, share, centers, low, high, sizes, prices, labels, limit):
+    """Bring the labels of some points, a `share` of those that could move, to optimal ones.
+
+    `sizes` (K,) are those of all points. Bounds and what is too many are taken in proportion: a
+    part of the points tells where prices go. Changes `prices`, and `labels` where the share is 1.
+    Returns the status and by how much the cost changed.
+    """
+    n_clusters = len(centers)
+    held = _count(labels, chosen, n_clusters)
+    least, most = np.empty(n_clusters, np.int64), np.empty(n_clusters, np.int64)
     for k in range(n_clusters):
-        fewer_low[k] = np.int64(np.floor(low[k] * share))
-        fewer_high[k] = np.int64(np.ceil(high[k] * share))
-    costs = _costs_of(chosen, points, weights, centers, centers_t)
-    transport(costs, fewer_low, fewer_high, prices, np.empty(len(chosen), np.int64), np.inf)
+        least[k] = held[k] + np.int64(np.floor(share * (low[k] - sizes[k])))
+        most[k] = held[k] + np.int64(np.ceil(share * (high[k] - sizes[k])))
+        if share < 1:
+            most[k] = max(most[k], 0)
+    first, cluster, cost = near_labels(points, weights, chosen, centers, prices, limit)
+    answer = np.empty(len(chosen), np.int64)
+    for i in range(len(chosen)):
+        answer[i] = labels[chosen[i]]
+    before = _cost_of(first, cluster, cost, answer)
+    status = transport_among(first, cluster, cost, least, most, prices, answer, limit)
+    if share < 1 or status != SOLVED:
+        return status, 0.0
+    for i in range(len(chosen)):
+        labels[chosen[i]] = answer[i]
+    return SOLVED, _cost_of(first, cluster, cost, answer) - before
 
 
 @kernel()
-def settle_units(
-    points, weights, centers, centers_t, low, high, prices, labels, margins, attempt, reach
-):  # fmt: skip
+def _cost_of(first, cluster, cost, labels):
+    total = 0.0
+    for i in range(len(labels)):
+        for node in range(first[i], first[i + 1]):
+            if cluster[node] == labels[i]:
+                total += cost[node]
+    return total
+
+
+@kernel()
+def _too_many(low, high, sizes, prices):
+    """How many points lie elsewhere than the prices ask for."""
+    held, excess = np.empty(len(low), np.int64), np.empty(len(low) + 1, np.int64)
+    set_places(low, high, sizes, prices, held, excess)
+    total = 0
+    for v in range(len(excess)):
+        total += max(0, excess[v])
+    return total
+
+
+@kernel()
+def _guess_prices(points, weights, centers, low, high, sizes, prices, labels, limit):
+    """Prices from some of the points, whose own sizes may change as those of all must."""
+    chosen = np.arange(0, len(points), max(1, len(points) // SAMPLE))
+    share = len(chosen) / len(points)
+    for _ in range(MOST_GUESSES):
+        status, _ = _trade(
+            points, weights, chosen, share, centers, low, high, sizes, prices, labels, limit
+        )
+        if status != PAUSED:
+            break
+        limit *= 2
+    drop_idle_prices(low, high, len(points), prices)
+
+
+@kernel()
+def settle_units(points, weights, centers, low, high, prices, labels, margins, attempt, reach):
     """Bring labels at prices, with their margins, to the optimal ones within the bounds.
 
-    Changes `labels` and `prices`. Returns SOLVED, INFEASIBLE, or PAUSED: look again at the new
-    prices; `attempt` counts how often that was, and more points take part each time. `reach` is by
-    how much prices may be expected to move.
+    Changes `labels` and `prices`. Returns the status, SOLVED, INFEASIBLE, or PAUSED: look again at
+    the new prices, and how much the cost changed. `attempt` counts how often that was, and more
+    points take part each time. `reach` is by how much prices may be expected to move.
     """
     n_points, n_clusters = len(points), len(centers)
-    sizes = np.zeros(n_clusters, np.int64)
-    for g in range(n_points):
-        sizes[labels[g]] += 1
-    held, excess = np.empty(n_clusters, np.int64), np.empty(n_clusters + 1, np.int64)
-    set_places(low, high, sizes, prices, held, excess)
-    too_many = 0
-    for v in range(n_clusters + 1):
-        too_many += max(0, excess[v])
+    sizes = _count(labels, range(n_points), n_clusters)
+    too_many = _too_many(low, high, sizes, prices)
     if too_many == 0:
-        return SOLVED
-    if attempt == 0 and too_many > n_points // 16 and n_points >= 4 * SAMPLE:
-        guess_prices(points, weights, centers, centers_t, low, high, prices)
-        drop_idle_prices(low, high, n_points, prices)
-        return PAUSED
+        return SOLVED, 0.0
+    if attempt == 0 and n_points >= 4 * SAMPLE and too_many > n_points // 16:
+        _guess_prices(points, weights, centers, low, high, sizes, prices, labels, np.inf)
+        return PAUSED, 0.0
     n_wanted = max(4 * too_many + 16 * n_clusters, n_points // 64) << attempt
     limit = np.inf
     if attempt < MOST_ATTEMPTS:
@@ -82,26 +124,21 @@ def settle_units(
         step = max(1, n_points // LOOKED_AT)
         some = np.sort(margins[:n_points:step])
         limit = some[min(len(some) - 1, n_wanted * len(some) // n_points)]
-        limit = max(limit, min(reach, some[len(some) // 2]))
+        limit = max(limit, min(MORE * reach, some[len(some) // 2]))
     n_chosen = 0
     found = np.empty(n_points, np.int64)
     for g in range(n_points):
         if margins[g] <= limit:
             found[n_chosen] = g
             n_chosen += 1
-    chosen = found[:n_chosen]
-    for g in chosen:
-        sizes[labels[g]] -= 1
-    least, most = np.empty(n_clusters, np.int64), np.empty(n_clusters, np.int64)
-    for k in range(n_clusters):
-        least[k], most[k] = low[k] - sizes[k], high[k] - sizes[k]
-    costs = _costs_of(chosen, points, weights, centers, centers_t)
-    answer = np.empty(n_chosen, np.int64)
-    status = transport(costs, least, most, prices, answer, limit)
-    if status == SOLVED:
-        for i in range(n_chosen):
-            labels[chosen[i]] = answer[i]
-    return status
+    # Some of many tell where prices go; but few are not worth another look at all points.
+    step = n_chosen // (2 * SAMPLE) if too_many > n_points // 64 and attempt < 4 else 1
+    chosen = found[: n_chosen : max(1, step)]
+    share = len(chosen) / n_chosen
+    status, more = _trade(
+        points, weights, chosen, share, centers, low, high, sizes, prices, labels, limit
+    )
+    return (PAUSED if share < 1 else status), more
 
 
 @kernel()
@@ -121,24 +158,24 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
     reach = 0.0
     before = prices.copy()
     while status == PAUSED and n_done < max_iter:
-        centers_t = transposed(centers)
         for k in range(len(prices)):
             before[k] = prices[k]
         attempt = 0
         status = PAUSED
         drop_idle_prices(low, high, len(points), prices)
+        cost = 0.0
         while status == PAUSED:
-            find_priced(lanes, weights, 0, 1, centers, prices, found, margins)
-            status = settle_units(
-                points, weights, centers, centers_t, low, high, prices, found, margins, attempt,
-                reach,
-            )  # fmt: skip
+            cost = find_priced(lanes, weights, 0, 1, centers, prices, found, margins)
+            status, more = settle_units(
+                points, weights, centers, low, high, prices, found, margins, attempt, reach
+            )
+            cost += more
             attempt += 1
         if status != SOLVED:
             break
         reach = spread(before, prices)
         status, objective = _accept(
-            points, weights, found, labels, objective, sums, totals, counts, centers
+            points, weights, found, labels, cost, objective, sums, totals, counts, centers
         )
         n_done += 1
     if status != INFEASIBLE:
@@ -149,18 +186,11 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
 
 
 @kernel()
-def _accept(points, weights, found, labels, objective, sums, totals, counts, centers):
-    """Take over labels and move centers; returns (status, objective)."""
+def _accept(points, weights, found, labels, cost, objective, sums, totals, counts, centers):
+    """Take over labels of this cost and move centers; returns (status, objective)."""
     n_changed, _ = _transfer(points, weights, labels, found, sums, totals, counts)
     if n_changed == 0:
         return SOLVED, objective
-    cost = 0.0
-    for g in range(len(points)):
-        square = 0.0
-        for j in range(points.shape[1]):
-            gap = points[g, j] - centers[found[g], j]
-            square += gap * gap
-        cost += weights[g] * square
     fall, _ = _move(sums, totals, centers)
     f = cost - fall if fall < cost else 0.0
     if not f < objective * (1 - LEAST_FALL):

@@ -4,25 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.kernels import summing_kernel
+from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.lanes import AT_ONCE, LANES
+
+
+@kernel()
+def by_twos(centers, width):
+    """Return the centers filled up with zeros, to an even number and to the width of lanes."""
+    wide = np.zeros((len(centers) + len(centers) % 2, width))
+    for k in range(len(centers)):
+        for j in range(centers.shape[1]):
+            wide[k, j] = centers[k, j]
+    return wide
+
+
+@summing_kernel(forceinline=True)
+def _two_squares(block, wide, k, here, there):
+    """Write the squared distances of a block's points to centers k and k + 1."""
+    for i in range(LANES):
+        here[i] = 0.0
+        there[i] = 0.0
+    for j in range(0, block.shape[0], AT_ONCE):
+        x0, x1, x2, x3 = block[j], block[j + 1], block[j + 2], block[j + 3]
+        y0, y1, y2, y3 = wide[k, j], wide[k, j + 1], wide[k, j + 2], wide[k, j + 3]
+        z0, z1, z2, z3 = (
+            wide[k + 1, j], wide[k + 1, j + 1], wide[k + 1, j + 2], wide[k + 1, j + 3],
+        )  # fmt: skip
+        for i in range(LANES):
+            a0, a1, a2, a3 = x0[i] - y0, x1[i] - y1, x2[i] - y2, x3[i] - y3
+            b0, b1, b2, b3 = x0[i] - z0, x1[i] - z1, x2[i] - z2, x3[i] - z3
+            here[i] += (a0 * a0 + a1 * a1) + (a2 * a2 + a3 * a3)
+            there[i] += (b0 * b0 + b1 * b1) + (b2 * b2 + b3 * b3)
 
 
 @summing_kernel()
 def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins):
-    """Label the groups of one part of the blocks; O(G K d).
+    """Label the groups of one part of the blocks; returns their cost without prices. O(G K d).
 
     `margins` is by how much the second best is worse. Parts may run at once. `lanes` and `weights`
     are filled up to whole blocks; `labels` and `margins` have as many entries.
     """
     n_clusters, n_blocks = len(centers), len(lanes)
-    height = n_clusters + n_clusters % 2
-    wide = np.zeros((height, lanes.shape[1]))
-    for k in range(n_clusters):
-        for j in range(centers.shape[1]):
-            wide[k, j] = centers[k, j]
+    wide = by_twos(centers, lanes.shape[1])
     here, there = np.empty(LANES), np.empty(LANES)
     second = np.empty(LANES)
+    cost = 0.0
     for b in range(part * n_blocks // n_parts, (part + 1) * n_blocks // n_parts):
         nearest, least = labels[b * LANES :], margins[b * LANES :]
         heavy = weights[b * LANES :]
@@ -31,20 +57,7 @@ def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins)
             least[i] = np.inf
             second[i] = np.inf
         for k in range(0, n_clusters, 2):
-            for i in range(LANES):
-                here[i] = 0.0
-                there[i] = 0.0
-            for j in range(0, lanes.shape[1], AT_ONCE):
-                x0, x1, x2, x3 = lanes[b, j], lanes[b, j + 1], lanes[b, j + 2], lanes[b, j + 3]
-                y0, y1, y2, y3 = wide[k, j], wide[k, j + 1], wide[k, j + 2], wide[k, j + 3]
-                z0, z1, z2, z3 = (
-                    wide[k + 1, j], wide[k + 1, j + 1], wide[k + 1, j + 2], wide[k + 1, j + 3],
-                )  # fmt: skip
-                for i in range(LANES):
-                    a0, a1, a2, a3 = x0[i] - y0, x1[i] - y1, x2[i] - y2, x3[i] - y3
-                    b0, b1, b2, b3 = x0[i] - z0, x1[i] - z1, x2[i] - z2, x3[i] - z3
-                    here[i] += (a0 * a0 + a1 * a1) + (a2 * a2 + a3 * a3)
-                    there[i] += (b0 * b0 + b1 * b1) + (b2 * b2 + b3 * b3)
+            _two_squares(lanes[b], wide, k, here, there)
             price = prices[k]
             for i in range(LANES):
                 value = heavy[i] * here[i] + price
@@ -63,4 +76,66 @@ def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins)
                     least[i] = value if closer else least[i]
                     nearest[i] = k + 1 if closer else nearest[i]
         for i in range(LANES):
+            cost += least[i] - prices[nearest[i]]
+        for i in range(LANES):
             least[i] = second[i] - least[i]
+    return cost
+
+
+@kernel()
+def near_labels(points, weights, chosen, centers, prices, limit):
+    """The labels of some points whose cost + price is within `limit` of the least one.
+
+    Returns where those of each point begin, the clusters, and their costs without prices.
+    """
+    n_clusters, n_features = centers.shape
+    block = np.zeros((-(-n_features // AT_ONCE) * AT_ONCE, LANES))
+    wide = by_twos(centers, len(block))
+    values = np.empty((len(wide), LANES))
+    heavy, most = np.zeros(LANES), np.empty(LANES)
+    first = np.zeros(len(chosen) + 1, np.int64)
+    cluster, cost = np.empty(4 * len(chosen), np.int32), np.empty(4 * len(chosen))
+    for start in range(0, len(chosen), LANES):
+        n_here = min(LANES, len(chosen) - start)
+        for i in range(n_here):
+            g = chosen[start + i]
+            heavy[i] = weights[g]
+            for j in range(n_features):
+                block[j, i] = points[g, j]
+        for k in range(0, n_clusters, 2):
+            _two_squares(block, wide, k, values[k], values[k + 1])
+        _least_values(values, heavy, prices, most)
+        node = first[start]
+        if len(cost) < node + n_here * n_clusters:
+            cluster, cost = _longer(cluster, cost, node, n_here * n_clusters)
+        for i in range(n_here):
+            for k in range(n_clusters):
+                if values[k, i] + prices[k] <= most[i] + limit:
+                    cluster[node], cost[node] = k, values[k, i]
+                    node += 1
+            first[start + i + 1] = node
+    return first, cluster[: first[-1]], cost[: first[-1]]
+
+
+@kernel()
+def _least_values(values, heavy, prices, least):
+    """Multiply squared distances by weights; writes the least cost + price of each point."""
+    for i in range(LANES):
+        least[i] = np.inf
+    for k in range(len(prices)):
+        price = prices[k]
+        row = values[k]
+        for i in range(LANES):
+            row[i] *= heavy[i]
+            value = row[i] + price
+            least[i] = value if value < least[i] else least[i]
+
+
+@kernel()
+def _longer(cluster, cost, used, more):
+    """The arrays with room for more."""
+    size = 2 * len(cost) + more
+    more_cluster, more_cost = np.empty(size, np.int32), np.empty(size)
+    for node in range(used):
+        more_cluster[node], more_cost[node] = cluster[node], cost[node]
+    return more_cluster, more_cost
