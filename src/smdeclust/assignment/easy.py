@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.active_set import broken_price, separate
-from smdeclust.assignment.elimination import solve_cycles
+from smdeclust.assignment.cycles import solve_cycles
 from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.lanes import AT_ONCE, LANES

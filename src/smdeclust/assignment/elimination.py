@@ -1,4 +1,4 @@
-"""Step 4, cycles: peel leaves, then eliminate node after node into tables over its neighbours.
+"""Step 4, cycles of low width: eliminate node after node into tables over its neighbours.
 
 A node of degree D needs only its D + 1 cheapest labels: at most D are taken by neighbours. So the
 tables are small whatever K is. (Not so for a node with a soft must-link: any label may be the one
@@ -11,13 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.components import (
-    find_component,
-    fold_into,
-    fold_softly,
-    reply,
-    two_smallest,
-)
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
@@ -25,9 +18,8 @@ from smdeclust.kernels import kernel
 MOST_NEIGHBOURS = 7
 # Nodes with more than two neighbours that may be eliminated: each is looked for among all nodes.
 MOST_WIDE = 200
-# Numbers that one step, and all steps together (and so many more a node), may look at.
+# Numbers that one step may look at.
 MOST_AT_ONCE = 2**17
-MOST_IN_ALL, MOST_EACH = 2**19, 1000
 
 
 @kernel()
@@ -175,11 +167,11 @@ def cheapest_labels(costs, size, out):
 
 
 @kernel()
-def _read_component(nodes, n_clusters, graph, active, local):
+def _read_component(nodes, costs, graph, active, local):
     """The edges of a component over the positions of its nodes, and how many labels each needs.
 
     Returns the number of edges, their ends (with room for more), prices and kinds, and the sizes;
-    `local` is work space. No edge means that there are too many for elimination.
+    `local` is work space. -1 edges mean that there are too many for elimination.
     """
     indptr, indices, price, together = graph
     n, n_edges = len(nodes), 0
@@ -188,14 +180,15 @@ def _read_component(nodes, n_clusters, graph, active, local):
         for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             n_edges += active[indices[e]]
     n_edges //= 2
-    if n_edges > MOST_NEIGHBOURS * n:
+    too_many = n_edges > MOST_NEIGHBOURS * n
+    if too_many:
         n_edges = 0
-    ends = np.empty((n_edges + 2 * n + 4096, 2), np.int64)
+    ends = np.empty((n_edges + 2 * n + min(16 * n, 4096), 2), np.int64)
     prices = np.empty(n_edges)
     kinds = np.empty(n_edges, np.bool_)
     size = np.empty(n, np.int64)
-    if n_edges == 0:
-        return 0, ends, prices, kinds, size
+    if too_many:
+        return -1, ends, prices, kinds, size
     n_edges = 0
     for i in range(n):
         degree, any_label = 0, False
@@ -211,7 +204,13 @@ def _read_component(nodes, n_clusters, graph, active, local):
                 prices[n_edges] = price[e] if len(price) > 0 else np.inf
                 kinds[n_edges] = together[e] if len(price) > 0 else False
                 n_edges += 1
-        size[i] = n_clusters if any_label else min(degree + 1, n_clusters)
+        size[i] = 0
+        for k in range(costs.shape[1]):
+            size[i] += costs[nodes[i], k] < np.inf
+        if size[i] > degree + 1 and not any_label:
+            size[i] = degree + 1
+        if size[i] == 0:
+            size[i] = 1  # its one label is infinite: found out at the end
     return n_edges, ends, prices, kinds, size
 
 
@@ -223,18 +222,16 @@ def _pair_cost(e, v, s, u, i, prices, kinds, domain, start):
 
 
 @kernel()
-def eliminate(nodes, costs, graph, active, local, labels):
-    """Label a component optimally, or report HARD where the tables would be too large.
+def eliminate(nodes, costs, graph, active, local, most, labels):
+    """Label nodes optimally, or report HARD where the tables would have `most` numbers or more.
 
     Each node, when its turn comes, knows what it costs those it depends on: a table over the labels
-    of the neighbours that it has left then. `nodes` are a component of the active ones; `local` is
-    work space. Writes `labels` at `nodes`.
+    of the neighbours that it has left then. `nodes` are all active ones that hang together; `local`
+    is work space. Writes `labels` at `nodes`.
     """
     n = len(nodes)
-    n_edges, ends, prices, kinds, size = _read_component(
-        nodes, costs.shape[1], graph, active, local
-    )
-    if n > 1 and n_edges == 0:
+    n_edges, ends, prices, kinds, size = _read_component(nodes, costs, graph, active, local)
+    if n_edges < 0:
         return HARD
     order, width = np.empty(n, np.int64), np.empty(n, np.int64)
     scope = np.empty((n, MOST_NEIGHBOURS), np.int64)
@@ -247,7 +244,7 @@ def eliminate(nodes, costs, graph, active, local, labels):
         turn[order[step]] = step
     first_child, next_child = np.full(n, -1, np.int64), np.empty(n, np.int64)
     offset = np.zeros(n + 1, np.int64)
-    total = 0
+    total, largest = 0, 0
     for step in range(n):
         entries, heir = 1, n
         for i in range(width[step]):
@@ -255,12 +252,13 @@ def eliminate(nodes, costs, graph, active, local, labels):
             heir = min(heir, turn[scope[step, i]])
             if entries * size[order[step]] > MOST_AT_ONCE:
                 return HARD
+        largest = max(largest, entries * size[order[step]])
         total += entries * size[order[step]]
         offset[step + 1] = offset[step] + entries
         if heir < n:
             next_child[step] = first_child[heir]
             first_child[heir] = step
-    if total > MOST_IN_ALL + MOST_EACH * n:
+    if total > most:
         return HARD
 
     start = np.zeros(n + 1, np.int64)
@@ -273,7 +271,7 @@ def eliminate(nodes, costs, graph, active, local, labels):
             unary[start[i] + s] = costs[nodes[i], domain[start[i] + s]]
     pool = np.empty(offset[n])
     place = np.zeros(n, np.int64)  # label (by place in the domain) of each node, as far as chosen
-    joint = np.empty(MOST_AT_ONCE)
+    joint = np.empty(largest)
     stride = np.empty(MOST_NEIGHBOURS, np.int64)
     for step in range(n):
         v, entries = order[step], offset[step + 1] - offset[step]
@@ -365,109 +363,3 @@ def _strides(scope, width, size, v, among, n_among, stride):
                 stride[i] = step
         step *= size[scope[j]]
     return own
-
-
-@kernel()
-def peel_leaves(nodes, folded, graph, alive, degree, link, order):
-    """Fold leaves into their neighbour, again and again, until no leaf is left.
-
-    Changes `folded`, `alive`, `degree`; writes `order` and the entry of the neighbour that each was
-    folded into, `link`; returns how many nodes were peeled. O(K) a node, and its row.
-    """
-    indptr, indices, price, together = graph
-    stack = np.empty(len(nodes), np.int64)
-    n_stack, n_peeled = 0, 0
-    for v in nodes:
-        if degree[v] == 1:
-            stack[n_stack] = v
-            n_stack += 1
-    while n_stack:
-        n_stack -= 1
-        v = stack[n_stack]
-        if degree[v] != 1:
-            continue  # the last of a tree
-        alive[v] = False
-        order[n_peeled] = v
-        n_peeled += 1
-        for e in range(indptr[v], indptr[v + 1]):
-            if alive[indices[e]]:
-                link[v] = e
-        u = indices[link[v]]
-        if len(price) > 0:
-            fold_softly(folded, v, u, price[link[v]], together[link[v]])
-        else:
-            fold_into(folded, v, u)
-        degree[u] -= 1
-        if degree[u] == 1:
-            stack[n_stack] = u
-            n_stack += 1
-    return n_peeled
-
-
-@kernel()
-def solve_cyclic(nodes, costs, graph, alive, folded, numbers, labels):
-    """Label a component of the active set that is no tree, or report it as HARD.
-
-    `alive` is False everywhere, before and after; rows 1 to 4 of `numbers` and `folded` are work
-    space. Writes `labels` at `nodes`.
-    """
-    indptr, indices, price, together = graph
-    degree, link, order, local = numbers[1], numbers[2], numbers[3], numbers[4]
-    for v in nodes:
-        alive[v] = True
-        for k in range(costs.shape[1]):
-            folded[v, k] = costs[v, k]
-    for v in nodes:
-        degree[v] = 0
-        for e in range(indptr[v], indptr[v + 1]):
-            degree[v] += alive[indices[e]]
-    n_peeled = peel_leaves(nodes, folded, graph, alive, degree, link, order)
-    core = np.empty(len(nodes) - n_peeled, np.int64)
-    n_core = 0
-    for v in nodes:
-        if alive[v]:
-            core[n_core] = v
-            n_core += 1
-    status = eliminate(core, folded, graph, alive, local, labels)
-    for v in core:
-        alive[v] = False
-    if status == SOLVED:
-        for i in range(n_peeled - 1, -1, -1):
-            v = order[i]
-            taken = labels[indices[link[v]]]
-            if len(price) > 0:
-                chosen = reply(folded, v, taken, price[link[v]], together[link[v]])
-            else:
-                first, second = two_smallest(folded, v)
-                chosen = second if taken == first else first
-            if chosen < 0 or folded[v, chosen] == np.inf:
-                return INFEASIBLE
-            labels[v] = chosen
-    return status
-
-
-@kernel()
-def solve_cycles(costs, graph, flags, numbers, folded, labels):
-    """Label the fresh components, whatever cycles they have; HARD where some are too dense: these
-    stay fresh. `flags` and `numbers` are those of the active set."""
-    active, fresh, seen = flags[0], flags[1], flags[2]
-    alive = np.zeros(len(costs), np.bool_)
-    for v in range(len(costs)):
-        seen[v] = False
-    outcome = SOLVED
-    for root in range(len(costs)):
-        if not fresh[root] or seen[root]:
-            continue
-        size, _, _ = find_component(
-            root, graph[0], graph[1], active, seen, numbers[1], numbers[2], numbers[0]
-        )
-        nodes = numbers[0, :size]
-        status = solve_cyclic(nodes, costs, graph, alive, folded, numbers, labels)
-        if status == INFEASIBLE:
-            return INFEASIBLE
-        if status == SOLVED:
-            for v in nodes:
-                fresh[v] = False
-        else:
-            outcome = status
-    return outcome

@@ -10,8 +10,8 @@ from smdeclust.assignment.active_set import grow_active, nearest_labels, separat
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.components import find_component
 from smdeclust.assignment.cover import regrets
+from smdeclust.assignment.cycles import solve_cycles
 from smdeclust.assignment.dense import solve_core
-from smdeclust.assignment.elimination import solve_cycles
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.constraints.graph import PairGraph
 

@@ -70,7 +70,7 @@ class CompiledSearch:
         state = _State(labels, np.array(centers, dtype=np.float64, order="C"))
         kept: _State | None = None  # what the last swaps of chains started from
         polished: np.ndarray | None = None  # labels that no chain improves
-        lowest = np.inf  # what the loop must fall below before it is helped again
+        helped = proven_at = np.inf  # what the objective must fall below to be helped again
         while True:
             n_before, before = state.n_done, state.objective
             status, state.objective, state.n_done = self._iterate(state)
@@ -79,28 +79,34 @@ class CompiledSearch:
                 break
             if status == PAUSED and state.objective < before * (1 - LEAST_FALL):
                 continue
-            if status not in (PAUSED, SOLVED) and (state.n_done == 0 or state.objective < lowest):
-                # Cycles, an empty cluster, or a dense core. There, labels of any quality will do
-                # as long as the objective falls; where it stops, and in the last iteration, they
-                # must be optimal or at the end of the budget.
-                lowest = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
-                last = state.n_done == limit - 1
+            # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
+            # long as the objective falls; where it stops and no chain helps, and in the last
+            # iteration, they must be optimal or at the end of the budget.
+            stuck = status not in (PAUSED, SOLVED)
+            last = state.n_done == limit - 1
+            if stuck and not last and (state.n_done == 0 or state.objective < helped):
+                helped = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
                 quick = Budget(deadline=limits.deadline, max_pivots=0)
-                if not last and _assign_and_move(core, state, quick):
+                if _assign_and_move(core, state, quick):
                     continue
-                budget = limits.budget()
-                if state.n_done == 0:  # quick ways found none, and labels are needed
-                    budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
-                if state.n_done < limit and _assign_and_move(core, state, budget):
+            if (
+                deep
+                and state.n_done > 0
+                and (kept is None or _fell(state, kept))
+                and (polished is None or (state.labels != polished).any())
+            ):
+                kept = state.copy()
+                if _swap_chains(core, state):
+                    polished = state.labels.copy()
                     continue
-            if not deep or (kept is not None and not _fell(state, kept)):
+            if not stuck or not (state.n_done == 0 or state.objective < proven_at):
                 break
-            if polished is not None and (state.labels == polished).all():
+            proven_at = state.objective * (1 - LEAST_FALL)
+            budget = limits.budget()
+            if state.n_done == 0:  # quick ways found none, and labels are needed
+                budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
+            if not _assign_and_move(core, state, budget):
                 break
-            kept = state.copy()
-            if not _swap_chains(core, state):
-                break
-            polished = state.labels.copy()
         if kept is not None and not _fell(state, kept):
             # The swaps gained nothing: rounding, where weights are of very different size.
             kept.n_done = state.n_done

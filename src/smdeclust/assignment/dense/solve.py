@@ -101,7 +101,9 @@ def solve_core(
     scaled = np.ldexp(regrets.costs, -exponent)
     value = float(np.ldexp(regret, -exponent)) if labels is not None else np.inf
     reference = np.where(allowed, scaled, 0.0).max(axis=1).sum() if labels is None else value
-    tolerance = RELATIVE_TOLERANCE * float(reference) + float(np.ldexp(rounding, -exponent))
+    # A bound is a sum over the open labels, each term of which may be rounded.
+    share = min(RELATIVE_TOLERANCE, np.finfo(float).eps * np.count_nonzero(allowed))
+    tolerance = share * float(reference) + float(np.ldexp(rounding, -exponent))
 
     result = branch_and_cut(replace(regrets, costs=scaled), allowed, value, tolerance, budget)
     if result.labels is not None:

@@ -1,0 +1,182 @@
+"""Step 4, dense components: forbid labels that no optimal labelling can have.
+
+Each pair hands costs from one end to the other so that the sum of the cheapest labels, a lower
+bound, rises (block coordinate ascent on the dual of the pairwise linear relaxation). A label whose
+cost there lifts the bound above what known labels cost is not in any optimal labelling.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.kernels import kernel
+
+# Sweeps over the pairs, and after how many of them labels are looked for again.
+SWEEPS, A_LOOK = 12, 4
+# Sums may be rounded by this share of what the known labels cost above the cheapest ones.
+ROUNDING = 1e-12
+
+
+@kernel()
+def _cheapest_reply(own, v, nodes, costs, graph, active, local, place):
+    """The label of the v-th node that is best given the neighbours that have one (-1: none is).
+
+    Its own cost is that of `costs`. `own` is work space.
+    """
+    indptr, indices, price, together = graph
+    n_labels = costs.shape[1]
+    for k in range(n_labels):
+        own[k] = costs[v, k]
+    for e in range(indptr[nodes[v]], indptr[nodes[v] + 1]):
+        if not active[indices[e]]:
+            continue
+        taken = place[local[indices[e]]]
+        if taken < 0:
+            continue
+        if len(price) == 0:
+            own[taken] = np.inf
+        elif not together[e]:
+            own[taken] += price[e]
+        else:
+            for k in range(n_labels):
+                if k != taken:
+                    own[k] += price[e]
+    best = -1
+    for k in range(n_labels):
+        if own[k] < np.inf and (best < 0 or own[k] < own[best]):
+            best = k
+    return best
+
+
+@kernel()
+def _known_cost(guide, regrets, nodes, graph, active, local, place):
+    """Label one node after the other, guided by `guide`, and improve each twice; writes `place`.
+
+    Returns what that costs, infinite where some node finds no label.
+    """
+    indptr, indices, price, together = graph
+    n = len(nodes)
+    own = np.empty(regrets.shape[1])
+    for v in range(n):
+        place[v] = -1
+    for turn in range(3):
+        for v in range(n):
+            costs = guide if turn == 0 else regrets
+            place[v] = _cheapest_reply(own, v, nodes, costs, graph, active, local, place)
+            if place[v] < 0:
+                return np.inf
+    total = 0.0
+    for v in range(n):
+        total += regrets[v, place[v]]
+        if len(price) > 0:
+            for e in range(indptr[nodes[v]], indptr[nodes[v] + 1]):
+                u = indices[e]
+                if active[u] and local[u] < v and (place[local[u]] == place[v]) != together[e]:
+                    total += price[e]
+    return total
+
+
+@kernel()
+def _hand_over(dual, message, v, u, price, together):
+    """Share what a pair forces on its ends between them; changes `dual` and the pair's `message`.
+
+    Each end gives back what it had, learns what the other must pay at least for each of its labels,
+    and they keep a half each. What is left to the pair then costs nothing at its cheapest.
+    """
+    n_labels = dual.shape[1]
+    for side in range(2):
+        node = v if side == 0 else u
+        for k in range(n_labels):
+            dual[node, k] -= message[side, k]
+    for side in range(2):
+        node, other = (v, u) if side == 0 else (u, v)
+        first, second = -1, -1
+        for k in range(n_labels):
+            if first < 0 or dual[other, k] < dual[other, first]:
+                first, second = k, first
+            elif second < 0 or dual[other, k] < dual[other, second]:
+                second = k
+        least = dual[other, first]
+        rest = dual[other, second] if second >= 0 else np.inf
+        for k in range(n_labels):
+            forced = least
+            if together:
+                forced = min(dual[other, k], least + price)
+            elif k == first:
+                forced = min(rest, least + price)
+            if forced == np.inf:
+                dual[node, k] = np.inf
+            message[side, k] = 0.5 * (forced - dual[node, k]) if dual[node, k] < np.inf else 0.0
+    for side in range(2):
+        node = v if side == 0 else u
+        for k in range(n_labels):
+            dual[node, k] += message[side, k]
+
+
+@kernel()
+def narrow(nodes, costs, graph, active, local):
+    """Set `costs` of labels that no optimal labelling has to infinity; False if none were found.
+
+    `nodes` are all active ones that hang together, each with two or more finite labels; `local` is
+    work space.
+    """
+    indptr, indices, price, together = graph
+    n, n_labels = len(nodes), costs.shape[1]
+    n_edges = 0
+    for i in range(n):
+        local[nodes[i]] = i
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            n_edges += active[indices[e]]
+    n_edges //= 2
+    ends, entry = np.empty((n_edges, 2), np.int64), np.empty(n_edges, np.int64)
+    n_edges = 0
+    for i in range(n):
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            if active[indices[e]] and local[indices[e]] > i:
+                ends[n_edges, 0], ends[n_edges, 1] = i, local[indices[e]]
+                entry[n_edges] = e
+                n_edges += 1
+    regrets, dual = np.empty((n, n_labels)), np.empty((n, n_labels))
+    for i in range(n):
+        least = np.inf
+        for k in range(n_labels):
+            least = min(least, costs[nodes[i], k])
+        for k in range(n_labels):
+            regrets[i, k] = costs[nodes[i], k] - least
+    place = np.empty(n, np.int64)
+    known = _known_cost(regrets, regrets, nodes, graph, active, local, place)
+    for i in range(n):
+        for k in range(n_labels):
+            dual[i, k] = regrets[i, k]
+            # Costs far above what is known would only round the others.
+            if known < np.inf and dual[i, k] > known * (1.0 + ROUNDING):
+                dual[i, k] = np.inf
+    messages = np.zeros((n_edges, 2, n_labels))
+    for sweep in range(1, SWEEPS + 1):
+        for j in range(n_edges):
+            e = j if sweep % 2 else n_edges - 1 - j
+            free = len(price) == 0
+            _hand_over(
+                dual, messages[e], ends[e, 0], ends[e, 1],
+                np.inf if free else price[entry[e]], False if free else together[entry[e]],
+            )  # fmt: skip
+        if sweep % A_LOOK == 0:
+            known = min(known, _known_cost(dual, regrets, nodes, graph, active, local, place))
+    if known == np.inf:
+        return False
+    bound = 0.0
+    for i in range(n):
+        least = np.inf
+        for k in range(n_labels):
+            least = min(least, dual[i, k])
+        bound += least
+        for k in range(n_labels):
+            dual[i, k] -= least
+    room = known * (1.0 + ROUNDING) - bound
+    found = False
+    for i in range(n):
+        for k in range(n_labels):
+            if dual[i, k] > room and costs[nodes[i], k] < np.inf:
+                costs[nodes[i], k] = np.inf
+                found = True
+    return found
