@@ -11,7 +11,6 @@ from smdeclust.constraints import Constraints
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.smdeclust import SMDEClust
-from smdeclust.exact import certify
 
 
 class ExactMSSC(ConstrainedClusterer):
@@ -103,6 +102,8 @@ class ExactMSSC(ConstrainedClusterer):
         sample_weight
             (N,) non-negative weights.
         """
+        from smdeclust.exact import certify  # the proofs' room is slow to import
+
         start = time.perf_counter()
         must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         check_number("tol", self.tol, low=0)

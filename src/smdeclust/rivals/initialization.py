@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 
 from smdeclust.memetic.initialization import random_points
 from smdeclust.problem import Problem
@@ -15,6 +14,8 @@ Initialize = Callable[[np.random.Generator], np.ndarray]
 
 def spread_groups(problem: Problem) -> Initialize:
     """k-means++: group means drawn one by one, likelier the farther they are from those drawn."""
+    from sklearn.cluster import kmeans_plusplus  # a quarter of a second to import
+
     core = problem.core
 
     def initialize(rng: np.random.Generator) -> np.ndarray:

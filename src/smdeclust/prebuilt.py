@@ -1,0 +1,112 @@
+"""Compiled kernels that come with the package: whoever installs it need not wait for them.
+
+numba compiles a kernel when it is first called. A wheel may bring the results along, in
+`_compiled/TAG/`: machine code for one system, Python and numba. Where nothing there fits, numba
+compiles as without it. `python -m smdeclust.prebuilt FOLDER` writes such a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import platform
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+# Processors that kernels are built for, and what a machine must have to run them.
+PROCESSORS = {
+    "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
+    "arm64": ("generic", {"neon"}),
+}
+SAME = {"amd64": "x86_64", "aarch64": "arm64"}
+
+
+def tag() -> str:
+    """What compiled kernels depend on: system, Python, numba."""
+    python = sysconfig.get_config_var("SOABI") or f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    return f"{sysconfig.get_platform()}-{python}-numba{numba.__version__}".replace("/", "_")
+
+
+def _processor() -> tuple[str, set[str]] | None:
+    machine = platform.machine().lower()
+    return PROCESSORS.get(SAME.get(machine, machine))
+
+
+@cache
+def _folder() -> Path | None:
+    """Where the kernels for this machine are, if there are any."""
+    home = os.environ.get("SMDECLUST_PREBUILT", str(Path(__file__).parent / "_compiled"))
+    folder, processor = Path(home) / tag(), _processor()
+    if processor is None or not folder.is_dir() or "NUMBA_CPU_NAME" in os.environ:
+        return None
+    features = llvm.get_host_cpu_features()
+    return folder if all(features.get(name) for name in processor[1]) else None
+
+
+class PrebuiltFirst:
+    """The cache of a kernel: what came with the package first, then what numba keeps."""
+
+    def __init__(self, function: Callable[..., Any], kept: Any) -> None:
+        self.function, self.kept = function, kept
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kept, name)
+
+    def _name(self, signature: Any) -> str:
+        code = self.function.__code__
+        key = self.function.__module__, code.co_qualname, str(signature), code.co_code.hex()
+        return hashlib.sha256(repr(key).encode()).hexdigest()[:32]
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """A compiled kernel, or None."""
+        folder = _folder()
+        if folder:
+            context.refresh()
+            try:
+                stored = pickle.loads((folder / self._name(signature)).read_bytes())
+                return CompileResult._rebuild(context, *stored)
+            except Exception:  # not there, or damaged: numba compiles it
+                pass
+        return self.kept.load_overload(signature, context)
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep a compiled kernel; in a build, put it into the folder for others as well."""
+        self.kept.save_overload(signature, compiled)
+        target = os.environ.get("SMDECLUST_PREBUILD")
+        if target:
+            folder = Path(target) / tag()
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / self._name(signature)).write_bytes(dumps(compiled._reduce()))
+
+
+def build(folder: Path) -> None:
+    """Compile all kernels for any machine of this kind and write them to ``folder/TAG``."""
+    processor = _processor()
+    if processor is None:
+        raise SystemExit(f"No kernels are built for {platform.machine()} processors.")
+    with tempfile.TemporaryDirectory() as empty:
+        settings = {
+            "NUMBA_CPU_NAME": processor[0],
+            "NUMBA_CPU_FEATURES": "",
+            "NUMBA_CACHE_DIR": empty,
+            "NUMBA_DISABLE_INTEL_SVML": "1",  # a library that not everybody has
+            "SMDECLUST_PREBUILD": str(folder.resolve()),
+        }
+        command = [sys.executable, "-m", "smdeclust", "warm-up"]
+        subprocess.run(command, env={**os.environ, **settings}, check=True)
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]))
