@@ -154,7 +154,10 @@ class ConstrainedClusterer(
         """Validate `X` as scikit-learn does, and say where a bad value is."""
         sparse = self.__sklearn_tags__().input_tags.sparse
         if issparse(X) and not sparse:
-            return as_points(X)  # says what to do
+            raise InvalidInputError(
+                f"X is sparse, and {type(self).__name__} works on dense arrays: pass X.toarray(), "
+                f"or use SMDEClust or BLPKMeans(init='random'), which keep it sparse."
+            )
         X = validate_data(
             self,
             X,

@@ -108,7 +108,7 @@ class BLPKMeans(MultiStartClusterer):
         Parameters
         ----------
         X
-            (N, d) points.
+            (N, d) points; with the default `assignment` and `init` also a scipy.sparse matrix.
         y
             Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
@@ -134,6 +134,11 @@ class BLPKMeans(MultiStartClusterer):
         assert best is not None
         self.n_unproven_ = int(not best.proven)
         return self._set_solution(problem, best.labels)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.assignment == "structured" and self.init == "random"
+        return tags
 
     def _search(self, problem: Problem, centers: np.ndarray, deadline: float | None) -> Solution:
         if self.assignment == "structured":
