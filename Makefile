@@ -7,7 +7,7 @@ DEMO_READY := $(VENV)/.demo-ready
 # One release of PyTorch, so that tests of devices run on the processor wherever it can be had.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test quick lint types unit docs gallery fuzz clean
+.PHONY: demo test quick lint types unit docs gallery tutorials fuzz clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -51,6 +51,10 @@ docs: $(READY)
 gallery: $(READY)
 	cd docs/gallery && for script in ../../examples/*.py; do \
 	  ../../$(BIN)/python $$script > $$(basename $$script .py).txt || exit 1; done; rm -f *.npz
+
+# The notebooks of docs/tutorials, with what they print.
+tutorials: $(READY)
+	$(BIN)/python -m tests.docs.tutorials
 
 # As many random instances against the plain MILP as asked: make fuzz N=100000
 N ?= 10000

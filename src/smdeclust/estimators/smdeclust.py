@@ -82,42 +82,9 @@ class SMDEClust(ConstrainedClusterer):
         What a broken soft pair costs, times its confidence. ``None``: from the confidence p alone,
         4 s^2 log(p / (1 - p)) with s^2 the variance of a coordinate inside the clusters, so that
         0.5 costs nothing and 1 is a hard pair.
-    assignment
-        Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,
-        and feasible wherever it can be). The local search is always exact; it starts from centers
-        alone, so crossover needs no assignment.
-    mutation
-        Whether offspring mutate, with probability 1 / (generation + 1).
-    local_search
-        ``"deep"`` jumps (empties one cluster, splits another) where that helps, and goes on by
-        swaps of Kempe chains where assigning and moving centers stops;
-        ``"lloyd"`` is the paper's, and what large data (points × features of 2^22, or times
-        clusters of 2^23), Dask collections and devices always get.
-    population_size
-        P, at least 4.
-    max_populations
-        Most populations to run before their best solutions are united in a last one. 1: a single
-        population, as in the paper; otherwise at least 4.
-    n_agree
-        Stop when so many populations have ended with the best objective.
-    max_no_improvement
-        A population ends after so many offspring in a row that do not improve its best solution.
-    tol
-        A population ends when its objectives differ by no more than this, summed over pairs.
-    relative
-        Whether `tol`, and the least gain that counts as better, are shares of the objective
-        (otherwise absolute, as in the paper).
-    scale_factor
-        F, a number or an interval to draw it from at each crossover.
-    alpha
-        How much mutation prefers points far from their center, 0 to 1.
-    max_generations, max_local_iter, max_time
-        Limits on generations of each population, on iterations of one local search, and on the
-        seconds of the whole run. After `max_time` the best solution so far is returned.
-    replacement
-        ``"immediate"``: an offspring that is better takes its place at once, as in the paper.
-        ``"generation"``: all offspring of a generation come from the same population, so that
-        they can be refined together.
+    max_time
+        Seconds for the whole run; after that the best solution so far is returned. ``None``: no
+        limit.
     device
         ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another device of PyTorch: points
         live there, and with ``replacement="generation"`` a whole generation is refined at once.
@@ -148,6 +115,41 @@ class SMDEClust(ConstrainedClusterer):
         Where it returns True, the run ends and the best solution so far is returned.
     verbose
         1: log one line per generation.
+    assignment
+        Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,
+        and feasible wherever it can be). The local search is always exact; it starts from centers
+        alone, so crossover needs no assignment.
+    mutation
+        Whether offspring mutate, with probability 1 / (generation + 1).
+    local_search
+        ``"deep"`` jumps (empties one cluster, splits another) where that helps, and goes on by
+        swaps of Kempe chains where assigning and moving centers stops;
+        ``"lloyd"`` is the paper's, and what large data (points × features of 2^22, or times
+        clusters of 2^23), Dask collections and devices always get.
+    population_size
+        P, at least 4.
+    max_populations
+        Most populations to run before their best solutions are united in a last one. 1: a single
+        population, as in the paper; otherwise at least 4.
+    n_agree
+        Stop when so many populations have ended with the best objective.
+    max_no_improvement
+        A population ends after so many offspring in a row that do not improve its best solution.
+    tol
+        A population ends when its objectives differ by no more than this, summed over pairs.
+    relative
+        Whether `tol`, and the least gain that counts as better, are shares of the objective
+        (otherwise absolute, as in the paper).
+    scale_factor
+        F, a number or an interval to draw it from at each crossover.
+    alpha
+        How much mutation prefers points far from their center, 0 to 1.
+    max_generations, max_local_iter
+        Limits on generations of each population and on iterations of one local search.
+    replacement
+        ``"immediate"``: an offspring that is better takes its place at once, as in the paper.
+        ``"generation"``: all offspring of a generation come from the same population, so that
+        they can be refined together.
 
     Attributes
     ----------
@@ -206,6 +208,14 @@ class SMDEClust(ConstrainedClusterer):
         size_max: Any = None,
         size_by: str = "points",
         penalty: float | None = None,
+        max_time: float | None = None,
+        device: str | None = None,
+        metric: str = "euclidean",
+        warm_start: bool = False,
+        init: Any = None,
+        random_state: Any = None,
+        callback: Callable[[State], bool | None] | None = None,
+        verbose: int = 0,
         assignment: str = "greedy",
         mutation: bool = True,
         local_search: str = "deep",
@@ -219,21 +229,21 @@ class SMDEClust(ConstrainedClusterer):
         alpha: float = 0.5,
         max_generations: int | None = None,
         max_local_iter: int | None = None,
-        max_time: float | None = None,
         replacement: str = "immediate",
-        device: str | None = None,
-        metric: str = "euclidean",
-        warm_start: bool = False,
-        init: Any = None,
-        random_state: Any = None,
-        callback: Callable[[State], bool | None] | None = None,
-        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.size_min = size_min
         self.size_max = size_max
         self.size_by = size_by
         self.penalty = penalty
+        self.max_time = max_time
+        self.device = device
+        self.metric = metric
+        self.warm_start = warm_start
+        self.init = init
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
         self.assignment = assignment
         self.mutation = mutation
         self.local_search = local_search
@@ -247,15 +257,7 @@ class SMDEClust(ConstrainedClusterer):
         self.alpha = alpha
         self.max_generations = max_generations
         self.max_local_iter = max_local_iter
-        self.max_time = max_time
         self.replacement = replacement
-        self.device = device
-        self.metric = metric
-        self.warm_start = warm_start
-        self.init = init
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     @classmethod
     def from_paper(cls, variant: str = "SG-MDE", *, n_clusters: int, **overrides: Any) -> Self:
