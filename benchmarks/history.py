@@ -1,8 +1,8 @@
 """Benchmarks over time: each run kept as dated JSON with its commit and machine, and a picture.
 
-python -m benchmarks.history record engine cold   # run a benchmark, keep what it printed
+python -m benchmarks.history record engine cold  # run a benchmark, keep what it printed
 python -m benchmarks.history list
-python -m benchmarks.history plot engine.cold      # every number of that benchmark over time
+python -m benchmarks.history plot engine cold    # every number of that benchmark over time
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def plot(benchmark: str, out: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 5))
     for name, points in series.items():
         first = points[0][1]
-        if first and len(points) > 1:
+        if first:
             axes.plot([p[0] for p in points], [p[1] / first for p in points], "o-", label=name)
     axes.set_ylabel("share of the first value")
     axes.set_title(benchmark)
