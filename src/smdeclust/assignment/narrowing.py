@@ -13,8 +13,8 @@ from smdeclust.kernels import kernel
 
 # Sweeps over the pairs, and after how many of them labels are looked for again.
 SWEEPS, A_LOOK = 12, 4
-# Pairs times labels above which nothing is tried: nothing interrupts the sweeps, and they gain little
-# where everything hangs together.
+# Pairs times labels above which nothing is tried: nothing interrupts the sweeps, and they gain
+# little where everything hangs together.
 LARGE = 2**17
 # Sums may be rounded by this share of what the known labels cost above the cheapest ones.
 ROUNDING = 1e-12

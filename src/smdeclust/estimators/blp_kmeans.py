@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from smdeclust.estimators.base import all_or_nothing, check_choice, deadline_after
-from smdeclust.estimators.given import hard_pairs
+from smdeclust.estimators.base import check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
+from smdeclust.estimators.rival import StrictRival
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.problem import Problem, Solution
 from smdeclust.rivals.blp_kmeans import milp_search
@@ -16,7 +16,7 @@ from smdeclust.rivals.initialization import INITIALIZATIONS
 from smdeclust.rivals.multi_start import Attempt
 
 
-class BLPKMeans(MultiStartClusterer):
+class BLPKMeans(StrictRival, MultiStartClusterer):
     """BLP-KM (Baumann 2020): k-means whose assignment step is solved exactly, in a multi-start.
 
     Parameters
@@ -92,38 +92,7 @@ class BLPKMeans(MultiStartClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points; with the default `assignment` and `init` also a scipy.sparse matrix.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
-        constraints
-            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-        """
-        deadline = deadline_after(self.max_time)
-        self._check_starts()
-        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        check_choice("assignment", self.assignment, ("structured", "highs", "gurobi"))
-        check_choice("init", self.init, tuple(INITIALIZATIONS))
-        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
         initialize = INITIALIZATIONS[self.init](problem)
 
         def attempt(rng: np.random.Generator) -> Attempt:
@@ -133,7 +102,12 @@ class BLPKMeans(MultiStartClusterer):
         best = self._best_start(attempt)
         assert best is not None
         self.n_unproven_ = int(not best.proven)
-        return self._set_solution(problem, best.labels)
+        return best.labels
+
+    def _check_parameters(self) -> None:
+        self._check_starts()
+        check_choice("assignment", self.assignment, ("structured", "highs", "gurobi"))
+        check_choice("init", self.init, tuple(INITIALIZATIONS))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from smdeclust.estimators.base import all_or_nothing, check_choice
-from smdeclust.estimators.given import hard_pairs
+from smdeclust.estimators.base import check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
+from smdeclust.estimators.rival import StrictRival
 from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.problem import Problem
 from smdeclust.rivals.cop_kmeans import cop_kmeans
 from smdeclust.rivals.initialization import INITIALIZATIONS
 from smdeclust.rivals.multi_start import Attempt
 
 
-class COPKMeans(MultiStartClusterer):
+class COPKMeans(StrictRival, MultiStartClusterer):
     """COP-KM (Wagstaff 2001): k-means that places points greedily and breaks no constraint.
 
     Must-link groups are placed in random order, each at the nearest center whose cluster holds no
     cannot-linked group yet. There is no backtracking: a start fails where its first placement
-    leaves a group without a cluster, which says nothing about whether a clustering exists.
+    leaves a group without a cluster, which says nothing about whether a clustering exists. Where
+    all starts fail, ``fit`` raises ``NoFeasibleSolutionError``.
 
     Parameters
     ----------
@@ -74,41 +76,7 @@ class COPKMeans(MultiStartClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
-        constraints
-            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-
-        Raises
-        ------
-        NoFeasibleSolutionError
-            Every start failed. This is no proof that the constraints cannot be satisfied.
-        """
-        self._check_starts()
-        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        check_choice("init", self.init, tuple(INITIALIZATIONS))
-        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
         initialize = INITIALIZATIONS[self.init](problem)
 
         def attempt(rng: np.random.Generator) -> Attempt:
@@ -122,4 +90,8 @@ class COPKMeans(MultiStartClusterer):
                 f"well exist. Try more starts (n_init), or SMDEClust or BLPKMeans, whose "
                 f"assignment step is exact."
             )
-        return self._set_solution(problem, best.labels)
+        return best.labels
+
+    def _check_parameters(self) -> None:
+        self._check_starts()
+        check_choice("init", self.init, tuple(INITIALIZATIONS))

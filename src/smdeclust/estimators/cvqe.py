@@ -104,58 +104,7 @@ class LCVQE(CVQE):
     point then drawing the other center, or put into either cluster; of a broken cannot-link the
     farther point goes to its next center. Pairs may break.
 
-    Parameters
-    ----------
-    n_clusters
-        K.
-    init
-        ``"random"`` points or ``"k-means++"``.
-    n_init
-        Starts; the one of least error is kept.
-    max_iter
-        Most iterations of one start.
-    max_time
-        No start begins after so many seconds.
-    random_state
-        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
-    verbose
-        1: log one line per start.
-
-    Attributes
-    ----------
-    labels_
-        (N,) cluster of each point; constraints may be broken.
-    cluster_centers_
-        (K, d) means of the clusters, in lexicographic order.
-    inertia_
-        Sum of (weighted) squared distances of the points to the centers of their clusters.
-    n_violations_
-        Broken pairs.
-    objective_
-        The error that the method charges, with its own centers (twice the paper's).
-    n_iter_
-        Iterations of the best start.
-    n_local_searches_, n_local_iterations_
-        Starts made, and the iterations of all of them.
+    Parameters and attributes are those of `CVQE`.
     """
 
     _linear = True
-
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        init: str = "random",
-        n_init: int = 10,
-        max_iter: int = 300,
-        max_time: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.random_state = random_state
-        self.verbose = verbose

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from smdeclust.estimators.base import check_number
-from smdeclust.estimators.rival import SoftRival
+from smdeclust.estimators.rival import UnweightedRival
 from smdeclust.problem import Problem
 from smdeclust.rivals.dils import Setting, dils, penalty
 from smdeclust.rivals.soft_pairs import SoftPairs
 
 
-class DILS(SoftRival):
+class DILS(UnweightedRival):
     """DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): dual iterative local search.
 
     Two solutions; the worse is replaced by a recombination of both, a segment of whose labels is
@@ -78,31 +78,6 @@ class DILS(SoftRival):
         self.max_evaluations = max_evaluations
         self.max_time = max_time
         self.random_state = random_state
-
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        constraints: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that should, or should not, share a cluster: (m, 2) integers.
-        constraints
-            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        """
-        pairs = {"must_link": must_link, "cannot_link": cannot_link}
-        return super().fit(X, y, constraints=constraints, **pairs)
 
     def _solve(
         self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from smdeclust.constraints.groups import contract
-from smdeclust.estimators.base import all_or_nothing
-from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
+from smdeclust.estimators.rival import SoftRival
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.problem import Problem
 from smdeclust.rivals.multi_start import Attempt
 from smdeclust.rivals.pck_means import neighborhood_centers, pck_means
 from smdeclust.rivals.soft_pairs import SoftPairs
 
 
-class PCKMeans(MultiStartClusterer):
+class PCKMeans(SoftRival, MultiStartClusterer):
     """PCK-Means (Basu 2004): soft constraints, each with a cost that is paid where it is broken.
 
     Minimises the sum of squared distances plus `w` per broken pair. The first start is from the
@@ -81,41 +81,13 @@ class PCKMeans(MultiStartClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that should, or should not, share a cluster: (m, 2) integers.
-            They may contradict each other.
-        constraints
-            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-        """
-        self._check_starts()
-        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        problem, together, apart = self._build_soft(X, must_link, cannot_link, sample_weight)
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
         cost = _as_costs(self.w, len(together) + len(apart))
         pairs = SoftPairs.build(
             problem.n_points, together, apart, cost[: len(together)], cost[len(together) :]
         )
-
         groups = contract(problem.n_points, together, np.empty((0, 2), dtype=np.int64))
         starts = count()
 
@@ -125,10 +97,11 @@ class PCKMeans(MultiStartClusterer):
 
         best = self._best_start(attempt)
         assert best is not None
-        self._set_solution(problem, best.labels)
-        self.n_violations_ = pairs.n_broken(best.labels)
-        self.objective_ = self.inertia_ + pairs.cost(best.labels)
-        return self
+        self.objective_ = best.objective
+        return best.labels
+
+    def _check_parameters(self) -> None:
+        self._check_starts()
 
 
 def _as_costs(w: Any, n_pairs: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the newer rivals share: one ``fit``, for pairs that hold and for pairs that may break."""
+"""What the rivals share: one ``fit``, for pairs that hold and for pairs that may break."""
 
 from __future__ import annotations
 
@@ -80,3 +80,32 @@ class SoftRival(Rival):
         self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
     ) -> np.ndarray:
         raise NotImplementedError
+
+
+class UnweightedRival(SoftRival):
+    """The same for methods without weights of points."""
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraints: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions that should, or should not, share a cluster: (m, 2) integers.
+        constraints
+            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        """
+        pairs = {"must_link": must_link, "cannot_link": cannot_link}
+        return super().fit(X, y, constraints=constraints, **pairs)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Self
+from typing import Any
 
-from smdeclust.constraints.pairs import count_broken
-from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number, show_log
-from smdeclust.estimators.given import hard_pairs
+import numpy as np
+
+from smdeclust.estimators.base import check_number, show_log
+from smdeclust.estimators.rival import UnweightedRival
 from smdeclust.memetic import State, stopping
+from smdeclust.problem import Problem
 from smdeclust.rivals.soft_hg import Model, soft_hg_means
 
 logger = logging.getLogger("smdeclust")
 
 
-class SoftHGMeans(ConstrainedClusterer):
+class SoftHGMeans(UnweightedRival):
     """S-HG-MEANS (Gribel, Gendreau, Vidal 2022): pairs as annotations that may be wrong.
 
     A genetic search with local improvement for the labels of greatest likelihood under spherical
@@ -91,33 +93,9 @@ class SoftHGMeans(ConstrainedClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        constraints: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that should, or should not, share a cluster: (m, 2) integers.
-            They may contradict each other.
-        constraints
-            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        """
-        self._check_parameters()
-        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        problem, together, apart = self._build_soft(X, must_link, cannot_link)
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
         model = Model.build(problem, together, apart, self.accuracy, self.variance_floor)
         state = soft_hg_means(
             problem,
@@ -135,9 +113,7 @@ class SoftHGMeans(ConstrainedClusterer):
         self.stop_reason_ = state.stop_reason
         self.history_ = state.history.arrays()
         self.objective_ = state.best.objective
-        self._set_solution(problem, state.best.labels)
-        self.n_violations_ = sum(count_broken(together, apart, self.labels_))
-        return self
+        return state.best.labels
 
     def _stopping_rule(self) -> stopping.StoppingRule:
         patience = self.max_no_improvement
