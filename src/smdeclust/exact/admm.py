@@ -46,8 +46,16 @@ class Settings:
     """A cut without multiplier and with more slack than this is dropped."""
     sweeps: int = 2
     filter_degree: int = 4
+    straight: float = 0.9
+    """Cosine between two stretches of ten iterations from which the next are foretold."""
+    longest_stride: float = 8.0
+    """Stretches that are gone at once at most."""
     patience: float = 20.0
-    """Branch when closing the gap would take more than this many rounds at the present pace."""
+    """The pace is slow when closing the gap would take more than this many rounds."""
+    settled: float = 0.5
+    """Branch when what the relaxation is worth varies by less than this share of what it lacks."""
+    slow_rounds: int = 4
+    """Rounds of too slow a pace that are put up with while the relaxation is worth enough."""
     max_rounds: int = 60
     max_nodes: int = 2**62
     """Nodes that are bounded before the tree is left as it is."""
@@ -191,12 +199,17 @@ class _Run:
         self.project = FantopeProjector(node.unit, node.n_clusters, degree=settings.filter_degree)
         self.best = self._dual(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
         self.history = [self.best.bound]
+        self.values: list[float] = []
+        self.slow_rounds = 0
         self.iteration = self.rounds = 0
         self.next_round = settings.first_round if len(self.cuts) == 0 else settings.round_length
         self.min_violation = settings.min_violation
         self.ending = Ending.TARGET
         self.residuals = (np.inf, np.inf)
         self.exact_until = 0
+        self.mark: FloatArray | None = None
+        self.drift: FloatArray | None = None
+        self.stride = 1.0
         self.bound_before, self.primal_before = -np.inf, np.inf
 
     def _dual(self, bound: float) -> Dual:
@@ -213,11 +226,7 @@ class _Run:
         self.Y = self.project(
             self.V - self.U - node.cost * (1.0 / self.rho), exact=self.iteration < self.exact_until
         )
-        primal, change = cutting.signs_and_cuts_step(
-            self.Y, settings.over_relaxation, node.apart, self.cuts, self.norms,
-            node.sqrt_weights, settings.sweeps, node.z_low, node.z_high, self.mu, self.V, self.U,
-            self.work,
-        )  # fmt: skip
+        primal, change = self._split(self.Y, settings.over_relaxation)
         self.residuals = (primal, change)
         self.iteration += 1
         if self.iteration % settings.check_every == 0:
@@ -232,9 +241,60 @@ class _Run:
             # Both residuals per unit of their own scale: |Y| is about sqrt(K), |C| is 1.
             ratio = primal / (np.sqrt(node.n_clusters) * self.rho * change + 1e-300)
             factor = 1.25 if ratio > 2.0 else 0.8 if ratio < 0.5 else 1.0
+            if factor != 1.0:
+                self.mark = None
             self.rho *= factor
             self.U /= factor
             self.mu /= factor
+            self.accelerate()
+
+    def accelerate(self) -> None:
+        """Go many steps at once where the iterates drift along a line, every ten iterations.
+
+        Where two clusterings cost nearly the same, the iterates move from one to the other at an
+        even pace, for hundreds of iterations. V + U says all about where the method stands.
+        """
+        here = self.V + self.U
+        if self.mark is None:
+            self.mark, self.drift = here, None
+            return
+        drift = here - self.mark
+        before, self.mark, self.drift = self.drift, here, drift
+        if before is None:
+            return
+        lengths = np.linalg.norm(drift) * np.linalg.norm(before)
+        if np.vdot(drift, before) < self.settings.straight * lengths:
+            self.stride = max(0.5 * self.stride, 1.0)
+            return
+        here += self.stride * drift
+        self.stride = min(2.0 * self.stride, self.settings.longest_stride)
+        self.mark = None
+        self.U[:] = 0.0
+        self._split(here, 1.0)
+
+    def _split(self, Y: FloatArray, relaxation: float) -> tuple[float, float]:
+        """The V- and U-step; returns the primal residual and the change of V."""
+        node = self.node
+        return cutting.signs_and_cuts_step(  # type: ignore[no-any-return]
+            Y, relaxation, node.apart, self.cuts, self.norms, node.sqrt_weights,
+            self.settings.sweeps, node.z_low, node.z_high, self.mu, self.V, self.U, self.work,
+        )  # fmt: skip
+
+    def _stalled(self) -> bool:
+        """Whether to branch: the relaxation is worth too little, or its bound rises too slowly."""
+        settings = self.settings
+        missing = self.target - self.best.bound
+        recent = self.values[-3:]
+        # Where it will be branched upon, its own bound does not matter.
+        lacking = self.target - max(recent)
+        if settings.max_nodes > 1 and max(recent) - min(recent) < settings.settled * lacking:
+            return True
+        # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
+        slow = (self.history[-1] - self.history[-5]) / 4.0 * settings.patience < missing
+        self.slow_rounds += slow
+        reached = recent[-1] - self.best.bound < 0.3 * missing
+        late = self.slow_rounds > settings.slow_rounds or self.rounds >= settings.max_rounds
+        return (slow and reached) or late
 
     def new_round(self, on_round: Callable[[FloatArray], float] | None) -> bool:
         """Round to labels, judge the pace, exchange cuts; False if this is to end here."""
@@ -244,14 +304,12 @@ class _Run:
             self.target = on_round(self.Y)
         if self.best.bound >= self.target:
             return False
-        # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
         self.history.append(self.best.bound)
-        if self.rounds >= 5:
-            pace = (self.history[-1] - self.history[-5]) / 4.0
-            slow = pace * settings.patience < self.target - self.best.bound
-            if slow or self.rounds >= settings.max_rounds:
-                self.ending = Ending.STALLED
-                return False
+        # What the relaxation is worth with these cuts, as far as one can tell from V.
+        self.values.append(node.constant + node.scale * float(np.vdot(node.cost, self.V)))
+        if self.rounds >= 5 and self._stalled():
+            self.ending = Ending.STALLED
+            return False
         root = node.sqrt_weights
         keep = (self.mu > 0.0) | (cutting.slacks(self.V, self.cuts, root) < settings.keep_slack)
         new = cutting.new_cuts(
@@ -266,12 +324,13 @@ class _Run:
         if len(new) < few * node.n_groups:
             self.min_violation = max(0.3 * self.min_violation, settings.least_violation)
         logger.debug(
-            "it %d bound %.9g missing %.3g rho %.2g primal %.1e change %.1e cuts %d - %d + %d",
-            self.iteration, self.best.bound, self.target - self.best.bound, self.rho,
+            "it %d worth %.9g bound %.9g of %.9g rho %.2g residuals %.1e %.1e cuts %d - %d + %d",
+            self.iteration, self.values[-1], self.best.bound, self.target, self.rho,
             *self.residuals, len(self.cuts), np.sum(~keep), len(new),
         )  # fmt: skip
         self.cuts = np.ascontiguousarray(np.vstack([self.cuts[keep], new]))
         self.mu = np.concatenate([self.mu[keep], np.zeros(len(new))])
         self.norms = cutting.squared_norms(self.cuts, root, node.apart)
         self.next_round = self.iteration + settings.round_length
+        self.mark = None
         return True

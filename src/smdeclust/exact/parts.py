@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 SMALLEST, LARGEST, PER_CLUSTER = 250, 600, 15
+# Seconds below which a part is not begun.
+_LEAST_SHARE = 0.05
 # The gap of a part that is not worth more time, at first and later.
 _FIRST_TOL, _JOINED_TOL = 5e-4, 2e-4
 _JOINED_LARGEST = 1000
@@ -120,7 +122,8 @@ def prove_in_parts(
         done[part.rows] = True
     for rows in blocks:
         if not done[rows].any():
-            parts.append(Part(rows, without_search(*_restrict(problem, labels, rows))))
+            task = _Task.of(problem, labels, jobs.group, rows, 0.0, None)
+            parts.append(Part(rows, without_search(task.problem(), labels[rows])))
     return _together(problem, labels, parts, ending)
 
 
@@ -269,7 +272,9 @@ class _Task:
         if known is not None:
             return self.rows, known, 0.0
         problem = self.problem()
-        share = max(deadline - time.time(), 0.0) / waiting
+        share = (deadline - time.time()) / waiting
+        if share < _LEAST_SHARE:  # not even one bound: what costs nothing, so that the limit holds
+            return self.rows, without_search(problem, self.labels), 0.0
         with threadpool_limits(limits=1):
             proven = prove(
                 problem,
@@ -341,10 +346,3 @@ def _split_up(problem: Problem, labels: IntArray) -> IntArray:
         if np.any((out == out[mine][0]) & ~mine):
             out[mine] = n
     return out
-
-
-def _restrict(problem: Problem, labels: IntArray, rows: IntArray) -> tuple[Problem, IntArray]:
-    """The problem of some rows, and their labels."""
-    group = contract(problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters)
-    assert group is not None
-    return _Task.of(problem, labels, group, rows, 0.0, None).problem(), labels[rows]

@@ -44,9 +44,10 @@ def deflate(A: FloatArray, unit: FloatArray, value: float) -> FloatArray:
     """Return A compressed to the complement of ``unit``, with eigenvalue ``value`` along it."""
     image = A @ unit
     half = image - (0.5 * (unit @ image + value)) * unit
-    # A - u h' - h u' : one symmetric rank-two update
-    out = A - np.outer(unit, half)
-    out -= np.outer(half, unit)
+    # A - u h' - h u', in place of a copy (which BLAS sees transposed: the same, A is symmetric)
+    out = np.array(A, order="C")
+    for x, y in ((unit, half), (half, unit)):
+        scipy.linalg.blas.dger(-1.0, x, y, a=out.T, overwrite_a=True)
     return out
 
 
@@ -93,9 +94,8 @@ class FantopeProjector:
         keep = weights > 0.0
         self.active = int(keep.sum())
         self.size = min(n, max(self.active, self.rank) + self.guard(self.active))
-        factor = vectors[:, keep] * np.sqrt(weights[keep])
-        Y = factor @ factor.T
-        Y += np.outer(self.unit, self.unit)
+        factor = np.column_stack([self.unit, vectors[:, keep] * np.sqrt(weights[keep])])
+        Y: FloatArray = factor @ factor.T
         return Y
 
     def guard(self, active: int) -> int:
