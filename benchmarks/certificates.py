@@ -152,7 +152,8 @@ def main() -> None:
         "what", nargs="?", default="set1", choices=("set1", "forgeries", "tiny", "large", "blobs")
     )
     parser.add_argument("--count", type=int, default=1000, help="mutations, or tiny instances")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, for large data")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first tiny instance")
+    parser.add_argument("--jobs", type=int, default=1, help="processes: blobs, tiny, large data")
     parser.add_argument("--tol", type=float, default=1e-4)
     parser.add_argument("--max-time", type=float, default=300.0, help="seconds per configuration")
     parser.add_argument("--only", help="data sets or dataset/configuration, comma-separated")
@@ -163,9 +164,9 @@ def main() -> None:
     if options.what != "set1":
         others: dict[str, Callable[[], None]] = {
             "forgeries": lambda: certificate_checks.forgeries(options.count),
-            "tiny": lambda: certificate_checks.tiny(options.count),
+            "tiny": lambda: certificate_checks.tiny(options.count, options.first, options.jobs),
             "large": lambda: certificate_checks.large(options.max_time, options.only, options.jobs),
-            "blobs": lambda: certificate_checks.blobs(options.max_time, options.only),
+            "blobs": lambda: certificate_checks.blobs(options.max_time, options.only, options.jobs),
         }
         others[options.what]()
         return
