@@ -156,6 +156,17 @@ def test_no_time_gives_the_free_bound_of_every_part(case: tuple) -> None:
     verify(X, result, **pairs)
 
 
+def test_parts_that_are_not_begun_count_as_out_of_time(case: tuple, monkeypatch) -> None:
+    """Where the share of a part is too short to begin it, the free bound stands and is named."""
+    X, labels, pairs = case
+    monkeypatch.setattr("smdeclust.exact.parts._LEAST_SHARE", 1e6)
+    result = certify(X, labels, parts=3, max_time=100.0, **pairs)
+    free = certify(X, labels, parts=3, max_time=0.0, **pairs)
+    assert result.status == "time_limit"
+    assert result.lower_bound == free.lower_bound
+    verify(X, result, **pairs)
+
+
 def test_time_that_is_left_joins_parts(case: tuple) -> None:
     """With time left, the weakest parts are proven together, which proves more."""
     X, labels, pairs = case

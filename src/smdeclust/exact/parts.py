@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 SMALLEST, LARGEST, PER_CLUSTER = 250, 600, 15
-# Seconds below which a part is not begun.
-_LEAST_SHARE = 0.05
+# Seconds below which a part is not begun, and below which no processes are started for them.
+_LEAST_SHARE, _STARTING = 0.05, 10.0
 # The gap of a part that is not worth more time, at first and later.
 _FIRST_TOL, _JOINED_TOL = 5e-4, 2e-4
 _JOINED_LARGEST = 1000
@@ -115,7 +115,9 @@ def prove_in_parts(
             _say(progress, parts, len(parts), upper)
     except KeyboardInterrupt:
         ending = Ending.INTERRUPTED
-    if time.time() >= deadline and ending is Ending.TARGET:
+    # A part that ran out of its share, or was not begun: no longer for lack of parts alone.
+    short = deadline < np.inf and any(part.proven.ending in (Ending.TIME, None) for part in parts)
+    if ending is Ending.TARGET and (short or time.time() >= deadline):
         ending = Ending.TIME
     done = np.zeros(problem.n_points, bool)
     for part in parts:
@@ -221,11 +223,12 @@ class _Jobs:
             waiting = math.ceil((len(blocks) - index) / self.n_jobs)
             task = _Task.of(self.problem, self.labels, self.group, rows, tol, self.folder)
             tasks.append(delayed(task.run)(self.deadline, waiting))
-        kind: dict[str, Any] = {} if self.n_jobs > 1 else {"backend": "sequential"}
+        n_jobs = self.n_jobs if time.time() + _STARTING < self.deadline else 1
+        kind: dict[str, Any] = {} if n_jobs > 1 else {"backend": "sequential"}
         backend = get_active_backend()[0]  # of joblib.parallel_config: processes, or a Dask cluster
-        at_once = self.n_jobs == 1 or getattr(backend, "supports_return_generator", False)
+        at_once = n_jobs == 1 or getattr(backend, "supports_return_generator", False)
         form = "generator_unordered" if at_once else "list"
-        for rows, proven, seconds in Parallel(self.n_jobs, return_as=form, **kind)(tasks):
+        for rows, proven, seconds in Parallel(n_jobs, return_as=form, **kind)(tasks):
             # The largest tell most about what is larger still.
             self.seconds_per_cube = max(0.5 * self.seconds_per_cube, seconds / len(rows) ** 3)
             yield Part(rows, proven)
