@@ -15,17 +15,18 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.sized import assign_sized
 from smdeclust.assignment.sizes_of import Sizes
-from smdeclust.assignment.status import INFEASIBLE, PAUSED
-from smdeclust.assignment.transport import drop_idle_prices, transport
+from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
+from smdeclust.assignment.transport import transport
 from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
-from smdeclust.local_search.limits import LEAST_FALL, Limits
+from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
+from smdeclust.points.protocol import Fillers
 from smdeclust.problem import Problem, Solution
 
-# Points that a first guess of prices looks at.
-SAMPLE = 2048
+# Points that tell where prices go.
+SAMPLE = 8192
 # Looks at all points for one assignment; then labels are used as they are, without a proof.
 MOST_LOOKS = 12
 # Other orders of the bounds that are tried for one set of centers.
@@ -182,6 +183,7 @@ class _AnyStorage:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.batch: Any = problem.points.begin(1)
+        self.reach = 0.0  # by how much prices may be expected to move
 
     def __enter__(self) -> _AnyStorage:
         self.batch.__enter__()
@@ -222,30 +224,34 @@ class _AnyStorage:
         counted = problem.size_of_group[:n_linked]
         lone = problem.size_of_group[n_linked:]
         heaviest = float(lone.max(initial=0.0)) if bounds.by_weight else 1.0
-        share = float(lone.mean()) if len(lone) else 1.0
+        unit = float(lone.mean()) if len(lone) else 1.0
+        alike = n_linked == 0 and float(np.ptp(lone)) == 0
+        start = state.prices
         for look in range(MOST_LOOKS + 1):
             prices = np.clip(
                 state.prices, np.where(low > 0, -np.inf, 0), np.where(np.isfinite(high), np.inf, 0)
             )
             costs, sizes = self._price(state.centers, prices)
             answer = (costs + counted[:, None] * prices).argmin(axis=1)
-            off = _off(sizes + np.bincount(answer, counted, k), low, high, prices) / share
-            if look == 0 and off > len(lone) / 16 and len(lone) >= 4 * SAMPLE:
-                state.prices = self._guess(state.centers, prices, low, high)
+            held = sizes + np.bincount(answer, counted, k)
+            off = _off(held, low, high, prices) / unit
+            n_wanted = len(lone) if off > len(lone) / 16 else max(256, int(4 * off) + 16 * k)
+            # Some of too many tell where prices go.
+            most = SAMPLE if look < MOST_LOOKS // 2 else NO_LIMIT
+            few, limit, share = self.batch.undecided(n_wanted, self.reach, most)
+            ends = (low - held) / unit, (high - held) / unit
+            status, chosen, state.prices = _trade(
+                few, share, bounds.by_weight, *ends, prices, limit
+            )
+            if share < 1 or (status != SOLVED and limit < np.inf):
+                moved = _spread(state.prices - prices)
+                self.reach = moved / 4 if status == SOLVED else 4 * limit
                 continue
-            if off > len(lone) / 64 and len(lone) >= 4 * SAMPLE and look < MOST_LOOKS // 2:
-                # Too many to look at all: some of them tell in which direction prices go.
-                few, limit = self.batch.undecided(len(lone) // 16)
-                of_few = few.weights if bounds.by_weight else np.ones(len(few.where))
-                held = sizes + np.bincount(answer, counted, k)
-                held -= np.bincount(few.labels, of_few, k)
-                least = np.ceil((low - held) / share).astype(np.int64)
-                most = np.floor(np.clip((high - held) / share, -(2**40), 2**40)).astype(np.int64)
-                state.prices = prices.copy()
-                ignored = np.empty(len(few.where), dtype=np.int64)
-                transport(few.costs, least, np.maximum(least, most), state.prices, ignored, limit)
-                continue
-            few, limit = self.batch.undecided(max(256, int(4 * off) + 16 * k) << look)
+            if alike:
+                if status != SOLVED:
+                    raise NoFeasibleSolutionError(NOT_FOUND)
+                self.reach = _spread(state.prices - start)
+                return answer, few.moves(chosen), True
             of_few = few.weights if bounds.by_weight else np.ones(len(few.where))
             found = assign_sized(
                 np.concatenate([costs, few.costs]),
@@ -255,42 +261,56 @@ class _AnyStorage:
                     sizes - np.bincount(few.labels, of_few, k),
                 ),
                 budget=limits.budget(),
-                prices=prices,
+                prices=state.prices,
             )  # fmt: skip
-            if found.labels is None and limit < np.inf:
-                continue
             if found.labels is None:
-                raise NoFeasibleSolutionError(NOT_FOUND)
-            state.prices = found.prices
-            moved = found.prices - prices
-            spread = max(0.0, moved.max()) - min(0.0, moved.min())
-            sure = heaviest * spread + (found.cost - found.dual) <= limit
+                if limit == np.inf:
+                    raise NoFeasibleSolutionError(NOT_FOUND)
+                self.reach = 4 * limit
+                continue
+            moved = heaviest * _spread(found.prices - prices) + (found.cost - found.dual)
+            sure = moved <= limit
             if sure or look == MOST_LOOKS:
-                linked, chosen = found.labels[:n_linked], found.labels[n_linked:]
-                others = np.flatnonzero(chosen != few.labels)
-                moves = {int(few.where[i]): int(chosen[i]) for i in others}
-                return linked, moves, bool(sure and found.bound >= found.cost)
+                state.prices = found.prices
+                self.reach = _spread(state.prices - start)
+                moves = few.moves(found.labels[n_linked:])
+                return found.labels[:n_linked], moves, bool(sure and found.bound >= found.cost)
+            self.reach = 4 * limit
         raise NoFeasibleSolutionError(NOT_FOUND)
 
-    def _guess(
-        self, centers: np.ndarray, prices: np.ndarray, low: np.ndarray, high: np.ndarray
-    ) -> np.ndarray:
-        """Prices from some of the points, with bounds in proportion."""
-        problem, bounds = self.problem, self.problem.bounds
-        assert bounds is not None
-        n = problem.n_points
-        rows = np.arange(0, n, max(1, n // SAMPLE))
-        costs = cdist(problem.enter(problem.points.fetch(rows)), centers, "sqeuclidean")
-        total = float(problem.size_of_group.sum())
-        if problem.sample_weight is not None and not bounds.by_weight:
-            costs *= problem.sample_weight[rows, None]
-        share = len(rows) / total
-        least = np.floor(low * share).astype(np.int64)
-        most = np.ceil(np.minimum(high, total) * share).astype(np.int64)
-        guess = prices.copy()
-        drop_idle_prices(least, most, len(rows), guess)
-        transport(costs, least, most, guess, np.empty(len(rows), dtype=np.int64), np.inf)
-        return guess
+
+def _trade(
+    few: Fillers,
+    share: float,
+    by_weight: bool,
+    least: np.ndarray,
+    most: np.ndarray,
+    prices: np.ndarray,
+    limit: float,
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Label some of the points as if all counted the same, and nobody else moved.
+
+    Their clusters may change by `least` to `most` points, or by that share where they stand for
+    more. Returns the status, labels and new prices.
+    """
+    counted = few.weights if by_weight else np.ones(len(few.where))
+    counted = np.where(counted > 0, counted, 1.0)
+    held, far = np.bincount(few.labels, minlength=len(prices)), 2.0**40
+    slack = 1e-9 if share == 1 else 1.0
+    low = held + np.ceil(np.clip(least * share - slack, -far, far)).astype(np.int64)
+    high = held + np.floor(np.clip(most * share + slack, -far, far)).astype(np.int64)
+    if share < 1:
+        high = np.maximum(high, 0)
+    labels, prices = np.empty(len(few.labels), dtype=np.int64), prices.copy()
+    status = transport(
+        few.costs / counted[:, None], low, high, prices, labels, limit / counted.max(initial=1.0)
+    )
+    return status, labels, prices
+
+
+def _spread(moved: np.ndarray) -> float:
+    """By how much one price moved against another, or against 0."""
+    return float(max(0.0, moved.max()) - min(0.0, moved.min()))
 
 
 def _off(held: np.ndarray, low: np.ndarray, high: np.ndarray, prices: np.ndarray) -> float:

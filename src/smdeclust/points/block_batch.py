@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from smdeclust.points.blocks import assign_block, price_block, regrets_block
+from smdeclust.points.blocks import assign_block, regrets_block
 from smdeclust.points.linked import Linked
+from smdeclust.points.priced import price_rows
 from smdeclust.points.protocol import ClusterSums, Moves
 from smdeclust.points.row_batch import RowBatch, RowPart, half_gaps, moved_by
 from smdeclust.points.single import RENEW_EVERY
@@ -52,11 +53,13 @@ class BlockPart(RowPart):
 
     def price(
         self, start: int, stop: int, centers: Any, prices: np.ndarray, by_weight: bool
-    ) -> None:
-        price_block(
+    ) -> np.ndarray:
+        sizes = np.zeros(len(prices))
+        price_rows(
             self.X, self.weights, self.free, self.offset, start, stop, centers, prices, by_weight,
-            self.labels, self.margins,
+            self.labels, self.margins, sizes,
         )  # fmt: skip
+        return sizes
 
     def squares_to(self, rows: np.ndarray, centers: Any) -> np.ndarray:
         return cdist(self.points(rows), centers, "sqeuclidean")

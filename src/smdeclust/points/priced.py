@@ -37,6 +37,35 @@ def _two_squares(block, wide, k, here, there):
             there[i] += (b0 * b0 + b1 * b1) + (b2 * b2 + b3 * b3)
 
 
+@summing_kernel(forceinline=True)
+def _label_lanes(block, wide, heavy, counted, prices, here, there, nearest, least, second):
+    """Write the labels of a block, their cost + price of what they count, and the second best."""
+    n_clusters = len(prices)
+    for i in range(LANES):
+        nearest[i] = 0
+        least[i] = np.inf
+        second[i] = np.inf
+    for k in range(0, n_clusters, 2):
+        _two_squares(block, wide, k, here, there)
+        price = prices[k]
+        for i in range(LANES):
+            value = heavy[i] * here[i] + counted[i] * price
+            closer = value < least[i]
+            other = least[i] if closer else value
+            second[i] = other if other < second[i] else second[i]
+            least[i] = value if closer else least[i]
+            nearest[i] = k if closer else nearest[i]
+        if k + 1 < n_clusters:
+            price = prices[k + 1]
+            for i in range(LANES):
+                value = heavy[i] * there[i] + counted[i] * price
+                closer = value < least[i]
+                other = least[i] if closer else value
+                second[i] = other if other < second[i] else second[i]
+                least[i] = value if closer else least[i]
+                nearest[i] = k + 1 if closer else nearest[i]
+
+
 @summing_kernel()
 def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins):
     """Label the groups of one part of the blocks; returns their cost without prices. O(G K d).
@@ -44,42 +73,54 @@ def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins)
     `margins` is by how much the second best is worse. Parts may run at once. `lanes` and `weights`
     are filled up to whole blocks; `labels` and `margins` have as many entries.
     """
-    n_clusters, n_blocks = len(centers), len(lanes)
+    n_blocks = len(lanes)
     wide = by_twos(centers, lanes.shape[1])
+    ones, second = np.ones(LANES), np.empty(LANES)
     here, there = np.empty(LANES), np.empty(LANES)
-    second = np.empty(LANES)
     cost = 0.0
     for b in range(part * n_blocks // n_parts, (part + 1) * n_blocks // n_parts):
         nearest, least = labels[b * LANES :], margins[b * LANES :]
         heavy = weights[b * LANES :]
-        for i in range(LANES):
-            nearest[i] = 0
-            least[i] = np.inf
-            second[i] = np.inf
-        for k in range(0, n_clusters, 2):
-            _two_squares(lanes[b], wide, k, here, there)
-            price = prices[k]
-            for i in range(LANES):
-                value = heavy[i] * here[i] + price
-                closer = value < least[i]
-                other = least[i] if closer else value
-                second[i] = other if other < second[i] else second[i]
-                least[i] = value if closer else least[i]
-                nearest[i] = k if closer else nearest[i]
-            if k + 1 < n_clusters:
-                price = prices[k + 1]
-                for i in range(LANES):
-                    value = heavy[i] * there[i] + price
-                    closer = value < least[i]
-                    other = least[i] if closer else value
-                    second[i] = other if other < second[i] else second[i]
-                    least[i] = value if closer else least[i]
-                    nearest[i] = k + 1 if closer else nearest[i]
+        _label_lanes(lanes[b], wide, heavy, ones, prices, here, there, nearest, least, second)
         for i in range(LANES):
             cost += least[i] - prices[nearest[i]]
         for i in range(LANES):
             least[i] = second[i] - least[i]
     return cost
+
+
+@kernel()
+def price_rows(
+    X, weights, free, offset, start, stop, centers, prices, by_weight, labels, margins, sizes
+):  # fmt: skip
+    """Label the free rows of an array by the least cost + price of their size (1, or their weight).
+
+    Writes `labels`, and to `margins` by how much the second best is worse; adds to `sizes`.
+    """
+    n_features = centers.shape[1]
+    block = np.zeros((-(-n_features // AT_ONCE) * AT_ONCE, LANES))
+    wide = by_twos(centers, len(block))
+    heavy, counted = np.zeros(LANES), np.ones(LANES)
+    nearest, rows = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    least, second = np.empty(LANES), np.empty(LANES)
+    here, there = np.empty(LANES), np.empty(LANES)
+    n_rows = 0
+    for i in range(start, stop):
+        if free[i]:
+            rows[n_rows] = i
+            heavy[n_rows] = weights[i if len(weights) > 1 else 0]
+            if by_weight:
+                counted[n_rows] = heavy[n_rows]
+            for j in range(n_features):
+                block[j, n_rows] = X[i, j] - offset[j]
+            n_rows += 1
+        if n_rows == LANES or (i == stop - 1 and n_rows > 0):
+            _label_lanes(block, wide, heavy, counted, prices, here, there, nearest, least, second)
+            for r in range(n_rows):
+                labels[rows[r]] = nearest[r]
+                margins[rows[r]] = second[r] - least[r]
+                sizes[nearest[r]] += counted[r]
+            n_rows = 0
 
 
 @kernel()

@@ -95,6 +95,11 @@ class Fillers:
     labels: np.ndarray
     costs: np.ndarray
 
+    def moves(self, labels: np.ndarray) -> dict[int, int]:
+        """Those that would be elsewhere under these labels, and where."""
+        others = np.flatnonzero(labels != self.labels)
+        return dict(zip(self.where[others].tolist(), labels[others].tolist(), strict=True))
+
 
 # For each solution: free groups that fill a cluster (by their names in Fillers) and which one.
 Moves = dict[int, int]
@@ -165,9 +170,10 @@ class PricedBatch(Batch, Protocol):
         Returns the (L, K) costs of the linked groups, and the (K,) sizes of the free points.
         """
 
-    def undecided(self, n_wanted: int) -> tuple[Fillers, float]:
-        """After ``price``: about so many free points, those whose second best label is least worse;
-        and a number by which it is worse for all others."""
+    def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
+        """After ``price``: the free points whose second best label is worse by no more than a
+        limit, the limit, and 1. They are about `n_wanted`, or more: the limit is at least `reach`.
+        Where they are far more than `most`: about so many of them, and which share."""
 
 
 class Points(Protocol):

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from smdeclust.points.linked import Linked, SparseLinked
-from smdeclust.points.protocol import ClusterSums, Moves
+from smdeclust.points.protocol import Moves
 from smdeclust.points.single import SingleBatch, least_regrets
 
 # Blocks are cut by the data alone, never by the number of threads: sums are added in their order.
 MOST_BLOCKS = 64
 LEAST_ROWS = 4096
+# Margins that are looked at to choose how many rows take part.
+LOOKED_AT = 2**15
 
 
 class RowPart(ABC):
@@ -58,19 +60,20 @@ class RowPart(ABC):
 
     def price(
         self, start: int, stop: int, centers: Any, prices: np.ndarray, by_weight: bool
-    ) -> None:
-        """Label rows by the least cost + price; writes their margins."""
+    ) -> np.ndarray:
+        """Label rows by the least cost + price; writes their margins, returns (K,) sizes."""
         rows = np.flatnonzero(self.free[start:stop]) + start
         if len(rows) == 0:
-            return
-        weights = self.weights_of(rows)[:, None]
-        values = self.squares_to(rows, centers) * weights
-        values += prices * (weights if by_weight else 1.0)
+            return np.zeros(len(prices))
+        weights = self.weights_of(rows)
+        counted = weights if by_weight else np.ones(len(rows))
+        values = self.squares_to(rows, centers) * weights[:, None] + prices * counted[:, None]
         best = values.argmin(axis=1)
         least = values[np.arange(len(rows)), best]
         self.labels[rows] = best
         if len(prices) > 1:
             self.margins[rows] = np.partition(values, 1, axis=1)[:, 1] - least
+        return np.bincount(best, counted, len(prices))
 
     @abstractmethod
     def points(self, rows: np.ndarray) -> np.ndarray:
@@ -160,28 +163,27 @@ class RowBatch(SingleBatch):
             labels[mine], costs[mine] = part.labels[rows], part.squares_to(rows, ready)
         return (points, weights, labels), costs * weights[:, None]
 
-    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> ClusterSums:
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> np.ndarray:
         ready = self._ready(centers)
 
-        def work(part: RowPart, start: int, stop: int) -> None:
-            part.price(start, stop, ready, prices, by_weight)
+        def work(part: RowPart, start: int, stop: int) -> np.ndarray:
+            return part.price(start, stop, ready, prices, by_weight)
 
-        self._over_blocks(work)
-        return self._sum_up(*centers.shape)
-
-    def _sum_up(self, n_clusters: int, n_features: int) -> ClusterSums:
-        """Sums of the free groups by their labels."""
-        raise NotImplementedError
+        return np.sum(self._over_blocks(work), axis=0)
 
     def _undecided(
-        self, centers: np.ndarray, n_wanted: int
-    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float]:
-        margins = np.concatenate([part.margins for part in self.parts])
-        limit = np.inf
-        if n_wanted < np.count_nonzero(margins < np.inf):
-            limit = float(np.partition(margins, n_wanted)[n_wanted])
-        where = np.flatnonzero((margins <= limit) & (margins < np.inf))
-        return where, *self._look_up(where, centers), limit
+        self, centers: np.ndarray, n_wanted: int, reach: float, most: int
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float, float]:
+        limit = max(reach, margin_of([part.margins for part in self.parts], n_wanted))
+        where = np.concatenate(
+            [
+                np.flatnonzero((part.margins <= limit) & part.free) + base
+                for part, base in self._numbered()
+            ]
+        )
+        few = where[:: step_to(len(where), most)]
+        share = len(few) / max(1, len(where))
+        return few, *self._look_up(few, centers), limit, share
 
     def _ready(self, centers: np.ndarray) -> Any:
         """Centers as the parts take them."""
@@ -243,6 +245,20 @@ class RowBatch(SingleBatch):
         if self._pool is None or len(jobs) <= 1:
             return [work(*job) for job in jobs]
         return list(self._pool.map(lambda job: work(*job), jobs))
+
+
+def margin_of(margins: list[np.ndarray], n_wanted: int) -> float:
+    """The margin that about so many rows do not exceed: infinite where that is all of them."""
+    step = max(1, sum(map(len, margins)) // LOOKED_AT)
+    some = np.concatenate([values[::step] for values in margins])
+    some = np.sort(some[some < np.inf])
+    place = n_wanted // step
+    return float(some[place]) if place < len(some) else np.inf
+
+
+def step_to(n_rows: int, most: int) -> int:
+    """Which of the rows to take, every one or every so many, for about `most` where far more."""
+    return 1 if n_rows <= 4 * most else n_rows // most
 
 
 def moved_by(centers: np.ndarray, previous: np.ndarray | None) -> np.ndarray:

@@ -36,12 +36,16 @@ class SingleBatch(ABC):
     def __exit__(self, *error: object) -> None:
         return None
 
+    # Sums of the free groups by their labels; made when they are needed.
+    _sums: ClusterSums | None = None
+
     def assign(self, centers: np.ndarray) -> np.ndarray:
         (self._centers,) = centers
         self._sums, self._n_changed = self._assign_free(self._centers)
         return self.linked.costs(self._centers)[None]
 
     def counts(self) -> tuple[np.ndarray, np.ndarray]:
+        assert self._sums is not None
         return self._sums.counts[None], np.array([self._n_changed])
 
     def fillers(self, s: int) -> Fillers:
@@ -53,18 +57,20 @@ class SingleBatch(ABC):
     def price(
         self, centers: np.ndarray, prices: np.ndarray, by_weight: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        self._centers = centers
-        self._sums = self._price_free(centers, prices, by_weight)
-        sizes = self._sums.totals if by_weight else self._sums.counts * 1.0
-        return self.linked.costs(centers), sizes
+        self._centers, self._sums = centers, None
+        return self.linked.costs(centers), self._price_free(centers, prices, by_weight)
 
-    def undecided(self, n_wanted: int) -> tuple[Fillers, float]:
-        where, self._filling, costs, limit = self._undecided(self._centers, n_wanted)
+    def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
+        where, self._filling, costs, limit, share = self._undecided(
+            self._centers, n_wanted, reach, most
+        )
         self._places = {int(name): i for i, name in enumerate(where)}
         _, weights, labels = self._filling
-        return Fillers(where, weights, labels, costs), limit
+        return Fillers(where, weights, labels, costs), limit, share
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[np.ndarray, np.ndarray]:
+        if self._sums is None:
+            self._sums = self._sum_up(*self._centers.shape)
         sums = self._sums.copy()
         if moves[0]:
             points, weights, labels = self._filling
@@ -92,14 +98,18 @@ class SingleBatch(ABC):
     def _assign_free(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
         """Label every free group by its nearest center; returns sums and how many changed."""
 
-    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> ClusterSums:
-        """Label every free point by the least cost + price; only where abilities say so."""
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> np.ndarray:
+        """Label every free point by the least cost + price; returns (K,) sizes."""
         raise NotImplementedError
 
     def _undecided(
-        self, centers: np.ndarray, n_wanted: int
-    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float]:
-        """As ``_cheapest``, of the free points nearest to indifference, and the margin beyond."""
+        self, centers: np.ndarray, n_wanted: int, reach: float, most: int
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float, float]:
+        """As ``_cheapest``, of free points nearest to indifference, and as ``undecided``."""
+        raise NotImplementedError
+
+    def _sum_up(self, n_clusters: int, n_features: int) -> ClusterSums:
+        """Sums of the free groups by their labels."""
         raise NotImplementedError
 
     @abstractmethod
