@@ -226,7 +226,7 @@ class _AnyStorage:
         heaviest = float(lone.max(initial=0.0)) if bounds.by_weight else 1.0
         unit = float(lone.mean()) if len(lone) else 1.0
         alike = n_linked == 0 and float(np.ptp(lone)) == 0
-        start = state.prices
+        start, tries = state.prices, 0
         for look in range(MOST_LOOKS + 1):
             prices = np.clip(
                 state.prices, np.where(low > 0, -np.inf, 0), np.where(np.isfinite(high), np.inf, 0)
@@ -235,21 +235,26 @@ class _AnyStorage:
             answer = (costs + counted[:, None] * prices).argmin(axis=1)
             held = sizes + np.bincount(answer, counted, k)
             off = _off(held, low, high, prices) / unit
-            n_wanted = len(lone) if off > len(lone) / 16 else max(256, int(4 * off) + 16 * k)
+            n_wanted = max(256, int(4 * off) + 16 * k) << tries
+            if off > len(lone) / 16 or look == MOST_LOOKS:
+                n_wanted = len(lone)
             # Some of too many tell where prices go.
-            most = SAMPLE if look < MOST_LOOKS // 2 else NO_LIMIT
-            few, limit, share = self.batch.undecided(n_wanted, self.reach, most)
+            early = look < MOST_LOOKS // 2
+            few, limit, share = self.batch.undecided(
+                n_wanted, self.reach, SAMPLE if early else NO_LIMIT
+            )
             ends = (low - held) / unit, (high - held) / unit
             status, chosen, state.prices = _trade(
                 few, share, bounds.by_weight, *ends, prices, limit
             )
-            if share < 1 or (status != SOLVED and limit < np.inf):
+            if share < 1 or (status != SOLVED and limit < np.inf and (alike or early)):
                 moved = _spread(state.prices - prices)
                 self.reach = moved / 4 if status == SOLVED else 4 * limit
+                tries += status != SOLVED
                 continue
             if alike:
                 if status != SOLVED:
-                    raise NoFeasibleSolutionError(NOT_FOUND)
+                    break
                 self.reach = _spread(state.prices - start)
                 return answer, few.moves(chosen), True
             of_few = few.weights if bounds.by_weight else np.ones(len(few.where))
@@ -263,10 +268,10 @@ class _AnyStorage:
                 budget=limits.budget(),
                 prices=state.prices,
             )  # fmt: skip
+            self.reach, tries = 4 * limit, tries + 1
             if found.labels is None:
                 if limit == np.inf:
-                    raise NoFeasibleSolutionError(NOT_FOUND)
-                self.reach = 4 * limit
+                    break
                 continue
             moved = heaviest * _spread(found.prices - prices) + (found.cost - found.dual)
             sure = moved <= limit
@@ -275,7 +280,6 @@ class _AnyStorage:
                 self.reach = _spread(state.prices - start)
                 moves = few.moves(found.labels[n_linked:])
                 return found.labels[:n_linked], moves, bool(sure and found.bound >= found.cost)
-            self.reach = 4 * limit
         raise NoFeasibleSolutionError(NOT_FOUND)
 
 

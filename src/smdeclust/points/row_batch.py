@@ -182,7 +182,7 @@ class RowBatch(SingleBatch):
             ]
         )
         few = where[:: step_to(len(where), most)]
-        share = len(few) / max(1, len(where))
+        share = len(few) / len(where) if len(where) else 1.0
         return few, *self._look_up(few, centers), limit, share
 
     def _ready(self, centers: np.ndarray) -> Any:
