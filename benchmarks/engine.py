@@ -3,7 +3,7 @@
     python -m benchmarks.engine gurobi   # one local-search iteration against the authors' way
     python -m benchmarks.engine lloyd    # one constrained iteration against scikit-learn's Lloyd
     python -m benchmarks.engine memory   # peak memory of a local search beyond the data
-    python -m benchmarks.engine cold     # import, and first fit with nothing compiled
+    python -m benchmarks.engine cold     # import, and first fit with nothing compiled (processor s)
 
 All sides of a comparison run in turn, in one process, on the same data, start and threads. The
 paper's data must be in SMDECLUST_DATA.
@@ -169,13 +169,12 @@ def measure_memory() -> None:
 
 
 FIRST_FIT = """
-import time; begun = time.perf_counter()
-import smdeclust; imported = time.perf_counter() - begun
+import time; begun = time.process_time()
+from smdeclust import SMDEClust; imported = time.process_time() - begun
 from sklearn.datasets import load_iris
-from smdeclust import SMDEClust
-X = load_iris().data; begun = time.perf_counter()
+X = load_iris().data; begun = time.process_time()
 SMDEClust(3, random_state=0).fit(X, must_link=[(0, 1)], cannot_link=[(0, 60), (60, 120)])
-print(f"{imported:.3f} {time.perf_counter() - begun:.2f}")
+print(f"{imported:.3f} {time.process_time() - begun:.2f}")
 """
 
 

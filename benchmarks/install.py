@@ -8,7 +8,8 @@
 Each package gets an environment of its own, made by venv and pip from what `pip install` takes
 today. All cluster iris in three clusters of 45 to 55 points (the second row of ours: under pairs
 instead). The first fit is the first of a process with nothing compiled, the later one the second in
-the same process. Needs the package index, some minutes, and the Python package `wheel`.
+the same process. Times are processor seconds: other work on the machine does not count. Needs the
+package index, some minutes, and the Python package `wheel`.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ BIN = "Scripts" if os.name == "nt" else "bin"
 
 MEASURE = """
 import time
-begun = time.perf_counter()
+begun = time.process_time()
 {importing}
-imported = time.perf_counter() - begun
+imported = time.process_time() - begun
 import numpy as np
 X = np.load("iris.npy")
 times = []
 for _ in range(2):
-    begun = time.perf_counter()
+    begun = time.process_time()
     model = {model}
-    times.append(time.perf_counter() - begun)
+    times.append(time.process_time() - begun)
 print(imported, *times, model.inertia_)
 """
 OURS = "from smdeclust import SMDEClust"

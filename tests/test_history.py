@@ -1,0 +1,35 @@
+"""Benchmarks over time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from benchmarks import history
+
+LINES = [
+    "            import s first fit s",
+    "nothing compiled 0.010 20.5",
+    "compiled before 0.010 0.2",
+]
+
+
+def test_kept_runs_are_listed_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each number is found by the words beside it; runs of a benchmark make one picture."""
+    monkeypatch.setattr(history, "FOLDER", tmp_path)
+    for day in (1, 2):
+        entry = {"benchmark": "engine.cold", "date": f"2026-11-0{day}T00:00:00+00:00"}
+        (tmp_path / f"2026110{day}.json").write_text(json.dumps({**entry, "lines": LINES}))
+    assert history.numbers_of(history.entries()[0])["nothing compiled [1]"] == 20.5
+    assert history.entries("another") == []
+    history.plot("engine.cold", tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+def test_what_is_kept_can_be_read() -> None:
+    """Every stored run names its date, commit and machine."""
+    kept = history.entries()
+    assert kept
+    for entry in kept:
+        assert {"benchmark", "date", "commit", "machine", "lines"} <= set(entry)
