@@ -10,7 +10,12 @@ import pytest
 from smdeclust.assignment import assign
 from smdeclust.assignment.narrowing import narrow
 from smdeclust.constraints import PairGraph
-from tests.fuzz import disagreement_of_scales, random_scales
+from tests.fuzz import (
+    disagreement_of_scales,
+    disagreement_of_soft,
+    random_scales,
+    random_soft,
+)
 
 
 def random_component(rng, soft: bool, n: int = 7, k: int = 4):
@@ -59,3 +64,8 @@ def test_components_with_cycles_cost_what_enumeration_says():
 def test_small_differences_beside_large_costs_are_seen():
     """A dense core is solved to the rounding of its sums, not to 1e-12 of them."""
     assert disagreement_of_scales(random_scales(np.random.default_rng((99, 8155)))) is None
+
+
+def test_labels_found_where_a_part_is_closed_are_kept():
+    """Branch and cut closes a part at its root with the labels it found on the way there."""
+    assert disagreement_of_soft(random_soft(np.random.default_rng((12, 18589)))) is None

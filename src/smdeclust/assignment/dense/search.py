@@ -113,7 +113,8 @@ def branch_and_cut(
     before = int(allowed.sum())
     root_bound = _process(lp, allowed, best, budget, root=True)
     if root_bound >= best.cutoff - tolerance:
-        return SearchResult(best.labels, best.cost, root_bound)
+        # Infinite where nothing is left below labels that were found here: these still count.
+        return SearchResult(best.labels, best.cost, min(root_bound, best.cutoff))
     left = int(allowed.sum()) - len(costs)
     shrunk = left <= (1.0 - _RESTART_SHARE) * (before - len(costs))
     # Labels that somebody must have couple everything.
