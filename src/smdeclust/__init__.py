@@ -25,6 +25,7 @@ _HOME = {
     "LCVQE": "smdeclust.estimators",
     "KempeSwapKMeans": "smdeclust.estimators",
     "VNSClustering": "smdeclust.estimators",
+    "SizedKMeans": "smdeclust.estimators",
     "ActiveClustering": "smdeclust.queries",
     "choose_n_clusters": "smdeclust.queries",
     "suggest_pairs": "smdeclust.queries",

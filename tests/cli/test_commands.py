@@ -182,3 +182,24 @@ def test_paper_names_its_experiments(cli, tmp_path):
     result = cli("paper", "--experiment", "nonsense", "--out", tmp_path / "r")
     assert result.code == 1
     assert result.err.startswith("Error: ")
+
+
+def test_compare_takes_every_method(cli, tmp_path):
+    """Each method by its name gives a row, and with bounds on sizes those that keep them say so."""
+    from smdeclust.cli.methods import METHODS
+
+    rng = np.random.default_rng(0)
+    rows = "\n".join(f"{x},{y}" for x, y in rng.normal(size=(24, 2)) + 4 * np.arange(24)[:, None])
+    (tmp_path / "data.csv").write_text("x,y\n" + rows + "\n")
+    (tmp_path / "pairs.csv").write_text("a,b,type\n0,1,must-link\n2,20,cannot-link\n")
+    given = "compare", tmp_path / "data.csv", "-k", 2, "-c", tmp_path / "pairs.csv"
+    names = ",".join(METHODS)
+    result = json.loads(cli(*given, "--method", names, "--max-time", 2, "--json").out)
+    assert [row["method"] for row in result["methods"]] == list(METHODS)
+    assert all(row["n_failed"] == 0 for row in result["methods"])
+    assert all(
+        row["violations"] == [0] for row in result["methods"] if METHODS[row["method"]].strict
+    )
+    sized = "sized-kmeans,blp-kmeans,cop-kmeans"
+    result = json.loads(cli(*given, "-m", sized, "--size-min", 10, "--json").out)
+    assert [row["bounds_used"] for row in result["methods"]] == [True, True, False]

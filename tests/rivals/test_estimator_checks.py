@@ -20,6 +20,7 @@ from smdeclust import (
     NonsmoothClustering,
     PCKMeans,
     RepetitiveBB,
+    SizedKMeans,
     SoftHGMeans,
     VNSClustering,
 )
@@ -34,6 +35,7 @@ RIVALS = [
     LCVQE(n_init=100),
     DILS(max_evaluations=2000),
     HGMeans(max_no_improvement=30),
+    SizedKMeans(n_init=100),
     KempeSwapKMeans(n_init=100, n_perturbations=1),
     NonsmoothClustering(),
     RepetitiveBB(max_nodes=20_000),

@@ -1,4 +1,5 @@
-"""HG-means, DILS, CVQE, LCVQE, Kempe swaps, VNS, non-smooth and repetitive branch and bound."""
+"""HG-means, DILS, CVQE, LCVQE, Kempe swaps, VNS, non-smooth, repetitive
+branch and bound, and k-means under bounds on sizes."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 from smdeclust import (
     CVQE,
@@ -15,6 +18,7 @@ from smdeclust import (
     KempeSwapKMeans,
     NonsmoothClustering,
     RepetitiveBB,
+    SizedKMeans,
     SMDEClust,
     VNSClustering,
 )
@@ -279,3 +283,43 @@ class TestNonsmooth:
         free = NonsmoothClustering(3, penalty=0.0, random_state=0).fit(X, cannot_link=cannot)
         strong = NonsmoothClustering(3, penalty=1000.0, random_state=0).fit(X, cannot_link=cannot)
         assert (free.n_violations_, strong.n_violations_) == (1, 0)
+
+
+class TestSizedKMeans:
+    """Facts of the paper: sizes hold, without them it is k-means, each assignment is the best."""
+
+    def test_without_bounds_it_is_k_means(self):
+        """Labels are nearest centers."""
+        X = np.random.default_rng(0).normal(size=(80, 2))
+        model = SizedKMeans(4, random_state=0).fit(X)
+        assert np.array_equal(model.predict(X), model.labels_)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_no_cheaper_assignment_keeps_the_sizes(self, seed):
+        """At the end no labels within the bounds are cheaper for the centers: a matching agrees."""
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(30, 2)) * [3, 1]
+        model = SizedKMeans(3, size_min=9, size_max=11, random_state=seed).fit(X)
+        assert model.cluster_sizes_.min() >= 9
+        assert model.cluster_sizes_.max() <= 11
+        squares = cdist(X, model.cluster_centers_, "sqeuclidean")
+        least = np.inf
+        for sizes in itertools.product(range(9, 12), repeat=3):
+            if sum(sizes) == 30:
+                seats = squares[:, np.repeat(np.arange(3), sizes)]
+                least = min(least, seats[linear_sum_assignment(seats)].sum())
+        assert model.inertia_ == pytest.approx(least, rel=1e-9)
+
+    def test_no_cluster_stays_small(self):
+        """Where k-means leaves a cluster of one far point, the bound fills it."""
+        X = np.concatenate([np.random.default_rng(0).normal(size=(40, 1)), [[90.0]]])
+        assert SizedKMeans(2, random_state=0).fit(X).inertia_ < 100
+        model = SizedKMeans(2, size_min=10, random_state=0).fit(X)
+        assert sorted(model.cluster_sizes_) == [10, 31]
+
+    def test_never_better_than_the_default(self):
+        """The best of ten starts is feasible, so it is not below the default's."""
+        X = np.random.default_rng(5).normal(size=(90, 2))
+        bounds = {"size_min": 14, "size_max": 16, "random_state": 0}
+        ours = SMDEClust(6, **bounds).fit(X)
+        assert SizedKMeans(6, **bounds).fit(X).inertia_ >= ours.inertia_ * (1 - 1e-9)

@@ -13,11 +13,15 @@ from smdeclust.cli.fit import _csv, _json
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
+from smdeclust.cli.settings import Settings, has_option
+from smdeclust.cli.spread import spread
 
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
+SIZES = ("size_min", "size_max")
 
 
 @options.reads_files()
+@spread(Settings, "settings", SIZES)
 def compare(
     data: options.DataFile,
     clusters: options.NClusters = None,
@@ -26,6 +30,7 @@ def compare(
         str | None,
         typer.Option(
             "--methods",
+            "--method",
             "-m",
             metavar="A,B,...",
             help=f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
@@ -46,6 +51,7 @@ def compare(
     force: options.Force = False,
     *,
     reading: Reading,
+    settings: Settings,
 ) -> None:
     """Run several methods on your data and pairs, and show them in one table and picture.
 
@@ -62,12 +68,16 @@ def compare(
         options.mention_columns(inputs)
         k = options.resolve_k(clusters, inputs)
         update(screen.starting(), 0)
-        _warm_up(names, k)
+        bounded = any(getattr(settings, name) is not None for name in SIZES)
+        _warm_up(names, k, bounded)
         results: list[dict[str, Any]] = []
         for number, name in enumerate(names):
             try:
                 done = number * runs
-                results.append(_run_all(inputs, k, name, runs, seed, max_time, update, done))
+                given = settings.arguments(name, inputs) if has_option(name, SIZES[0]) else {}
+                result = _run_all(inputs, k, name, runs, seed, max_time, update, done, given)
+                result["bounds_used"] = bool(given) or not bounded
+                results.append(result)
             except KeyboardInterrupt:
                 if patience.n_presses > 1 or not results:
                     raise
@@ -80,6 +90,7 @@ def compare(
             "n_cannot_links": len(inputs.constraints.cannot_link),
             "n_soft_pairs": inputs.constraints.n_soft,
             "standardized": inputs.standardized,
+            **{name: getattr(settings, name) for name in SIZES},
             "runs": runs,
             "seed": seed,
             "methods": results,
@@ -109,8 +120,8 @@ def _names(chosen: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _warm_up(names: list[str], k: int) -> None:
-    """Compile before anything is timed, on three points of no meaning."""
+def _warm_up(names: list[str], k: int, bounded: bool) -> None:
+    """Compile before anything is timed, on some points of no meaning."""
     import numpy as np
 
     from smdeclust.exceptions import SMDEClustError
@@ -119,10 +130,9 @@ def _warm_up(names: list[str], k: int) -> None:
     X = np.random.default_rng(0).normal(size=(12, 2))
     pairs = Constraints(must_link=np.array([[0, 1]]), cannot_link=np.array([[0, 2], [2, 3]]))
     for name in names:
+        given = {"size_min": 2} if bounded and has_option(name, "size_min") else {}
         try:
-            methods.run_method(
-                name, X, 2, pairs, seed=0, max_time=5.0, update=lambda *_, **__: None
-            )
+            methods.run_method(name, X, min(k, 4), pairs, seed=0, max_time=5.0, settings=given)
         except SMDEClustError:
             continue
 
@@ -136,6 +146,7 @@ def _run_all(
     max_time: float | None,
     update: Any,
     done: int,
+    given: dict[str, Any],
 ) -> dict[str, Any]:
     from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 
@@ -153,6 +164,7 @@ def _run_all(
                     inputs.constraints,
                     seed=seed + number,
                     max_time=max_time,
+                    settings=given,
                     update=lambda *_, **__: None,
                 )
             )
@@ -185,12 +197,12 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _best_objective(results: list[dict[str, Any]]) -> float | None:
-    """The least objective of a run that keeps every pair."""
+    """The least objective of a run that keeps every pair, and the bounds on sizes if any."""
     valid = [
         objective
         for result in results
         for objective, broken in zip(result["objective"], result["violations"], strict=True)
-        if broken == 0
+        if broken == 0 and result["bounds_used"]
     ]
     return min(valid, default=None)
 
@@ -238,12 +250,12 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
     for result in results:
         mean = _mean(result["objective"])
         broken = _mean(result["violations"])
-        valid = mean is not None and best is not None and broken == 0
+        valid = best is not None and broken == 0 and result["bounds_used"]
         above = f"{100 * (mean - best) / best:.3f}" if valid and mean and best else "-"
         if valid and best == 0:
             above = "0.000" if mean == 0 else "-"
         row = [
-            result["title"],
+            result["title"] + ("" if result["bounds_used"] else " °"),
             "failed" if mean is None else screen.number(mean, 8),
             above,
             "-" if broken is None else screen.number(broken, 4),
@@ -277,7 +289,8 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
         f"clusters, {n_pairs:,} pairs{soft_pairs}, {scale}",
         caption="% above the best objective with no pair broken"
-        + ("; * does not use soft pairs" if with_soft else ""),
+        + ("; * does not use soft pairs" if with_soft else "")
+        + ("" if all(r["bounds_used"] for r in results) else "; ° does not bound sizes"),
     )
     for result in results:
         if result["failure"]:

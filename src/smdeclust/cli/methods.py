@@ -57,6 +57,7 @@ METHODS = {
     "dils": Method("DILS", "DILS", strict=False),
     "nonsmooth": Method("non-smooth", "NonsmoothClustering", strict=False),
     "hg-means": Method("HG-means", "HGMeans", strict=False),
+    "sized-kmeans": Method("sized k-means", "SizedKMeans", strict=False),
 }
 # What `compare` runs by default: one variant of ours, and the others that end quickly.
 COMPARED = ("smdeclust", "sg-mde", "blp-kmeans", "cop-kmeans", "pccc", "pck-means", "s-hg-means")

@@ -13,6 +13,7 @@ from smdeclust.estimators.pair_costs import PairCost, PairCostTable, pair_costs
 from smdeclust.estimators.pccc import PCCC
 from smdeclust.estimators.pck_means import PCKMeans
 from smdeclust.estimators.repetitive import RepetitiveBB
+from smdeclust.estimators.sized_kmeans import SizedKMeans
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft_hg_means import SoftHGMeans
 from smdeclust.estimators.vns import VNSClustering
@@ -34,6 +35,7 @@ __all__ = [
     "PairCostTable",
     "RepetitiveBB",
     "SMDEClust",
+    "SizedKMeans",
     "SoftHGMeans",
     "VNSClustering",
     "pair_costs",
