@@ -7,6 +7,7 @@ import pytest
 
 from smdeclust.local_search import local_search
 from smdeclust.local_search.jumps import jump_descent
+from smdeclust.memetic import jumping
 from smdeclust.memetic.jumping import jump, thorough, with_jumps
 from smdeclust.problem import Problem
 
@@ -99,3 +100,40 @@ def test_a_past_deadline_means_no_jump():
     moved = start.copy()
     assert jump(problem.core, moved, 2, deadline=0.0) == 0
     assert np.array_equal(moved, start)
+
+
+@pytest.mark.parametrize("storage", ["blocks", "sparse"])
+def test_large_storages_jump_on_a_sample(storage, monkeypatch):
+    """Where points are not contracted, jumps weighed on some of them lead all of them out of a
+    trap; under too few points a cluster there are none."""
+    monkeypatch.setattr(jumping, "SAMPLE", 2 * 300)
+    X, places = blobs(3, k=6, n=200)
+    problem = Problem.build(X, 6, None, None, None, storage=storage)
+    ground = jumping.ground_to_jump_on(problem)
+    assert ground.points.shape == (300, 2)
+    start = bad_start(problem, places)
+
+    def search(centers):
+        return local_search(problem, centers)
+
+    right = search(problem.enter(places)).objective
+    assert search(start).objective > 10 * right
+    assert with_jumps(ground, search)(start).objective == pytest.approx(right)
+    monkeypatch.setattr(jumping, "SAMPLE", 2 * 100)
+    assert jumping.ground_to_jump_on(problem) is None
+
+
+def test_jumps_far_apart_share_a_pass():
+    """Eight traps of four blobs each are left by at least eight jumps, however few passes."""
+    rng = np.random.default_rng(0)
+    places = np.array([(1000.0 * (i // 4) + 30 * (i % 4), 0.0) for i in range(32)])
+    X = (places[:, None, :] + rng.normal(size=(32, 20, 2))).reshape(-1, 2)
+    centers = places.copy()
+    for trap in range(0, 32, 4):
+        centers[trap] = (places[trap] + places[trap + 1]) / 2
+        centers[trap + 1] = places[trap + 3] + 1.0
+    problem = Problem.build(X, 32, None, None, None)
+    right = local_search(problem, problem.enter(places)).objective
+    moved = problem.enter(centers).copy()
+    assert jump(problem.core, moved, 2) >= 8
+    assert local_search(problem, moved).objective == pytest.approx(right)

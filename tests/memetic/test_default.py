@@ -103,3 +103,24 @@ def test_populations_that_must_agree_do_not_stop_at_the_second_best(paper_data, 
     model = SMDEClust(2, random_state=0).fit(data.X, **links)
     assert model.inertia_ <= one.inertia_
     assert model.inertia_ == pytest.approx(6826.735489683117, rel=1e-10)
+
+
+def test_local_searches_are_limited():
+    """A limit on local searches ends the run there; "auto" is none for small data, and the paper's
+    setting has none."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model = SMDEClust(12, max_local_searches=35, random_state=0).fit(X)
+    assert (model.n_local_searches_, model.stop_reason_) == (35, "max_local_searches")
+    few = SMDEClust(3, random_state=0).fit(X)
+    assert few.stop_reason_ != "max_local_searches"
+    assert SMDEClust.from_paper("SG-MDE", n_clusters=3).max_local_searches is None
+    with pytest.raises(InvalidInputError, match="max_local_searches"):
+        SMDEClust(3, max_local_searches=0).fit(X)
+
+
+def test_large_data_make_few_local_searches(monkeypatch):
+    """Where points × features × clusters are many, the run ends after the least number."""
+    monkeypatch.setattr("smdeclust.estimators.smdeclust.SEARCHES_TIMES_SIZE", 1.0)
+    monkeypatch.setattr("smdeclust.estimators.smdeclust.LEAST_SEARCHES", 20)
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    assert SMDEClust(15, random_state=0).fit(X).n_local_searches_ == 20

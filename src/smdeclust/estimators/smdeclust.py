@@ -37,7 +37,7 @@ from smdeclust.memetic import Islands, Operators, State, evolve_islands, stoppin
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.islands import SAME
-from smdeclust.memetic.jumping import jumping_kinds
+from smdeclust.memetic.jumping import ground_to_jump_on, jumping_kinds
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.seeding import Elite, remember, start_near
@@ -56,6 +56,11 @@ VARIANTS = {
     "SG-MDE": ("greedy", False),
     "SMG-MDE": ("greedy", True),
 }
+
+# Where the number of local searches is not given: as many as N K d times them reaches this, and at
+# least so many.
+SEARCHES_TIMES_SIZE = 1e10
+LEAST_SEARCHES = 100
 
 METRICS = ("euclidean", "diagonal", "learned", "auto")
 
@@ -124,8 +129,9 @@ class SMDEClust(ConstrainedClusterer):
     local_search
         ``"deep"`` jumps (empties one cluster, splits another) where that helps, and goes on by
         swaps of Kempe chains where assigning and moving centers stops;
-        ``"lloyd"`` is the paper's, and what large data (points × features of 2^22, or times
-        clusters of 2^23), Dask collections and devices always get.
+        ``"lloyd"`` is the paper's, and what Dask collections and devices always get. There are no
+        such swaps on large data (points × features of 2^22, or times clusters of 2^23); jumps of
+        points × features of 2^22 and more are weighed on a sample.
     population_size
         P, at least 4.
     max_populations
@@ -144,6 +150,10 @@ class SMDEClust(ConstrainedClusterer):
         F, a number or an interval to draw it from at each crossover.
     alpha
         How much mutation prefers points far from their center, 0 to 1.
+    max_local_searches
+        Most local searches of the whole run. ``"auto"``: 10^10 / (points × features × clusters),
+        at least 100, so that the time of a run is in proportion to the size of the data where they
+        are large. ``None``: no limit.
     max_generations, max_local_iter
         Limits on generations of each population and on iterations of one local search.
     replacement
@@ -188,7 +198,8 @@ class SMDEClust(ConstrainedClusterer):
     notes_
         Sentences that say what was left out, if anything was.
     stop_reason_
-        ``"agreement"``, ``"max_populations"``, ``"max_time"`` or ``"callback"``; of a single
+        ``"agreement"``, ``"max_populations"``, ``"max_local_searches"``, ``"max_time"`` or
+        ``"callback"``; of a single
         population also ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``;
         ``"unchanged"`` where a warm start had nothing to do.
     history_
@@ -227,6 +238,7 @@ class SMDEClust(ConstrainedClusterer):
         relative: bool = True,
         scale_factor: float | tuple[float, float] = (0.5, 0.8),
         alpha: float = 0.5,
+        max_local_searches: int | str | None = "auto",
         max_generations: int | None = None,
         max_local_iter: int | None = None,
         replacement: str = "immediate",
@@ -255,6 +267,7 @@ class SMDEClust(ConstrainedClusterer):
         self.relative = relative
         self.scale_factor = scale_factor
         self.alpha = alpha
+        self.max_local_searches = max_local_searches
         self.max_generations = max_generations
         self.max_local_iter = max_local_iter
         self.replacement = replacement
@@ -270,6 +283,7 @@ class SMDEClust(ConstrainedClusterer):
             "local_search": "lloyd",
             "population_size": 20,
             "max_populations": 1,
+            "max_local_searches": None,
             "max_no_improvement": 500,
             "tol": 1e-4,
             "relative": False,
@@ -418,7 +432,11 @@ class SMDEClust(ConstrainedClusterer):
                 "and points x features x clusters of at most 2^23."
             )
             if not problem.points.abilities.compiled:
-                notes[-1] += " Searches were as with local_search='lloyd'."
+                notes[-1] += (
+                    " Jumps, if any, were weighed on a sample of the points."
+                    if problem.points.abilities.exact and not is_dask(problem.X)
+                    else " Searches were as with local_search='lloyd'."
+                )
         if self.n_unproven_:
             notes.append(
                 "The last assignment is not proven to be optimal for its centers: the time or the "
@@ -438,10 +456,9 @@ class SMDEClust(ConstrainedClusterer):
         """Run the method, keep its counters, and return the best solution."""
         islands = Islands(self.max_populations, self.n_agree)
         kinds, confirm = [operators], None
-        # Jumps weigh clusters as if any size would do: not under bounds on sizes.
-        compiled = problem.points.abilities.compiled and problem.bounds is None
-        if self.local_search == "deep" and compiled:
-            kinds, confirm = jumping_kinds(operators, problem.core, deadline)
+        ground = ground_to_jump_on(problem) if self.local_search == "deep" else None
+        if ground is not None:
+            kinds, confirm = jumping_kinds(operators, ground, deadline)
         near: Solution | None = None
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))
@@ -456,7 +473,7 @@ class SMDEClust(ConstrainedClusterer):
             kinds,
             self.population_size,
             Replacement(1e-10, relative=True) if self.relative else Replacement(),
-            self._stopping_rule(deadline),
+            self._stopping_rule(problem, deadline),
             self._generator(),
             self.callback,
             _log_generation if self.verbose else None,
@@ -495,9 +512,13 @@ class SMDEClust(ConstrainedClusterer):
             search_all=make_search_all(problem, **setting) if together else None,
         )
 
-    def _stopping_rule(self, deadline: float | None) -> stopping.StoppingRule:
-        limit = self.max_generations
+    def _stopping_rule(self, problem: Problem, deadline: float | None) -> stopping.StoppingRule:
+        limit, searches = self.max_generations, self.max_local_searches
+        if searches == "auto":
+            size = problem.n_points * problem.n_features * problem.n_clusters
+            searches = max(LEAST_SEARCHES, int(SEARCHES_TIMES_SIZE / size))
         return stopping.any_of(
+            stopping.max_local_searches(int(searches)) if searches is not None else None,
             stopping.past(deadline) if deadline is not None else None,
             stopping.collapse(self.tol, self.relative),
             stopping.no_improvement(self.max_no_improvement),
@@ -527,6 +548,10 @@ class SMDEClust(ConstrainedClusterer):
         check_number("n_agree", self.n_agree, low=1, whole=True)
         Islands(self.max_populations, self.n_agree)  # says which numbers go together
         check_number("max_no_improvement", self.max_no_improvement, low=1, whole=True)
+        if self.max_local_searches != "auto":
+            check_number(
+                "max_local_searches", self.max_local_searches, low=1, whole=True, optional=True
+            )
         check_number("tol", self.tol, low=0)
         check_number("alpha", self.alpha, low=0, high=1)
         check_number("max_generations", self.max_generations, low=0, whole=True, optional=True)

@@ -30,8 +30,10 @@ LEAST_GAIN = 1e-9
 def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps):
     """Jump as long as it helps. Changes `centers`; returns the number of jumps made.
 
-    Each jump costs O(G K d) for one pass over all groups, each trial O(n m d) for the n groups of
-    the m clusters near it. Ends after `max_idle` trials in a row that do not lower the objective.
+    Jumps that have no cluster in common share one pass over all groups, O(G K d); each trial costs
+    O(n m d) for the n groups of the m clusters near it. Ends where a pass finds no jump: after
+    `max_idle` trials that do not lower the objective. (Or where a pass raises it, as cannot-links
+    that are kept one after the other can.)
     """
     n_groups, n_features = points.shape
     n_clusters, n_linked = len(centers), len(indptr) - 1
@@ -46,6 +48,7 @@ def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps)
     tried = np.zeros((n_clusters, n_clusters), np.int64)
     changed = np.ones(n_clusters, np.int64)
     split_at = np.zeros(n_clusters, np.int64)
+    busy = np.empty(n_clusters, np.bool_)  # changed since the last pass
     clock = 1
     n_jumps = 0
     for _ in range(2):
@@ -57,14 +60,15 @@ def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps)
                 inside = order[start[k] : start[k + 1]]
                 gain[k] = _split(points, weights, inside, centers[k], halves[k])
                 split_at[k] = clock
-        done = False
-        for _ in range(max_idle):
-            a, b = _best_pair(loss, gain, tried, changed)
+            busy[k] = False
+        n_before, n_idle = n_jumps, 0
+        while n_idle < max_idle and n_jumps < max_jumps:
+            a, b = _best_pair(loss, gain, tried, changed, busy)
             if a < 0:
                 break
             clock += 1
             tried[a, b] = clock
-            near = _clusters_near(centers, a, b)
+            near = _clusters_near(centers, a, b, busy)
             n = _groups_in(near, labels, n_linked, order, start, members)
             fall = _try(
                 points, weights, indptr, indices, centers, own, members[:n], near, a, b, halves[b]
@@ -73,23 +77,27 @@ def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps)
                 clock += 1
                 for k in near:
                     changed[k] = clock
-                done = True
-                break
-        if not done:
+                    busy[k] = True
+                n_jumps += 1
+            else:
+                n_idle += 1
+        if n_jumps == n_before:
             break
-        n_jumps += 1
+        before = objective
         objective = _step(points, weights, indptr, indices, centers, labels, own, loss)
+        if objective > before:
+            break
     return n_jumps
 
 
 @kernel()
-def _best_pair(loss, gain, tried, changed):
+def _best_pair(loss, gain, tried, changed, busy):
     """The pair (emptied, split) of least estimated change not yet tried as things are."""
     n_clusters = len(loss)
     best_a, best_b, least = -1, -1, np.inf
     for a in range(n_clusters):
         for b in range(n_clusters):
-            if a == b or gain[b] <= 0:
+            if a == b or gain[b] <= 0 or busy[a] or busy[b]:
                 continue
             since = changed[a] if changed[a] > changed[b] else changed[b]
             if loss[a] - gain[b] < least and tried[a, b] <= since:
@@ -116,16 +124,16 @@ def _step(points, weights, indptr, indices, centers, labels, own, loss):
         squared_distances(points[g], centers, centers_t, row)
         if g < len(indptr) - 1:
             _forbid(g, indptr, indices, labels, row)
-        first, second = 0, -1
+        first, least, second = 0, row[0], np.inf
         for k in range(1, n_clusters):
-            if row[k] < row[first]:
-                first, second = k, first
-            elif second < 0 or row[k] < row[second]:
-                second = k
+            if row[k] < second:
+                if row[k] < least:
+                    first, least, second = k, row[k], least
+                else:
+                    second = row[k]
         w = weights[g]
         labels[g] = first
-        if second >= 0:
-            loss[first] += w * (row[second] - row[first])  # infinite where no other is allowed
+        loss[first] += w * (second - least)  # infinite where no other is allowed
         total[first] += w
         for j in range(n_features):
             sums[first, j] += w * points[g, j]
@@ -242,8 +250,8 @@ def _split(points, weights, members, center, halves):
 
 
 @kernel()
-def _clusters_near(centers, a, b):
-    """The clusters that a jump from a to b may change: a, b, and those next to them."""
+def _clusters_near(centers, a, b, busy):
+    """The clusters that a jump from a to b may change: a, b, and those next to them, none busy."""
     n_clusters = len(centers)
     chosen = np.empty(n_clusters, np.bool_)
     distance = np.empty(n_clusters)
@@ -264,7 +272,7 @@ def _clusters_near(centers, a, b):
     n_near = 0
     near = np.empty(n_clusters, np.int64)
     for k in range(n_clusters):
-        if chosen[k]:
+        if chosen[k] and not busy[k]:
             near[n_near] = k
             n_near += 1
     return near[:n_near]
@@ -313,7 +321,7 @@ def _try(points, weights, indptr, indices, centers, own, members, near, a, b, ha
     sums = np.empty((m, n_features))
     found = np.full(n_linked, -1)  # the others lie in clusters that do not take part
     last = np.inf
-    for _ in range(LOCAL_ITERATIONS):
+    for n_left in range(LOCAL_ITERATIONS, 0, -1):
         trial_t = transposed(trial)
         cost = 0.0
         for i in range(m):
@@ -324,14 +332,14 @@ def _try(points, weights, indptr, indices, centers, own, members, near, a, b, ha
             squared_distances(points[g], trial, trial_t, row)
             if g < n_linked:
                 _forbid(g, indptr, indices, found, row)
-            best = 0
+            best, least = 0, row[0]
             for r in range(1, m):
-                if row[r] < row[best]:
-                    best = r
+                if row[r] < least:
+                    best, least = r, row[r]
             if g < n_linked:
                 found[g] = best
             w = weights[g]
-            cost += w * row[best]
+            cost += w * least
             total[best] += w
             for j in range(n_features):
                 sums[best, j] += w * points[g, j]
@@ -341,9 +349,10 @@ def _try(points, weights, indptr, indices, centers, own, members, near, a, b, ha
                     gap = sums[i, j] / total[i] - trial[i, j]
                     cost -= total[i] * gap * gap
                     trial[i, j] += gap
-        if not cost < last * (1 - LEAST_FALL):
-            break
-        last = cost
+        fall = last - cost
+        last = min(last, cost)
+        if not fall > LEAST_FALL * last or cost - before > n_left * fall:
+            break  # at an end, or so far off that no such falls lead to where it began
     if last < before:
         for i in range(m):
             for j in range(n_features):

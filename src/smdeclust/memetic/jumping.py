@@ -1,7 +1,10 @@
 """Local searches that jump (not in the paper), and a thorough look at what populations agree on.
 
-Without cannot-links a start jumps first and is searched once, afterwards. With them the search
-comes first, every jump is followed by an exact search, and only what that confirms is kept.
+A start jumps first and is searched afterwards. Under cannot-links, which jumps weigh roughly, it
+goes on from there: jumps, an exact search, and only what that confirms is kept; where most groups
+have cannot-links it is searched before it jumps, too. Points
+that are not contracted are too many to jump on: some of them, drawn at random and as if they had no
+pairs, show where to jump, and the search that follows sees all.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from smdeclust.local_search.jumps import jump_descent
+from smdeclust.constraints.graph import PairGraph
+from smdeclust.local_search.jumps import NEAR, jump_descent
 from smdeclust.memetic.algorithm import Operators
 from smdeclust.memetic.crossover import exchange
-from smdeclust.problem import Contracted, Solution
+from smdeclust.points import is_dask
+from smdeclust.problem import Contracted, Problem, Solution
 
 Search = Callable[[np.ndarray], Solution]
 Confirm = Callable[[Solution], Solution]
@@ -23,12 +28,40 @@ Confirm = Callable[[Solution], Solution]
 # Trials in a row that may fail: of an offspring, and of a solution that populations agree on.
 IDLE = 2
 THOROUGH_IDLE = 100
+# Most jumps before a search: where links are weighed roughly they could go on for ever.
+MANY = 1000
 # With fewer clusters populations find nearly the same without jumps, and faster.
 FEW_CLUSTERS = 10
 # Multiplications of compiled code at a stretch, a fraction of a second: nothing interrupts it.
 STRIDE = 10**9
 # A gain smaller than this share of the objective is rounding.
 LEAST_GAIN = 1e-10
+# Numbers in a sample of points (16 MiB), and the fewest of its points a cluster.
+SAMPLE = 2**21
+LEAST_SAMPLE = 20
+
+
+def ground_to_jump_on(problem: Problem) -> Contracted | None:
+    """The contracted problem, or one of some of its points; ``None`` where there are no jumps.
+
+    Jumps weigh clusters as if any size would do, so there are none under bounds on sizes. Points
+    that are elsewhere (Dask, a device) or too few a cluster in a sample do without.
+    """
+    if problem.bounds is not None or is_dask(problem.X) or not problem.points.abilities.exact:
+        return None
+    if problem.points.abilities.compiled:
+        return problem.contracted
+    n_rows = min(problem.n_points, SAMPLE // problem.n_features)
+    if n_rows < LEAST_SAMPLE * problem.n_clusters:
+        return None
+    rows = np.sort(np.random.default_rng(0).choice(problem.n_points, n_rows, replace=False))
+    points = np.array(problem.enter(problem.points.fetch(rows)), dtype=np.float64, order="C")
+    weights = np.ones(n_rows) if problem.sample_weight is None else problem.sample_weight[rows]
+    points.flags.writeable = weights.flags.writeable = False
+    nothing = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return Contracted(
+        points, weights, PairGraph.hard(*nothing), problem.n_clusters, problem.points
+    )
 
 
 def jumping_kinds(
@@ -71,15 +104,18 @@ def with_jumps(
         No jump begins after this moment of ``time.perf_counter()``.
     """
 
+    whole = core.storage.abilities.compiled
+
     def jump_first(centers: np.ndarray) -> Solution:
         moved = np.array(centers, dtype=np.float64, order="C")
-        jump(core, moved, max_idle, deadline)
-        return search(moved)
+        made = jump(core, moved, max_idle, deadline)
+        return search(moved if made or whole else centers)
 
-    def search_first(centers: np.ndarray) -> Solution:
-        return _confirmed_jumps(core, search(centers), search, max_idle, deadline)
+    def jump_on(centers: np.ndarray) -> Solution:
+        start = search if 2 * core.n_linked > len(core.points) else jump_first
+        return _confirmed_jumps(core, start(centers), search, max_idle, deadline)
 
-    return jump_first if core.n_linked == 0 else search_first
+    return jump_first if core.n_linked == 0 else jump_on
 
 
 def thorough(core: Contracted, search: Search, deadline: float | None = None) -> Confirm:
@@ -94,11 +130,17 @@ def thorough(core: Contracted, search: Search, deadline: float | None = None) ->
 def jump(
     core: Contracted, centers: np.ndarray, max_idle: int, deadline: float | None = None
 ) -> int:
-    """Jump while it helps and time is left. Changes `centers`; returns the number of jumps."""
-    at_a_stretch = max(1, STRIDE // (max_idle * core.points.size * core.n_clusters))
+    """Jump while it helps and time is left. Changes `centers`; returns the number of jumps.
+
+    A start that is cut into stretches by a deadline makes more passes, and may end elsewhere.
+    """
+    at_a_stretch = max(
+        1 + core.n_clusters // NEAR,  # as many may share a pass
+        STRIDE // (max_idle * core.points.size * core.n_clusters),
+    )
     n_jumps = 0
-    while deadline is None or time.perf_counter() < deadline:
-        made = _jump_up_to(core, centers, max_idle, at_a_stretch)
+    while n_jumps < MANY and (deadline is None or time.perf_counter() < deadline):
+        made = _jump_up_to(core, centers, max_idle, MANY if deadline is None else at_a_stretch)
         n_jumps += made
         if made < at_a_stretch:
             break
@@ -116,15 +158,20 @@ def _jump_up_to(core: Contracted, centers: np.ndarray, max_idle: int, most: int)
 def _confirmed_jumps(
     core: Contracted, best: Solution, search: Search, max_idle: int, deadline: float | None
 ) -> Solution:
-    """Jump once and search, as long as that finds a better solution."""
-    most = 1 if core.n_linked else 1000
+    """Jump and search as long as that finds a better solution; under cannot-links, where many jumps
+    together do not, one at a time."""
+    most = MANY
     while deadline is None or time.perf_counter() < deadline:
-        moved = best.centers.copy()
-        if _jump_up_to(core, moved, max_idle, most) == 0:
+        moved = np.array(best.centers, dtype=np.float64, order="C")
+        made = _jump_up_to(core, moved, max_idle, most)
+        if made == 0:
             break
         found = search(moved)
         found = replace(found, n_iterations=best.n_iterations + found.n_iterations)
-        if not found.objective < best.objective * (1 - LEAST_GAIN):
+        if found.objective < best.objective * (1 - LEAST_GAIN):
+            best = found
+        elif made > 1 and core.n_linked > 0:
+            most = 1
+        else:
             break
-        best = found
     return best

@@ -60,6 +60,16 @@ def max_generations(limit: int) -> StoppingRule:
     return stop
 
 
+def max_local_searches(limit: float) -> StoppingRule:
+    """So many local searches, of all populations together; asked after every one of them."""
+
+    def stop(state: State) -> str | None:
+        done = state.complete and state.n_local_searches >= limit
+        return "max_local_searches" if done else None
+
+    return stop
+
+
 def past(deadline: float) -> StoppingRule:
     """At that moment of ``time.perf_counter()``; asked after every local search."""
 
