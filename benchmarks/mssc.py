@@ -4,6 +4,7 @@
     python -m benchmarks.mssc liver/10 pima --seeds 5
     python -m benchmarks.mssc --set3                 # the third set with pairs: the default alone
     python -m benchmarks.mssc --large                # large K and N: time against N K d
+    python -m benchmarks.mssc --large 100000 500 10 0    # one of them: N, K, d, cannot-links
 
 A gap is what an objective is above the lowest known: that of ``best_known.json`` beside the data,
 or of this run where it finds a lower one (said in a line of its own). A run is at the best known
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from sklearn.cluster import KMeans
 
 from smdeclust import HGMeans, SMDEClust
 from smdeclust.datasets import load_constraints, load_set3
@@ -29,6 +31,18 @@ from smdeclust.datasets import load_constraints, load_set3
 AT_BEST = 1e-8
 SIZES = (2, 5, 10, 20, 50, 100)
 SET3 = (("n500_k20", "100"), ("n500_k20", "500"), ("n1000_k20", "100"), ("n1000_k100", "200"))
+
+
+LARGE = (
+    (10_000, 50, 5, 0),
+    (10_000, 100, 5, 1000),
+    (10_000, 500, 10, 0),
+    (20_000, 100, 10, 0),
+    (100_000, 50, 10, 0),
+    (100_000, 50, 10, 10_000),
+    (100_000, 50, 50, 0),
+    (100_000, 500, 10, 0),
+)
 
 
 class TimeIsUp(Exception):
@@ -120,11 +134,12 @@ def gaps(values: np.ndarray, least: float) -> str:
     return f"{np.mean(gap <= 100 * AT_BEST):.2f} | {gap.mean():.4f} | {gap.max():.4f}"
 
 
-def measure_large() -> None:
-    """One run a size, made blobs: processor time over N K d."""
-    print("| N | K | d | pairs | CPU s | ns / (N K d) | searches | stopped by |")
-    print("|---|---|---|---|---|---|---|---|")
-    for n, k, d, m in ((10_000, 50, 5, 0), (10_000, 100, 5, 1000), (20_000, 100, 10, 0)):
+def measure_large(wanted: list[str]) -> None:
+    """One run a size, made blobs that overlap: processor time over N K d; KMeans beside it."""
+    sizes = [tuple(map(int, wanted))] if wanted else LARGE
+    print("| N | K | d | pairs | CPU s | ns / (N K d) | searches | stopped by | KMeans above, % |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for n, k, d, m in sizes:
         rng = np.random.default_rng(0)
         y = rng.integers(0, k, n)
         X = 2 * rng.normal(size=(k, d))[y] + rng.normal(size=(n, d))
@@ -133,16 +148,26 @@ def measure_large() -> None:
         begun = time.process_time()
         model = SMDEClust(k, random_state=0).fit(X, cannot_link=cannot)
         spent = time.process_time() - begun
+        rival = "-" if m else f"{100 * (k_means(X, k, spent) / model.inertia_ - 1):.2f}"
         print(
             f"| {n} | {k} | {d} | {len(cannot)} | {spent:.1f} | {1e9 * spent / (n * k * d):.0f} |"
-            f" {model.n_local_searches_} | {model.stop_reason_} |",
+            f" {model.n_local_searches_} | {model.stop_reason_} | {rival} |",
             flush=True,
         )
 
 
+def k_means(X: np.ndarray, n_clusters: int, seconds: float) -> float:
+    """The best objective of scikit-learn's KMeans in so many processor seconds."""
+    begun, best, seed = time.process_time(), np.inf, 0
+    while time.process_time() - begun < seconds:
+        best = min(best, KMeans(n_clusters, n_init=1, random_state=seed).fit(X).inertia_)
+        seed += 1
+    return best
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cells", nargs="*", help="data sets, or data set/K")
+    parser.add_argument("cells", nargs="*", help="data sets, data set/K; --large: N K d pairs")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--set3", action="store_true", help="the third set, with pairs")
     parser.add_argument("--large", action="store_true", help="large K and N")
@@ -152,7 +177,7 @@ def main() -> None:
     SMDEClust(10, random_state=0).fit(warm, cannot_link=[(0, 1)])
     HGMeans(4, max_no_improvement=5, random_state=0).fit(warm)
     if given.large:
-        measure_large()
+        measure_large(given.cells)
     elif given.set3:
         measure(set3_cells(given.cells), given.seeds, {}, rival=False)
     else:

@@ -241,6 +241,7 @@ _ELSEWHERE = ("n_clusters", "random_state", "max_time", "verbose")
 _REASONS = {
     "agreement": "several populations agree on the best solution",
     "max_populations": "the limit on populations",
+    "max_local_searches": "the limit on local searches",
     "collapse": "all solutions of the population agree",
     "no_improvement": "no better solution for long",
     "max_generations": "the limit on generations",
