@@ -1,7 +1,7 @@
 """Local searches that jump (not in the paper), and a thorough look at what populations agree on.
 
 A start jumps first and is searched afterwards. Under cannot-links, which jumps weigh roughly, it
-goes on from there: jumps, an exact search, and only what that confirms is kept; where most groups
+goes on from there: a jump, an exact search, and only what that confirms is kept; where most groups
 have cannot-links it is searched before it jumps, too. Points
 that are not contracted are too many to jump on: some of them, drawn at random and as if they had no
 pairs, show where to jump, and the search that follows sees all.
@@ -59,9 +59,7 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
     weights = np.ones(n_rows) if problem.sample_weight is None else problem.sample_weight[rows]
     points.flags.writeable = weights.flags.writeable = False
     nothing = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return Contracted(
-        points, weights, PairGraph.hard(*nothing), problem.n_clusters, problem.points
-    )
+    return Contracted(points, weights, PairGraph.hard(*nothing), problem.n_clusters, problem.points)
 
 
 def jumping_kinds(
@@ -158,20 +156,15 @@ def _jump_up_to(core: Contracted, centers: np.ndarray, max_idle: int, most: int)
 def _confirmed_jumps(
     core: Contracted, best: Solution, search: Search, max_idle: int, deadline: float | None
 ) -> Solution:
-    """Jump and search as long as that finds a better solution; under cannot-links, where many jumps
-    together do not, one at a time."""
-    most = MANY
+    """Jump and search as long as that finds a better solution; once at a time under links."""
+    most = 1 if core.n_linked else MANY
     while deadline is None or time.perf_counter() < deadline:
         moved = np.array(best.centers, dtype=np.float64, order="C")
-        made = _jump_up_to(core, moved, max_idle, most)
-        if made == 0:
+        if _jump_up_to(core, moved, max_idle, most) == 0:
             break
         found = search(moved)
         found = replace(found, n_iterations=best.n_iterations + found.n_iterations)
-        if found.objective < best.objective * (1 - LEAST_GAIN):
-            best = found
-        elif made > 1 and core.n_linked > 0:
-            most = 1
-        else:
+        if not found.objective < best.objective * (1 - LEAST_GAIN):
             break
+        best = found
     return best
