@@ -7,9 +7,9 @@ transitive closure of the pairs is what contraction gives: a cannot-link holds f
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.distances import nearest_centers, squared_distances
+from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Problem, Solution
@@ -55,7 +55,7 @@ def cop_kmeans(
     return Attempt(Solution(labels, best_centers, value, n_iterations, False), n_iterations)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _run(points, weights, indptr, indices, centers, labels, best_centers, seed, max_iter):
     """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
     `seed`. Returns the objective, infinite where the first placement failed, and the iterations."""
@@ -84,7 +84,7 @@ def _run(points, weights, indptr, indices, centers, labels, best_centers, seed, 
     return objective, n_done
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def place(points, weights, indptr, indices, order, centers, labels):
     """Label every group, or return False at the first that is blocked everywhere.
 

@@ -9,8 +9,8 @@ choices a pair, and charges points instead of centers. In both the centers move 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from smdeclust.kernels import kernel
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Problem, Solution
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
@@ -82,7 +82,7 @@ def error_of_means(problem: Problem, labels: np.ndarray) -> float:
     return float(sum_of_squares(problem.core.points, problem.core.weights, labels, centers))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _square(x, y):
     total = 0.0
     for j in range(len(x)):
@@ -90,7 +90,7 @@ def _square(x, y):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _nearest(x, centers, other_than):
     """The nearest center to x but one."""
     best, least = -1, np.inf
@@ -101,7 +101,7 @@ def _nearest(x, centers, other_than):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _pull(x, weight, k, sums, totals):
     """Let x draw center k."""
     totals[k] += weight
@@ -109,7 +109,7 @@ def _pull(x, weight, k, sums, totals):
         sums[k, j] += weight * x[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _own_squares(points, weights, centers, labels, sums, totals):
     """Sum of squares of the points about the centers of their labels; each draws its own."""
     total = 0.0
@@ -119,7 +119,7 @@ def _own_squares(points, weights, centers, labels, sums, totals):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _step(points, weights, must_link, cannot_link, centers, labels, sums, totals):
     """CVQE: writes `labels`, and to `sums` and `totals` what draws each center. O(m K^2 + N K d).
 
@@ -168,7 +168,7 @@ def _step(points, weights, must_link, cannot_link, centers, labels, sums, totals
     return error
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _linear_step(points, weights, must_link, cannot_link, centers, labels, sums, totals):
     """LCVQE: the same, with at most three choices a pair. O((N + m) K d)."""
     for i in range(len(points)):

@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy.spatial.distance import pdist
 
+from smdeclust.kernels import kernel
 from smdeclust.problem import Problem, Solution
 from smdeclust.rivals.shuffle import make_seed, shuffle
 from smdeclust.rivals.soft_pairs import SoftPairs
@@ -108,7 +108,7 @@ def penalty(points: np.ndarray, n_pairs: int, rng: np.random.Generator) -> float
     return float(pdist(points).max(initial=0.0)) / n_pairs
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _deviation(points, labels, k, center):
     """Write the mean of cluster k to `center`; returns the mean distance to it."""
     n_features = points.shape[1]
@@ -135,7 +135,7 @@ def _deviation(points, labels, k, center):
     return total / n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _broken_cost(i, k, indptr, indices, signed, labels):
     """What the pairs of point i cost if its label is k."""
     total = 0.0
@@ -146,7 +146,7 @@ def _broken_cost(i, k, indptr, indices, signed, labels):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _descend(points, indptr, indices, signed, labels, n_clusters, seed, max_evaluations):
     """Relabel single points, in random order, while that lowers the fitness.
 

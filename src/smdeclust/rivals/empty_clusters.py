@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from smdeclust.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_empty_clusters(points, weights, labels, centers):
     """Move groups of crowded clusters to the empty ones; changes `labels` and `centers`.
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
+
+from smdeclust.kernels import kernel
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300
@@ -94,7 +95,7 @@ def _value_and_slope(flat, points, weights, must_link, cannot_link, n_clusters, 
     return value, slope.ravel()
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def penalised(points, weights, must_link, cannot_link, centers, penalty, slope):
     """The objective; adds a subgradient to `slope`. O(N K d + m K)."""
     n_points, n_clusters, n_features = len(points), len(centers), points.shape[1]

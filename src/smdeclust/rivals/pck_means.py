@@ -8,10 +8,10 @@ raise the objective.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.assignment.distances import squared_distances
 from smdeclust.constraints.groups import Grouping
+from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Problem, Solution
@@ -96,7 +96,7 @@ def pck_means(
     return Attempt(Solution(labels, best_centers, objective, n_iterations, False), n_iterations)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _run(points, weights, indptr, indices, signed, centers, labels, best_centers, seed, max_iter):
     """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
     `seed`. Returns the objective and the iterations."""
@@ -134,7 +134,7 @@ def _run(points, weights, indptr, indices, signed, centers, labels, best_centers
     return objective, n_done
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _cost_of_broken(indptr, indices, signed, labels):
     """What the pairs broken by `labels` cost. O(N + pairs)."""
     total = 0.0
@@ -146,7 +146,7 @@ def _cost_of_broken(indptr, indices, signed, labels):
     return 0.5 * total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _place(points, weights, indptr, indices, signed, order, centers, labels, slots, rows):
     """Label the points in this order, each at the least cost given all labels that are not -1.
 
@@ -166,7 +166,7 @@ def _place(points, weights, indptr, indices, signed, order, centers, labels, slo
         labels[i] = _cheapest(i, indptr, indices, signed, labels, row)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _look_again(indptr, indices, signed, order, labels, slots, rows):
     """The same for the points with pairs, all placed; returns how many moved."""
     n_moved = 0
@@ -180,7 +180,7 @@ def _look_again(indptr, indices, signed, order, labels, slots, rows):
     return n_moved
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _cheapest(i, indptr, indices, signed, labels, row):
     """The best cluster of point i; `row` holds its distances and is changed.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from smdeclust.kernels import kernel
 
 
 def make_seed(rng: np.random.Generator) -> np.ndarray:
@@ -11,7 +12,7 @@ def make_seed(rng: np.random.Generator) -> np.ndarray:
     return np.array([rng.integers(2**63)], dtype=np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def shuffle(values, seed):
     """Shuffle in place (Fisher-Yates on splitmix64). Changes `values` and `seed`."""
     for i in range(len(values) - 1, 0, -1):

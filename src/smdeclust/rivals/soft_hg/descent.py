@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from smdeclust.kernels import kernel
 from smdeclust.problem import Solution
 from smdeclust.rivals.shuffle import make_seed, shuffle
 from smdeclust.rivals.soft_hg.model import Model
@@ -54,7 +54,7 @@ def descend(model: Model, labels: np.ndarray, rng: np.random.Generator) -> Solut
     return Solution(best, centers, objective, max(n_passes, 1), proven=False)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def relocate(points, indptr, indices, layers, linked, state, seed):
     """Move linked points to better clusters, first improvement, until a pass moves none.
 
@@ -86,7 +86,7 @@ def relocate(points, indptr, indices, layers, linked, state, seed):
     return n_passes
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reassign(points, free, state, limit):
     """Put free points where d^2 / (2 sigma^2) + d ln sigma is least, until nothing moves.
 

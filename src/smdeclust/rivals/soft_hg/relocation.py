@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from smdeclust.kernels import kernel
 from smdeclust.rivals.soft_hg.model import BETWEEN, LOG_FLOOR, WITHIN
 
 # Where a search stands; the kernels change the arrays.
@@ -46,7 +46,7 @@ def make_state(model, labels, beta):
     return state
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reset(points, indptr, indices, layers, state):
     """Recompute everything but labels and prior. O(N d + links + K^2)."""
     sizes, centers, squares, links = state.sizes, state.centers, state.squares, state.links
@@ -68,7 +68,7 @@ def reset(points, indptr, indices, layers, state):
         _set_row(state, k)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def square_distance(x, y):
     """|x - y|^2."""
     total = 0.0
@@ -78,7 +78,7 @@ def square_distance(x, y):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fit(count, opportunities):
     """m ln omega with omega = m / opportunities."""
     if count <= 0.0 or opportunities <= 0.0:
@@ -86,19 +86,19 @@ def _fit(count, opportunities):
     return count * np.log(max(count / opportunities, LOG_FLOOR))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _between(state, layer, count, n, other):
     """Term of two different clusters with n and `other` points."""
     return -_fit(count, n * other + state.beta[layer, BETWEEN])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _within(state, layer, count, n):
     """Term of one cluster with n points."""
     return -0.5 * _fit(count, n * n + 2.0 * state.beta[layer, WITHIN])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _set_row(state, r):
     """Recompute row r of the annotation part for one point less, as it is, one more. O(K)."""
     for shift in range(3):
@@ -116,7 +116,7 @@ def _set_row(state, r):
         state.rows[r, shift] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def likelihood(n_links, has_prior, state):
     """The objective of the state (minus the logarithm of the likelihood). O(K^2)."""
     n_clusters = len(state.sizes)
@@ -139,7 +139,7 @@ def likelihood(n_links, has_prior, state):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pick_up(i, indptr, indices, layers, state):
     """Count the links of point i by layer and cluster; returns how many clusters. O(degree)."""
     n_touched = 0
@@ -152,7 +152,7 @@ def pick_up(i, indptr, indices, layers, state):
     return n_touched
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def put_down(n_touched, state):
     """Clear what `pick_up` counted."""
     for t in range(n_touched):
@@ -160,7 +160,7 @@ def put_down(n_touched, state):
         state.carried[1, state.touched[t]] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _gauss(squares, n, state):
     """The Gaussian part of a cluster of n points."""
     share = n * state.n_features
@@ -168,7 +168,7 @@ def _gauss(squares, n, state):
     return squares / (2.0 * variance) + share * 0.5 * np.log(variance)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _squares_after(x, a, b, state):
     """Sums of squares of a without x and of b with it; the means move along. O(d)."""
     n_a, n_b = float(state.sizes[a]), float(state.sizes[b])
@@ -177,7 +177,7 @@ def _squares_after(x, a, b, state):
     return max(left, 0.0), joined
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gaussian_change(x, a, b, state):
     """Change of the Gaussian part if x moves from a (not its last point) to b. O(d)."""
     left, joined = _squares_after(x, a, b, state)
@@ -186,7 +186,7 @@ def gaussian_change(x, a, b, state):
     return _gauss(left, n_a - 1.0, state) + _gauss(joined, n_b + 1.0, state) - before
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def annotation_change(a, b, n_touched, state):
     """Change of the annotation part if the point picked up moves from a to b. O(degree)."""
     n_a, n_b = float(state.sizes[a]), float(state.sizes[b])
@@ -223,7 +223,7 @@ def annotation_change(a, b, n_touched, state):
     return change
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def move(i, x, a, b, n_touched, state):
     """Move point i, picked up, from a to b. O(d + degree), plus O(K) per cluster that shares
     links with a or b."""
