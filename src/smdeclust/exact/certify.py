@@ -80,7 +80,8 @@ def certify(
     parts
         In how many parts to split the points: the bounds of the parts add up, which is weaker than
         one bound for all, but works for any number of points. ``"auto"``: one up to
-        1,000 groups, then parts of 250 to 600 groups. While ``max_time`` leaves time, the weakest
+        1,000 groups, then parts of 250 to 1,000 groups, as the number of clusters asks for and
+        ``max_time`` allows. While ``max_time`` leaves time, the weakest
         are joined.
     folder
         Where finished parts are kept, so that a later call goes on from there.
@@ -110,7 +111,8 @@ def certify(
             f"labels: the clusters have {np.bincount(given).min()} to {np.bincount(given).max()} "
             f"points, outside of size_min={size_min} and size_max={size_max}"
         )
-    n_parts = _number_of_parts(parts, problem)
+    n_jobs = os.cpu_count() or 1 if n_jobs == -1 else n_jobs or 1
+    n_parts = _number_of_parts(parts, problem, np.inf if max_time is None else max_time * n_jobs)
     status, message = "", ""
     if n_parts > 1:
         found = prove_in_parts(
@@ -127,7 +129,6 @@ def certify(
         found = without_search(problem, given)
         status, message = "too_large", _estimate(problem)
     else:
-        n_jobs = os.cpu_count() or 1 if n_jobs == -1 else n_jobs or 1
         with threadpool_limits(limits=n_jobs):
             found = prove(problem, given, tol=tol, deadline=deadline, sizes=sizes, n_jobs=n_jobs)
         if found.ending is None:
@@ -160,11 +161,13 @@ def certify(
     )
 
 
-def _number_of_parts(parts: int | str, problem: Problem) -> int:
+def _number_of_parts(parts: int | str, problem: Problem, seconds: float) -> int:
     if parts == "auto":
         if problem.n_groups <= WHOLE:
             return 1
-        return math.ceil(problem.n_groups / part_size(problem.n_clusters))
+        return math.ceil(
+            problem.n_groups / part_size(problem.n_clusters, problem.n_groups, seconds)
+        )
     if isinstance(parts, int) and 1 <= parts <= problem.n_groups:
         return parts
     raise InvalidInputError(

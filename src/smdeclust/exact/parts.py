@@ -34,7 +34,9 @@ logger = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
 
-SMALLEST, LARGEST, PER_CLUSTER = 250, 600, 15
+SMALLEST, LARGEST, PER_CLUSTER = 250, 1000, 45
+# A part of n groups takes about this many seconds times n^2 on one core.
+_SECONDS = 5e-5
 # Seconds below which a part is not begun, and below which no processes are started for them.
 _LEAST_SHARE, _STARTING = 0.05, 10.0
 # The gap of a part that is not worth more time, at first and later.
@@ -55,9 +57,13 @@ class Part:
         return self.proven.upper_bound - self.proven.lower_bound
 
 
-def part_size(n_clusters: int) -> int:
-    """Groups in one part: enough points of every cluster, and still quick."""
-    return min(max(PER_CLUSTER * n_clusters, SMALLEST), LARGEST)
+def part_size(n_clusters: int, n_groups: int, seconds: float) -> int:
+    """Groups in one part: enough points of every cluster, and time for all parts.
+
+    The split alone loses about a share of K / (groups in a part) of the cost.
+    """
+    affordable = seconds / (_SECONDS * n_groups)
+    return int(max(min(PER_CLUSTER * n_clusters, LARGEST, affordable), SMALLEST))
 
 
 def prove_in_parts(
@@ -97,7 +103,9 @@ def prove_in_parts(
     jobs = _Jobs(problem, labels, deadline, n_jobs, None if folder is None else Path(folder))
     ending = Ending.TARGET
     try:
-        for part in jobs.run(blocks, _FIRST_TOL):
+        # What the split loses anyhow, no part can make up for.
+        first_tol = max(_FIRST_TOL, 0.05 * problem.n_clusters * n_parts / problem.n_groups)
+        for part in jobs.run(blocks, min(first_tol, 0.01)):
             parts.append(part)
             _say(progress, parts, len(blocks), upper)
         while len(parts) > 1 and time.time() < deadline < np.inf:
