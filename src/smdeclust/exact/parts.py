@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
 
-SMALLEST, LARGEST, PER_CLUSTER = 250, 1000, 45
+SMALLEST, LARGEST, PER_CLUSTER = 250, 1000, 50
 # A part of n groups takes about this many seconds times n^2 on one core.
 _SECONDS = 5e-5
 # Seconds below which a part is not begun, and below which no processes are started for them.
