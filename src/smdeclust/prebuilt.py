@@ -25,23 +25,30 @@ import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from smdeclust import __version__
+
 # Processors that kernels are built for, and what a machine must have to run them.
-PROCESSORS = {
+PROCESSORS: dict[str, tuple[str, set[str]]] = {
     "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
-    "arm64": ("generic", {"neon"}),
+    "arm64": ("generic", set()),
 }
 SAME = {"amd64": "x86_64", "aarch64": "arm64"}
 
 
 def tag() -> str:
-    """What compiled kernels depend on: system, Python, numba."""
+    """What compiled kernels depend on: this version, system, Python, numba."""
     python = sysconfig.get_config_var("SOABI") or f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    return f"{sysconfig.get_platform()}-{python}-numba{numba.__version__}".replace("/", "_")
+    system = f"{platform.system().lower()}-{_machine()}"
+    return f"{__version__}-{system}-{python}-numba{numba.__version__}"
+
+
+def _machine() -> str:
+    name = platform.machine().lower()
+    return SAME.get(name, name)
 
 
 def _processor() -> tuple[str, set[str]] | None:
-    machine = platform.machine().lower()
-    return PROCESSORS.get(SAME.get(machine, machine))
+    return PROCESSORS.get(_machine())
 
 
 @cache
@@ -49,9 +56,9 @@ def _folder() -> Path | None:
     """Where the kernels for this machine are, if there are any."""
     home = os.environ.get("SMDECLUST_PREBUILT", str(Path(__file__).parent / "_compiled"))
     folder, processor = Path(home) / tag(), _processor()
-    if processor is None or not folder.is_dir() or "NUMBA_CPU_NAME" in os.environ:
+    if not home or processor is None or not folder.is_dir() or "NUMBA_CPU_NAME" in os.environ:
         return None
-    features = llvm.get_host_cpu_features()
+    features = llvm.get_host_cpu_features() if processor[1] else {}
     return folder if all(features.get(name) for name in processor[1]) else None
 
 
