@@ -1,7 +1,8 @@
 """Random instances under cluster sizes: the exact assignment against an independent judge.
 
 Run with ``python -m tests.fuzz_sizes --instances 20000``. Sizes x pairs x groups x weights x ties x
-infeasible ones; small instances are judged by enumeration, larger ones by the plain MILP.
+infeasible ones; small instances are judged by enumeration, larger ones by the plain MILP. Each is
+followed by one of costs alone, with pairs that may be broken at a price.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from smdeclust.assignment import Status, exact_assignment, milp_assignment
+from smdeclust.assignment import Sizes, Status, assign, exact_assignment, milp_assignment
+from smdeclust.constraints import PairGraph
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
@@ -107,13 +109,49 @@ def disagreement(rng: np.random.Generator) -> str | None:
     return None
 
 
+def soft_disagreement(rng: np.random.Generator) -> str | None:
+    """The same of costs alone, where some pairs may be broken at a price, judged by enumeration."""
+    n, k = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+    grid = rng.random() < 0.3
+    costs = rng.integers(0, 3, (n, k)) * 1.0 if grid else rng.random((n, k)) * 3
+    n_linked = int(rng.integers(0, n + 1))
+    edges = np.array(list(itertools.combinations(range(n_linked), 2)), dtype=int).reshape(-1, 2)
+    edges = edges[rng.random(len(edges)) < rng.choice([0.3, 0.6, 1.0])]
+    price = rng.integers(1, 4, len(edges)) * 1.0 if grid else rng.random(len(edges)) * 2
+    together = rng.random(len(edges)) < 0.4
+    hard = ~together & (rng.random(len(edges)) < 0.4)  # hard must-links are contracted
+    price[hard] = np.inf
+    of_group = rng.integers(1, 4, n) * 1.0 if rng.random() < 0.5 else np.ones(n)
+    mean = of_group.sum() / k
+    low = np.floor(np.maximum(0, mean - rng.integers(0, 3, k)))
+    high = np.maximum(low, np.ceil(mean + rng.integers(0, 3, k)))
+    sizes = Sizes(of_group, low, high, np.zeros(k))
+    graph = PairGraph.from_edges(edges, price, together, n_linked)
+    labels, cost, bound = assign(costs, graph, sizes)
+    every = np.array(list(itertools.product(range(k), repeat=n)))
+    totals = costs[np.arange(n), every].sum(axis=1)
+    for (i, j), worth, same in zip(edges, price, together, strict=True):
+        broken = (every[:, i] == every[:, j]) != same
+        totals[broken] += worth
+    held = np.stack([(every == j) @ of_group for j in range(k)], axis=1)
+    optimum = totals[((held >= low) & (held <= high)).all(axis=1)].min(initial=np.inf)
+    if (labels is None) != np.isinf(optimum):
+        return f"soft: labels {labels}, judge says {optimum!r}"
+    if labels is None:
+        return None
+    if abs(cost - optimum) > 1e-9 or abs(bound - cost) > 1e-9:
+        return f"soft: cost {cost!r}, bound {bound!r}, judge says {optimum!r}"
+    return None if sizes.hold(labels) else f"soft: sizes {sizes.of(labels)}"
+
+
 def examine(seeds: list[tuple[int, int]]) -> list[str]:
     """Judge the instances of these seeds; returns a line for each disagreement."""
     lines = []
     for seed in seeds:
-        wrong = disagreement(np.random.default_rng(seed))
-        if wrong:
-            lines.append(f"seed {seed}: {wrong}")
+        for judge in (disagreement, soft_disagreement):
+            wrong = judge(np.random.default_rng(seed))
+            if wrong:
+                lines.append(f"seed {seed}: {wrong}")
     return lines
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from smdeclust import BLPKMeans, SMDEClust
+from smdeclust import BLPKMeans, Constraints, SMDEClust
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 
 X = load_iris().data
@@ -96,3 +98,43 @@ def test_points_without_weight_are_refused():
     """A point of no weight has no say where its cluster is, but would fill it."""
     with pytest.raises(InvalidInputError, match="row 2 has no weight"):
         SMDEClust(2, size_max=3).fit(X[:6], sample_weight=[1, 1, 0, 1, 1, 1])
+
+
+def test_predict_within_sizes():
+    """New rows go where they are cheapest within the bounds, pairs and old rows included: against
+    trying all labels. The order of the bounds is that of the centers."""
+    rng = np.random.default_rng(4)
+    model = SMDEClust(3, random_state=0).fit(X)
+    for trial in range(20):
+        new = X[rng.choice(len(X), 6, replace=False)] + rng.normal(size=(6, X.shape[1]))
+        low, high = rng.integers(0, 3, 3), rng.integers(2, 4, 3)
+        first = len(X)
+        must = [(first, first + 1)] if trial % 2 else []
+        cannot = [(first + 2, first + 3), (first + 4, 0)] if trial % 3 == 0 else []
+        known = Constraints(must, cannot, n_points=first + 6)
+        costs = model.transform(new) ** 2
+        every = np.array(list(itertools.product(range(3), repeat=6)))
+        held = np.stack([(every == j).sum(axis=1) for j in range(3)], axis=1)
+        ok = ((held >= low) & (held <= high)).all(axis=1)
+        if must:
+            ok &= every[:, 0] == every[:, 1]
+        if cannot:
+            ok &= (every[:, 2] != every[:, 3]) & (every[:, 4] != model.labels_[0])
+        best = costs[np.arange(6), every[ok]].sum(axis=1).min(initial=np.inf)
+        if np.isinf(best):
+            with pytest.raises(InfeasibleConstraintsError):
+                model.predict(new, known, size_min=low, size_max=high)
+            continue
+        labels = model.predict(new, known, size_min=low, size_max=high)
+        sizes = np.bincount(labels, minlength=3)
+        assert ((sizes >= low) & (sizes <= high)).all()
+        assert costs[np.arange(6), labels].sum() == pytest.approx(best)
+
+
+def test_predict_says_which_sum_does_not_fit():
+    """Bounds of new rows that cannot be kept: the sum and the rows are named."""
+    model = SMDEClust(3, random_state=0).fit(X)
+    with pytest.raises(InfeasibleConstraintsError, match="size_max adds up to 6 .* 10 new rows"):
+        model.predict(X[:10], size_max=2)
+    with pytest.raises(InfeasibleConstraintsError, match="size_min adds up to 12"):
+        model.predict(X[:10], size_min=4)

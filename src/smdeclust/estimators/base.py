@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.rejections import reject_self_cannot_links
+from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.constraints.soft_graph import SoftPairs
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
@@ -49,10 +50,18 @@ class ConstrainedClusterer(
         return self.fit(X, y, **fit_params).labels_
 
     # Pairs of new rows are not what a splitter slices: scikit-learn routes them to fit alone.
-    __metadata_request__predict: ClassVar[dict[str, str]] = {"constraints": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, str]] = {
+        "constraints": UNUSED, "size_min": UNUSED, "size_max": UNUSED,
+    }  # fmt: skip
 
-    def predict(self, X: Any, constraints: Constraints | None = None) -> np.ndarray:
-        """Return the label of each new point: its nearest center, or the best that pairs allow.
+    def predict(
+        self,
+        X: Any,
+        constraints: Constraints | None = None,
+        size_min: Any = None,
+        size_max: Any = None,
+    ) -> np.ndarray:
+        """Return the label of each new point: its nearest center, or the best that is allowed.
 
         Parameters
         ----------
@@ -64,15 +73,20 @@ class ConstrainedClusterer(
             row i is row N + i). Old rows keep their labels and centers stay where they are; the
             labels of the new rows are the cheapest that keep all hard pairs, and broken soft pairs
             are paid for.
+        size_min, size_max
+            How many of the new rows each cluster takes at least and at most: a number for all, or
+            one for each cluster, in the order of ``cluster_centers_``. The bounds of ``fit`` say
+            nothing here.
 
         Raises
         ------
         InfeasibleConstraintsError
-            No labels of the new rows keep all pairs; it says which pairs.
+            No labels of the new rows keep all pairs and sizes; it says which.
         """
         check_is_fitted(self, "cluster_centers_")
-        if constraints is not None:
-            return self._predict_known(X, constraints)
+        bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
+        if constraints is not None or bounds is not None:
+            return self._predict_known(X, constraints, bounds)
         if is_dask(X):
             from smdeclust.estimators.dask import lazy_predict
 
@@ -83,14 +97,18 @@ class ConstrainedClusterer(
             labels[block] = squares.argmin(axis=1)
         return labels
 
-    def _predict_known(self, X: Any, constraints: Any) -> np.ndarray:
+    def _predict_known(
+        self, X: Any, constraints: Any, bounds: SizeBounds | None = None
+    ) -> np.ndarray:
+        constraints = Constraints() if constraints is None else constraints
         if not isinstance(constraints, Constraints):
             raise InvalidInputError(
                 f"constraints must be a smdeclust.Constraints, got {type(constraints).__name__}."
             )
         if is_dask(X):
             raise InvalidInputError(
-                "predict with constraints takes points in memory, and X is a Dask collection."
+                "predict with constraints or sizes takes points in memory, and X is a Dask "
+                "collection."
             )
         from smdeclust.estimators.new_points import label_new
 
@@ -100,7 +118,7 @@ class ConstrainedClusterer(
         squares = np.empty((points.shape[0], len(self.cluster_centers_)))
         for block, some in squares_to(*self._in_distance(points)):
             squares[block] = some
-        return label_new(squares, old, constraints, spread)
+        return label_new(squares, old, constraints, spread, bounds)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""

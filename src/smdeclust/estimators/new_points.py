@@ -1,4 +1,4 @@
-"""New rows under knowledge: exact labels at fixed centers, pairs to each other and to old rows.
+"""New rows under knowledge: exact labels at fixed centers, with pairs and within sizes.
 
 An old row stands for its cluster, so all old rows of a cluster become one anchor: a must-link to it
 fixes the label, a cannot-link forbids it. What is left is the usual assignment.
@@ -7,14 +7,15 @@ fixes the label, a cannot-link forbids it. What is left is the usual assignment.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smdeclust.assignment import Budget, assign
+from smdeclust.assignment import Budget, Sizes, assign
 from smdeclust.constraints import Constraints, PairGraph
 from smdeclust.constraints.conflicts import find_conflicts
 from smdeclust.constraints.groups import contract
+from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 
 # What the proof may cost on dense cannot-links.
@@ -22,7 +23,11 @@ PROOF_PIVOTS = 50_000
 
 
 def label_new(
-    squares: np.ndarray, old_labels: np.ndarray, constraints: Constraints, spread: float
+    squares: np.ndarray,
+    old_labels: np.ndarray,
+    constraints: Constraints,
+    spread: float,
+    bounds: SizeBounds | None = None,
 ) -> np.ndarray:
     """Return the (n,) cheapest labels of new rows that keep all hard pairs.
 
@@ -37,17 +42,34 @@ def label_new(
     spread
         s^2, the mean squared distance per feature: a soft pair of confidence p costs
         2 s^2 log(p / (1 - p)).
+    bounds
+        How many new rows each cluster takes, in the order of the clusters.
     """
+    if bounds is not None:
+        _reject_sums(bounds, len(squares))
     anchored = _Anchored.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
     try:
-        groups, labels = anchored.solve(squares, spread)
-    except _NoLabels:
+        groups, labels = anchored.solve(squares, spread, bounds)
+    except _NoLabels as error:
+        if error.args:
+            raise InfeasibleConstraintsError(error.args[0], reason="sizes") from None
         raise anchored.explain(len(old_labels)) from None
     return labels[groups]
 
 
 class _NoLabels(Exception):
-    """No labels keep the pairs."""
+    """No labels keep the pairs, or, as it says then, the sizes."""
+
+
+def _reject_sums(bounds: SizeBounds, n: int) -> None:
+    least, most = float(bounds.low.sum()), float(bounds.high.sum())
+    if not least <= n <= most:
+        name, total = ("size_min", least) if least > n else ("size_max", most)
+        raise InfeasibleConstraintsError(
+            f"{name} adds up to {total:g} over the {len(bounds.low)} clusters, and there are {n} "
+            f"new rows.",
+            reason="sizes",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +134,9 @@ class _Anchored:
             first_new,
         )
 
-    def solve(self, squares: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    def solve(
+        self, squares: np.ndarray, spread: float, bounds: SizeBounds | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the group of each new row, and the label of each group."""
         n, k = self.n_new, self.n_clusters
         of_row = contract(n + k, self.must, self.must[:0]).of_point
@@ -139,7 +163,13 @@ class _Anchored:
         free = np.flatnonzero(fixed < 0)
         inner = ~anchored.any(axis=1)
         labels = fixed.copy()
-        labels[free] = _assign_free(free, costs, edges[inner], price[inner], together[inner])
+        sizes = None
+        if bounds is not None:
+            counted = np.bincount(of_row[:n], minlength=n_groups) * 1.0
+            filled = np.bincount(fixed[fixed >= 0], counted[fixed >= 0], k)
+            sizes = Sizes(counted, bounds.low, bounds.high, filled)
+        pairs = edges[inner], price[inner], together[inner]
+        labels[free] = _assign_free(free, costs, *pairs, sizes)
         return of_row[:n], labels
 
     def _edges(
@@ -199,9 +229,14 @@ class _Anchored:
 
 
 def _assign_free(
-    free: np.ndarray, costs: np.ndarray, edges: np.ndarray, price: np.ndarray, together: np.ndarray
+    free: np.ndarray,
+    costs: np.ndarray,
+    edges: np.ndarray,
+    price: np.ndarray,
+    together: np.ndarray,
+    sizes: Sizes | None,
 ) -> np.ndarray:
-    """The cheapest labels of the groups that no old row fixes."""
+    """The cheapest labels of the groups that no old row fixes; `sizes` are of all groups."""
     if len(free) == 0:
         return np.empty(0, dtype=np.int64)
     if np.isinf(costs[free]).all(axis=1).any():
@@ -212,7 +247,14 @@ def _assign_free(
     place[order] = np.arange(len(order))
     graph = PairGraph.from_edges(place[edges].reshape(-1, 2), price, together, len(linked))
     budget = Budget(max_pivots=PROOF_PIVOTS)
-    labels, cost, bound = assign(costs[order], graph, None, None, budget)
+    if sizes is not None:
+        sizes = replace(sizes, of_group=sizes.of_group[order])
+    labels, cost, bound = assign(costs[order], graph, sizes, None, budget)
+    if labels is None and sizes is not None and assign(costs[order], graph, None)[0] is not None:
+        raise _NoLabels(
+            "The pairs can be kept, and so can size_min and size_max, but no labels of the new "
+            "rows that keep both were found: give wider bounds."
+        )
     if labels is None:
         raise _NoLabels
     if cost > bound * (1 + 1e-9):
