@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.sizes`` prints all tables; with a name, one of them: ``iterations``
 (one local search each from the same start), ``runs`` (whole default runs in the same time),
-``plain`` (a bounded against an unbounded iteration) or ``large`` (10^6 points). Times are processor
-seconds of one thread: other work on the machine does not count. k-means-constrained runs in a
+``plain`` (a bounded against an unbounded iteration), ``large`` (10^6 points) or ``proven`` (what
+`certify` proves of the first set of the paper, in SMDECLUST_DATA). Times are processor seconds of
+one thread: other work on the machine does not count. k-means-constrained runs in a
 process of its own (its solver and ours cannot share one); ``pip install k-means-constrained``.
 Its assignment minimises distances that are not squared, rounded to 1/1000, so both searches end at
 different optima; objectives are sums of squares about the means for both.
@@ -175,6 +176,49 @@ def large() -> None:
         print(f"{name:>12}: {spent:.0f} s, {found.n_iterations} iterations, peak {peak:.2f} GiB")
 
 
+def proven(only: str = "", seconds: float = 20.0, total: float = np.inf) -> None:
+    """Share of the first set that is proven under sizes, small data first, and how long it takes.
+
+    `only` is the last part of the names of configurations (``"0"``: one of each kind). No proof
+    takes more than `seconds`; none begins after `total` seconds.
+    """
+    from smdeclust import SMDEClust
+    from smdeclust.datasets import list_datasets, load_constraints, load_set1
+    from smdeclust.exact import certify
+    from smdeclust.exceptions import InfeasibleConstraintsError
+
+    print(f"\nFirst set, sizes within 10% of N / K, {seconds:g} s at most (processor seconds)")
+    found: list[tuple[bool, float]] = []
+    begun, left_out, impossible = time.perf_counter(), 0, 0
+    plan = [(info.n_points, info.name, c) for info in list_datasets(1) for c in info.configurations]
+    for _, name, configuration in sorted(plan):
+        if only and configuration.rsplit("_", 1)[1] != only:
+            continue
+        if time.perf_counter() - begun > total:
+            left_out += 1
+            continue
+        data, pairs = load_set1(name), load_constraints(name, configuration)
+        known = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
+        k = data.n_clusters
+        sizes = bounds(len(data.X), k, 0.1)
+        try:
+            model = SMDEClust(k, **sizes, random_state=0, max_time=10).fit(data.X, **known)
+        except InfeasibleConstraintsError:
+            impossible += 1
+            continue
+        started = time.process_time()
+        proof = certify(data.X, model.labels_, tol=1e-4, max_time=seconds, **sizes, **known)
+        spent = time.process_time() - started
+        found.append((proof.gap <= 1e-4, spent))
+        print(f"{name + '/' + configuration:>32}{proof.gap:>10.1e}{spent:>8.1f} s", flush=True)
+    share, times = np.mean([ok for ok, _ in found]), [spent for _, spent in found]
+    print(
+        f"{len(found)} tried, {share:.0%} proven, median {np.median(times):.1f} s, worst "
+        f"{max(times):.1f} s; {impossible} have pairs and sizes that exclude each other, "
+        f"{left_out} left out for time"
+    )
+
+
 def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     chosen = sys.argv[1] if len(sys.argv) > 1 else "all"
@@ -190,6 +234,8 @@ def main() -> None:
         plain()
     if chosen in ("all", "large"):
         large()
+    if chosen in ("all", "proven"):
+        proven(*sys.argv[2:3], *map(float, sys.argv[3:]))
 
 
 if __name__ == "__main__":
