@@ -17,6 +17,7 @@ with optional("A picture"):
     from smdeclust.plotting.margins_plot import plot_margins
     from smdeclust.plotting.profile import PerformanceProfile, performance_profile
     from smdeclust.plotting.profile_plot import plot_performance_profile
+    from smdeclust.plotting.sizes import plot_sizes
 
 __all__ = [
     "PerformanceProfile",
@@ -30,5 +31,6 @@ __all__ = [
     "plot_feature_weights",
     "plot_margins",
     "plot_performance_profile",
+    "plot_sizes",
     "point_margins",
 ]
