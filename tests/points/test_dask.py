@@ -331,3 +331,28 @@ def test_workers_lost_for_good():
         with pytest.raises(WorkersLostError, match="No Dask worker"):
             cluster.gather([future])
     assert dask_cluster.PATIENCE > 1
+
+
+@pytest.mark.parametrize("by", ["points", "weight"])
+def test_sizes_hold_as_in_memory(threads, by):
+    """Bounds on sizes with pairs: the same objective as in memory, sizes as reported, and labels
+    that are lazy and keep the bounds."""
+    X, k, must, cannot = made(n=700)
+    rng = np.random.default_rng(1)
+    weight = rng.integers(1, 4, len(X)).astype(float) if by == "weight" else None
+    total = len(X) if weight is None else weight.sum()
+    sizes = {"size_min": 0.9 * total // k, "size_max": 1.1 * total // k + 1, "size_by": by}
+    setting = SETTING | {"max_local_iter": 2, "population_size": 2}
+    here = SMDEClust.from_paper("SG-MDE", n_clusters=k, **setting, **sizes)
+    here._storage = "blocks"
+    there = SMDEClust.from_paper("SG-MDE", n_clusters=k, **setting, **sizes)
+    pairs = {"must_link": must[:20], "cannot_link": cannot[:20], "sample_weight": weight}
+    here.fit(X, **pairs)
+    there.fit(da.from_array(X, chunks=(250, -1)), **pairs)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
+    labels = there.labels_.compute()
+    held = np.bincount(labels, weight, k)
+    assert held == pytest.approx(there.cluster_sizes_)
+    assert ((held >= sizes["size_min"]) & (held <= sizes["size_max"])).all()
+    assert all(labels[i] == labels[j] for i, j in must[:20])
+    assert all(labels[i] != labels[j] for i, j in cannot[:20])

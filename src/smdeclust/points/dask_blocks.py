@@ -230,7 +230,7 @@ def label_rows(
     block_info: Any = None,
 ) -> np.ndarray:
     """The final labels of a chunk: nearest centers, and what the driver decided for some rows."""
-    X, start = as_block(X), _first_row(block_info)
+    X, start = as_block(X), first_row(block_info)
     reject_bad(_first_bad(X), start)
     every = np.empty(0, dtype=np.int64)
     labels = assign_rows(make_block(X, None, every, offset), None, centers).labels
@@ -243,10 +243,10 @@ def label_rows(
 def distances_of(X: np.ndarray, centers: np.ndarray, block_info: Any = None) -> np.ndarray:
     """(n, K) distances of the rows of a chunk to centers."""
     X = as_block(X)
-    reject_bad(_first_bad(X), _first_row(block_info))
+    reject_bad(_first_bad(X), first_row(block_info))
     return np.asarray(cdist(X, centers))
 
 
-def _first_row(block_info: Any) -> int:
+def first_row(block_info: Any) -> int:
     """The position in the whole array of the first row of a chunk, as Dask tells it."""
     return int(block_info[0]["array-location"][0][0]) if block_info else 0

@@ -16,15 +16,16 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.constraints.coupling import Coupling
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.points import dask_blocks
+from smdeclust.points import dask_blocks, dask_priced
 from smdeclust.points.block_batch import BlockBatch, BlockPart
 from smdeclust.points.dask_blocks import Centers
 from smdeclust.points.dask_cluster import Cluster
+from smdeclust.points.dask_priced import Prices
 from smdeclust.points.far import draw_far
 from smdeclust.points.held import Held
 from smdeclust.points.linked import Linked
 from smdeclust.points.protocol import Abilities, Batch, ClusterSums, Moves
-from smdeclust.points.row_batch import moved_by
+from smdeclust.points.row_batch import LOOKED_AT, margin_of, moved_by, step_to
 from smdeclust.points.single import RENEW_EVERY, SingleBatch, least_regrets
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import center_type, read_only, reject_extreme
@@ -42,11 +43,14 @@ class DaskLabels:
         (n_compound,) labels of the groups that the driver holds.
     moves
         Rows (or groups, numbered after the rows) that fill a cluster instead.
+    priced
+        Under cluster sizes: the prices at which the free points were assigned.
     """
 
     centers: np.ndarray
     compound: np.ndarray
     moves: Moves
+    priced: Prices | None = None
 
 
 class DaskPoints:
@@ -62,7 +66,7 @@ class DaskPoints:
         Where the blocks go. They are read once for their mean and once for their spread.
     """
 
-    abilities = Abilities()
+    abilities = Abilities(sizes=True)
 
     def __init__(
         self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None, cluster: Cluster
@@ -147,13 +151,23 @@ class DaskPoints:
     def describe(self, labels: DaskLabels) -> tuple[Any, np.ndarray, float]:
         """Labels as a lazy Dask array, centers, and the sum of squares, evaluated again."""
         linked = labels.compound[: self.coupling.n_linked]
-        with self.begin(1) as batch:
-            batch.assign(labels.centers[None])
-            if labels.moves:
-                batch.fillers(0)  # the same ones, and where they were
+        with DaskBatch(self) as batch:
+            batch.repeat(labels)
             moved, _ = batch.move(linked[None], [labels.moves])
             value = batch.squares(0, moved[0], linked, labels.moves)
         return self._lazy(labels), moved[0] + self.offset, value
+
+    def sizes(self, labels: DaskLabels) -> np.ndarray:
+        """(K,) sizes of the clusters under labels that were found at prices."""
+        assert labels.priced is not None
+        k, by_weight = len(labels.centers), labels.priced.by_weight
+        with DaskBatch(self) as batch:
+            _, sizes = batch.price(labels.centers, labels.priced.prices, by_weight)
+            weights, old, new = batch.recall(labels.moves)
+        counted = weights if by_weight else np.ones(len(weights))
+        held = self.coupling.weights(self.sample_weight if by_weight else None)
+        sizes = sizes + np.bincount(labels.compound, held, k)
+        return np.asarray(sizes + np.bincount(new, counted, k) - np.bincount(old, counted, k))
 
     def _lazy(self, labels: DaskLabels) -> Any:
         """All labels over the chunks of the data: nearest centers, and what was decided here."""
@@ -164,6 +178,11 @@ class DaskPoints:
         decided.update({row: k for row, k in labels.moves.items() if row < self.n_points})
         rows = np.array(sorted(decided), dtype=np.int64)
         known = rows, np.array([decided[row] for row in rows.tolist()], dtype=np.int64)
+        if labels.priced is not None:
+            return self.X.map_blocks(
+                dask_priced.label_rows, self.offset, labels.priced, known, self.sample_weight,
+                dtype=np.int64, drop_axis=1,
+            )  # fmt: skip
         centers = Centers(labels.centers, np.zeros(len(labels.centers)), self.scale)
         return self.X.map_blocks(
             dask_blocks.label_rows, self.offset, centers, known, dtype=np.int64, drop_axis=1
@@ -178,6 +197,7 @@ class DaskBatch(SingleBatch):
         self.points, self.cluster = points, points.cluster
         self._states: list[Any] = [None] * len(points.blocks)
         self._previous: np.ndarray | None = None
+        self._priced: Prices | None = None
         self._age = 0
         held, n_linked = points.held, points.coupling.n_linked
         self._here: BlockBatch | None = None
@@ -187,7 +207,79 @@ class DaskBatch(SingleBatch):
                 points.scale, [part], points.linked, 0.0, available_threads(), []
             )
 
+    def repeat(self, labels: DaskLabels) -> None:
+        """Label the free rows as they were, and remember where those were that move."""
+        if labels.priced is None:
+            self.assign(labels.centers[None])
+            if labels.moves:
+                self.fillers(0)  # the same ones, and where they were
+            return
+        self.price(labels.centers, labels.priced.prices, labels.priced.by_weight)
+        self.recall(labels.moves)
+
+    def recall(self, moves: Moves) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the rows are that move: weights, labels now and then."""
+        names = np.array(sorted(moves), dtype=np.int64)
+        home = np.searchsorted(self.points.starts, names, side="right") - 1
+        here = [names[home == b] - self.points.starts[b] for b in range(len(self._states))]
+        where, points, weights, labels = self._together(
+            [
+                self.cluster.submit(dask_priced.rows_at, *job)
+                for job in zip(self.points.blocks, self._states, here, strict=True)
+            ]
+        )
+        self._filling = points, weights, labels
+        self._places = {int(name): i for i, name in enumerate(where)}
+        return weights, labels, np.array([moves[name] for name in self._places], dtype=np.int64)
+
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> np.ndarray:
+        cluster = self.cluster
+        self._previous, self._priced = centers.copy(), Prices(centers, prices, by_weight)
+        cluster.n_bytes += centers.nbytes + prices.nbytes
+        sent = cluster.send(self._priced)
+        self._states = [
+            cluster.submit(dask_priced.price_block, block, sent) for block in self.points.blocks
+        ]
+        sizes = cluster.gather([cluster.submit(dask_priced.sizes_of, s) for s in self._states])
+        return np.asarray(np.sum(sizes, axis=0))
+
+    def _undecided(
+        self, centers: np.ndarray, n_wanted: int, reach: float, most: int
+    ) -> tuple[np.ndarray, Any, np.ndarray, float, float]:
+        cluster, step = self.cluster, max(1, self.points.n_points // LOOKED_AT)
+        some = cluster.gather(
+            [cluster.submit(dask_priced.some_margins, state, step) for state in self._states]
+        )
+        limit = max(reach, margin_of(some, n_wanted // step))
+        n_rows = sum(self._over_blocks(dask_priced.n_within, limit))
+        step = step_to(n_rows, most)
+        where, *what = self._together(
+            [
+                cluster.submit(dask_priced.rows_within, block, state, limit, step)
+                for block, state in zip(self.points.blocks, self._states, strict=True)
+            ]
+        )
+        costs = cdist(what[0], centers, "sqeuclidean") * what[1][:, None]
+        share = len(where) / n_rows if n_rows else 1.0
+        return where, tuple(what), costs, limit, share
+
+    def _together(self, futures: list[Any]) -> tuple[np.ndarray, ...]:
+        """Names, points, weights and labels of some rows of all blocks."""
+        found = self.cluster.gather(futures)
+        where, points, weights, labels = (
+            np.concatenate(column) for column in zip(*found, strict=True)
+        )
+        home = np.repeat(self.points.starts[:-1], [len(part[0]) for part in found])
+        return where + home, points, weights.astype(np.float64), labels.astype(np.int64)
+
+    def _sum_up(self, n_clusters: int, n_features: int) -> ClusterSums:
+        sums = ClusterSums.zeros(n_clusters, n_features)
+        for total in self._over_blocks(dask_blocks.sums_anew, n_clusters):
+            sums.add(total)
+        return sums
+
     def _assign_free(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
+        self._priced = None
         cluster, blocks = self.cluster, self.points.blocks
         sent = self._send(centers)
         if self._previous is None:
@@ -205,9 +297,7 @@ class DaskBatch(SingleBatch):
             cluster.n_bytes += gained.sums.nbytes + gained.totals.nbytes + 8
             n_changed += changed
         if self._age % RENEW_EVERY == 0:
-            self._held = ClusterSums.zeros(*centers.shape)
-            for total in self._over_blocks(dask_blocks.sums_anew, len(centers)):
-                self._held.add(total)
+            self._held = self._sum_up(*centers.shape)
         sums = self._held.copy()
         if self._here is not None:
             more, changed = self._here._assign_free(centers)
@@ -271,7 +361,7 @@ class DaskBatch(SingleBatch):
         for name, k in moves.items():
             if name >= points.n_points:
                 compound[points.coupling.n_linked + name - points.n_points] = k
-        return DaskLabels(self._previous, compound, moves)
+        return DaskLabels(self._previous, compound, moves, self._priced)
 
     def compound_labels(self) -> np.ndarray:
         """Labels of the free groups of several points, as just assigned."""

@@ -174,7 +174,9 @@ class RowBatch(SingleBatch):
     def _undecided(
         self, centers: np.ndarray, n_wanted: int, reach: float, most: int
     ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float, float]:
-        limit = max(reach, margin_of([part.margins for part in self.parts], n_wanted))
+        step = max(1, sum(part.n_rows for part in self.parts) // LOOKED_AT)
+        some = [part.margins[::step] for part in self.parts]
+        limit = max(reach, margin_of(some, n_wanted // step))
         where = np.concatenate(
             [
                 np.flatnonzero((part.margins <= limit) & part.free) + base
@@ -247,13 +249,11 @@ class RowBatch(SingleBatch):
         return list(self._pool.map(lambda job: work(*job), jobs))
 
 
-def margin_of(margins: list[np.ndarray], n_wanted: int) -> float:
-    """The margin that about so many rows do not exceed: infinite where that is all of them."""
-    step = max(1, sum(map(len, margins)) // LOOKED_AT)
-    some = np.concatenate([values[::step] for values in margins])
-    some = np.sort(some[some < np.inf])
-    place = n_wanted // step
-    return float(some[place]) if place < len(some) else np.inf
+def margin_of(some: list[np.ndarray], place: int) -> float:
+    """The margin that about so many of them do not exceed: infinite where that is all of them."""
+    margins = np.concatenate(some)
+    margins = np.sort(margins[margins < np.inf])
+    return float(margins[place]) if place < len(margins) else np.inf
 
 
 def step_to(n_rows: int, most: int) -> int:

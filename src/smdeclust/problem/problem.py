@@ -213,7 +213,9 @@ class Problem:
         return read_only(np.concatenate([self.coupling.weights(None), lone]))
 
     def sizes(self, group_labels: np.ndarray) -> np.ndarray:
-        """(K,) sizes of the clusters under these (G,) labels."""
+        """(K,) sizes of the clusters under these (G,) labels, or what the storage has instead."""
+        if not isinstance(group_labels, np.ndarray):
+            return np.asarray(self._in_memory("sizes")(group_labels))
         return np.bincount(group_labels, self.size_of_group, self.n_clusters)
 
     @property
