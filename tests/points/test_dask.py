@@ -342,7 +342,7 @@ def test_sizes_hold_as_in_memory(threads, by):
     weight = rng.integers(1, 4, len(X)).astype(float) if by == "weight" else None
     total = len(X) if weight is None else weight.sum()
     sizes = {"size_min": 0.9 * total // k, "size_max": 1.1 * total // k + 1, "size_by": by}
-    setting = SETTING | {"max_local_iter": 2, "population_size": 2}
+    setting = SETTING | {"max_local_iter": 2}
     here = SMDEClust.from_paper("SG-MDE", n_clusters=k, **setting, **sizes)
     here._storage = "blocks"
     there = SMDEClust.from_paper("SG-MDE", n_clusters=k, **setting, **sizes)

@@ -66,8 +66,8 @@ def search_sized(problem: Problem, centers: np.ndarray, deep: bool, limits: Limi
     assert bounds is not None
     if not problem.points.abilities.sizes:
         raise InvalidInputError(
-            f"size_min and size_max do not work on {type(problem.points).__name__} yet: use a "
-            f"dense array or a scipy.sparse matrix in memory, and device=None."
+            f"size_min and size_max do not work on {type(problem.points).__name__} yet: use "
+            f"device=None, with a dense array, a scipy.sparse matrix or a Dask collection."
         )
     n_clusters = problem.n_clusters
     state = _State(

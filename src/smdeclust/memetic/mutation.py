@@ -37,7 +37,8 @@ class RelocationMutation:
         The problem.
     reassign
         The assignment step of the linked groups with K - 1 centers (line 3); see ``REASSIGN``. The
-        other groups go to their nearest center in any case.
+        other groups go to their nearest center in any case. Bounds on sizes say nothing here: K - 1
+        clusters need not have room for all. The local search that follows keeps them.
     alpha
         0: every point is as likely a new center; 1: in proportion to its distance to its center.
     rate
