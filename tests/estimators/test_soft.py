@@ -76,6 +76,8 @@ def test_against_brute_force(local_search: str) -> None:
 @pytest.mark.parametrize("storage", ["dense", "blocks", "sparse", "torch:cpu"])
 def test_every_storage(storage: str) -> None:
     """Soft pairs cost the same wherever the points are."""
+    if storage.startswith("torch"):
+        pytest.importorskip("torch", reason="needs PyTorch: smdeclust[torch]")
     rng = np.random.default_rng(0)
     pairs, together = random_pairs(rng, len(X), 60)
     known = Constraints(
