@@ -209,7 +209,7 @@ class _Run:
         self.exact_until = 0
         self.mark: FloatArray | None = None
         self.drift: FloatArray | None = None
-        self.stride = 1.0
+        self.stride, self.residual_before = 1.0, np.inf
         self.bound_before, self.primal_before = -np.inf, np.inf
 
     def _dual(self, bound: float) -> Dual:
@@ -257,6 +257,8 @@ class _Run:
         here = self.V + self.U
         if self.mark is None:
             self.mark, self.drift = here, None
+            if self.residuals[0] > 2.0 * self.residual_before:  # the last stride went too far
+                self.stride = 1.0
             return
         drift = here - self.mark
         before, self.mark, self.drift = self.drift, here, drift
@@ -269,6 +271,7 @@ class _Run:
         here += self.stride * drift
         self.stride = min(2.0 * self.stride, self.settings.longest_stride)
         self.mark = None
+        self.residual_before = self.residuals[0]
         self.U[:] = 0.0
         self._split(here, 1.0)
 
@@ -285,9 +288,11 @@ class _Run:
         settings = self.settings
         missing = self.target - self.best.bound
         recent = self.values[-3:]
-        # Where it will be branched upon, its own bound does not matter.
+        # Where it will be branched upon, its own bound does not matter. (A worth below the bound
+        # says only that V is still far from the Fantope.)
         lacking = self.target - max(recent)
-        if settings.max_nodes > 1 and max(recent) - min(recent) < settings.settled * lacking:
+        settled = max(recent) - min(recent) < settings.settled * lacking
+        if settings.max_nodes > 1 and settled and min(recent) >= self.best.bound:
             return True
         # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
         slow = (self.history[-1] - self.history[-5]) / 4.0 * settings.patience < missing
