@@ -182,7 +182,7 @@ def disagreement_of_scales(instance: dict) -> str | None:
     """
     X, centers, cannot = instance["X"], instance["centers"], instance["cannot"]
     problem = Problem.build(X, instance["k"], None, cannot, instance["weight"])
-    found = exact_assignment(problem, centers, max_time=60)
+    found = exact_assignment(problem, centers, max_time=600)
     if found.status is not Status.OPTIMAL:
         return f"status {found.status}"
     weight = np.ones(len(X)) if instance["weight"] is None else instance["weight"]

@@ -34,7 +34,7 @@ def cost_of(labels, squares, known) -> float:
         p = getattr(known, f"{kind}_confidence")
         same = full[pairs[:, 0]] == full[pairs[:, 1]]
         broken = (same if "cannot" in kind else ~same) & new(pairs)
-        cost += (2 * SPREAD * np.log(p / (1 - p)))[broken].sum()
+        cost += (4 * SPREAD * np.log(p / (1 - p)))[broken].sum()
     return float(cost)
 
 

@@ -138,3 +138,14 @@ def test_learned_distance_goes_on(metric):
     order = np.array([2, 0, 1])
     again = SMDEClust(3, init=order[first.labels_], **quick).fit(X, constraints=known)
     assert (again.labels_ == order[first.labels_]).mean() > 0.95
+
+
+def test_what_was_solved_is_forgotten_when_another_fit_comes_between():
+    """A fit with soft pairs replaces the labels: the hard fit before it is no longer solved."""
+    model = SMDEClust(3, warm_start=True, random_state=0).fit(X, constraints=KNOWN)
+    before = model.inertia_
+    apart = [(i, i + 1, 0.999) for i in range(0, 40, 2)]
+    model.fit(X, constraints=KNOWN.add(soft_cannot_link=apart))
+    model.fit(X, constraints=KNOWN)
+    assert model.stop_reason_ != "unchanged"
+    assert model.inertia_ == pytest.approx(before, rel=1e-9)

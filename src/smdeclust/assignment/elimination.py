@@ -223,7 +223,7 @@ def _pair_cost(e, v, s, u, i, prices, kinds, domain, start):
 
 @kernel()
 def eliminate(nodes, costs, graph, active, local, most, labels):
-    """Label nodes optimally, or report HARD where the tables would have `most` numbers or more.
+    """Label nodes optimally, or report HARD where the tables would have more than `most` numbers.
 
     Each node, when its turn comes, knows what it costs those it depends on: a table over the labels
     of the neighbours that it has left then. `nodes` are all active ones that hang together; `local`

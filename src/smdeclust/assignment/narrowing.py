@@ -18,6 +18,7 @@ SWEEPS, A_LOOK = 12, 4
 LARGE = 2**17
 # Sums may be rounded by this share of what the known labels cost above the cheapest ones.
 ROUNDING = 1e-12
+LARGEST = np.finfo(np.float64).max
 
 
 @kernel()
@@ -80,11 +81,12 @@ def _known_cost(guide, regrets, nodes, graph, active, local, place):
 
 
 @kernel()
-def _hand_over(dual, message, v, u, price, together):
+def _hand_over(dual, message, v, u, price, together, most):
     """Share what a pair forces on its ends between them; changes `dual` and the pair's `message`.
 
     Each end gives back what it had, learns what the other must pay at least for each of its labels,
-    and they keep a half each. What is left to the pair then costs nothing at its cheapest.
+    and they keep a half each. What is left to the pair then costs nothing at its cheapest, or more:
+    no more than `most` is handed over, for larger numbers would round the others.
     """
     n_labels = dual.shape[1]
     for side in range(2):
@@ -109,6 +111,7 @@ def _hand_over(dual, message, v, u, price, together):
                 forced = min(rest, least + price)
             if forced == np.inf:
                 dual[node, k] = np.inf
+            forced = min(forced, most)
             message[side, k] = 0.5 * (forced - dual[node, k]) if dual[node, k] < np.inf else 0.0
     for side in range(2):
         node = v if side == 0 else u
@@ -157,13 +160,14 @@ def narrow(nodes, costs, graph, active, local):
             if known < np.inf and dual[i, k] > known * (1.0 + ROUNDING):
                 dual[i, k] = np.inf
     messages = np.zeros((n_edges, 2, n_labels))
+    most = min(2.0 * known, LARGEST)
     for sweep in range(1, SWEEPS + 1):
         for j in range(n_edges):
             e = j if sweep % 2 else n_edges - 1 - j
             free = len(price) == 0
             _hand_over(
                 dual, messages[e], ends[e, 0], ends[e, 1],
-                np.inf if free else price[entry[e]], False if free else together[entry[e]],
+                np.inf if free else price[entry[e]], False if free else together[entry[e]], most,
             )  # fmt: skip
         if sweep % A_LOOK == 0:
             known = min(known, _known_cost(dual, regrets, nodes, graph, active, local, place))
@@ -177,7 +181,7 @@ def narrow(nodes, costs, graph, active, local):
         bound += least
         for k in range(n_labels):
             dual[i, k] -= least
-    room = known * (1.0 + ROUNDING) - bound
+    room = max(known * (1.0 + ROUNDING) - bound, ROUNDING * known)
     found = False
     for i in range(n):
         for k in range(n_labels):

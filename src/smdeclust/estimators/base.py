@@ -113,12 +113,12 @@ class ConstrainedClusterer(
         from smdeclust.estimators.new_points import label_new
 
         old = np.asarray(self.labels_)
-        spread = self.inertia_ / max(len(old) * self.cluster_centers_.shape[1], 1)
         points = self._check_points(X, reset=False)
         squares = np.empty((points.shape[0], len(self.cluster_centers_)))
         for block, some in squares_to(*self._in_distance(points)):
             squares[block] = some
-        return label_new(squares, old, constraints, spread, bounds)
+        penalty = getattr(self, "penalty", None)
+        return label_new(squares, old, constraints, self._spread, bounds, penalty)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""
@@ -241,6 +241,8 @@ class ConstrainedClusterer(
         lexicographic order, so that the same clustering always has the same labels, or like those
         of an earlier solution."""
         labels, centers, self.inertia_ = problem.points.describe(group_labels)
+        weight = problem.n_points if problem.sample_weight is None else problem.sample_weight.sum()
+        self._spread = float(self.inertia_ / (weight * problem.n_features))
         if like is None:
             number = _ranks(np.lexsort(centers.T[::-1]))
         else:

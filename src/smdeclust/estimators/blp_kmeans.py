@@ -99,7 +99,7 @@ class BLPKMeans(StrictRival, MultiStartClusterer):
             found = self._search(problem, initialize(rng), deadline)
             return Attempt(found, found.n_iterations)
 
-        best = self._best_start(attempt)
+        best = self._best_start(attempt, deadline)
         assert best is not None
         self.n_unproven_ = int(not best.proven)
         return best.labels

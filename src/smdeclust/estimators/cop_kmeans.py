@@ -82,7 +82,7 @@ class COPKMeans(StrictRival, MultiStartClusterer):
         def attempt(rng: np.random.Generator) -> Attempt:
             return cop_kmeans(problem, initialize(rng), rng, self.max_iter)
 
-        best = self._best_start(attempt)
+        best = self._best_start(attempt, deadline)
         if best is None:
             raise NoFeasibleSolutionError(
                 f"COP-KM failed in all of its {self.n_local_searches_} starts: it places groups "

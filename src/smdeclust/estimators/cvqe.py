@@ -87,7 +87,7 @@ class CVQE(SoftRival, MultiStartClusterer):
         def attempt(rng: np.random.Generator) -> Attempt:
             return cvqe(problem, together, apart, initialize(rng), self.max_iter, self._linear)
 
-        best = self._best_start(attempt)
+        best = self._best_start(attempt, deadline)
         assert best is not None
         self.objective_ = best.objective
         return best.labels

@@ -92,7 +92,7 @@ class HGMeans(SoftRival):
             problem,
             self.population_size,
             self.largest_population,
-            self._stopping_rule(),
+            self._stopping_rule(deadline),
             self._generator(),
             self.callback,
         )
@@ -104,7 +104,7 @@ class HGMeans(SoftRival):
         self.history_ = state.history.arrays()
         return state.best.labels
 
-    def _stopping_rule(self) -> stopping.StoppingRule:
+    def _stopping_rule(self, deadline: float | None) -> stopping.StoppingRule:
         def enough(state: State) -> str | None:
             if state.n_local_searches >= self.max_offspring:
                 return "max_offspring"
@@ -112,8 +112,7 @@ class HGMeans(SoftRival):
                 return "no_improvement"
             return None
 
-        limit = self.max_time
-        return stopping.any_of(stopping.max_time(limit) if limit is not None else None, enough)
+        return stopping.any_of(None if deadline is None else stopping.past(deadline), enough)
 
     def _check_parameters(self) -> None:
         check_number("population_size", self.population_size, low=2, whole=True)

@@ -87,7 +87,7 @@ class KempeSwapKMeans(StrictRival, MultiStartClusterer):
             start = initialize(rng)
             return kempe_swap(problem, start, rng, self.max_iter, self.n_perturbations, deadline)
 
-        best = self._best_start(attempt)
+        best = self._best_start(attempt, deadline)
         assert best is not None
         return best.labels
 

@@ -65,9 +65,10 @@ class Lesson:
         return QuickClusters(problem, rng, self.deadline)(self.points, None, PLAIN_STARTS)
 
 
-def fit_in_distance(model: Any, X: Any, y: Any, sample_weight: Any, **pairs: Any) -> Any:
+def fit_in_distance(
+    model: Any, X: Any, y: Any, sample_weight: Any, deadline: float | None, **pairs: Any
+) -> Any:
     """Fit `model`, whose metric is not Euclid's."""
-    deadline = deadline_after(model.max_time)
     bare = {name: value for name, value in pairs.items() if name != "constraints"}
     # Soft pairs are kept in mind by the clustering; only hard ones teach the distance.
     must, cannot, _ = given_pairs(model, X, y, pairs["constraints"], bare)

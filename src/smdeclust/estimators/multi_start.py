@@ -19,13 +19,15 @@ class MultiStartClusterer(ConstrainedClusterer):
     max_time: float | None
     verbose: int
 
-    def _best_start(self, attempt: Callable[[np.random.Generator], Attempt]) -> Solution | None:
+    def _best_start(
+        self, attempt: Callable[[np.random.Generator], Attempt], deadline: float | None
+    ) -> Solution | None:
         """Run the starts, set their counters, and return the best solution, if any."""
         starts = multi_start(
             attempt,
             self.n_init,
             self._generator(),
-            max_time=self.max_time,
+            deadline=deadline,
             verbose=bool(self.verbose),
         )
         self.n_local_searches_ = starts.n_starts

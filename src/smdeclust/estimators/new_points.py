@@ -16,6 +16,7 @@ from smdeclust.constraints import Constraints, PairGraph
 from smdeclust.constraints.conflicts import find_conflicts
 from smdeclust.constraints.groups import contract
 from smdeclust.constraints.size_bounds import SizeBounds
+from smdeclust.estimators.soft import soft_pairs
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 
 # What the proof may cost on dense cannot-links.
@@ -28,6 +29,7 @@ def label_new(
     constraints: Constraints,
     spread: float,
     bounds: SizeBounds | None = None,
+    penalty: float | None = None,
 ) -> np.ndarray:
     """Return the (n,) cheapest labels of new rows that keep all hard pairs.
 
@@ -39,9 +41,9 @@ def label_new(
         (N,) labels of the rows that were fitted.
     constraints
         Of the n new rows, or of the N old rows and the n new ones after them.
-    spread
-        s^2, the mean squared distance per feature: a soft pair of confidence p costs
-        2 s^2 log(p / (1 - p)).
+    spread, penalty
+        s^2, the mean squared distance per feature, and what a broken soft pair of confidence 1
+        costs, if that was said: prices are those of ``fit``.
     bounds
         How many new rows each cluster takes, in the order of the clusters.
     """
@@ -49,7 +51,7 @@ def label_new(
         _reject_sums(bounds, len(squares))
     anchored = _Anchored.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
     try:
-        groups, labels = anchored.solve(squares, spread, bounds)
+        groups, labels = anchored.solve(squares, spread, bounds, penalty)
     except _NoLabels as error:
         if error.args:
             raise InfeasibleConstraintsError(error.args[0], reason="sizes") from None
@@ -135,7 +137,7 @@ class _Anchored:
         )
 
     def solve(
-        self, squares: np.ndarray, spread: float, bounds: SizeBounds | None
+        self, squares: np.ndarray, spread: float, bounds: SizeBounds | None, penalty: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the group of each new row, and the label of each group."""
         n, k = self.n_new, self.n_clusters
@@ -147,7 +149,7 @@ class _Anchored:
             raise _NoLabels  # must-links join two clusters
         costs = np.zeros((n_groups, k))
         np.add.at(costs, of_row[:n], squares)
-        edges, price, together = self._edges(of_row, spread)
+        edges, price, together = self._edges(of_row, spread, penalty)
         anchored = fixed[edges] >= 0
         # To a fixed group: a price on its label, or on all others.
         for side in (0, 1):
@@ -173,16 +175,14 @@ class _Anchored:
         return of_row[:n], labels
 
     def _edges(
-        self, of_row: np.ndarray, spread: float
+        self, of_row: np.ndarray, spread: float, penalty: float | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Net pairs between groups: what breaking each costs, and whether it is to be together."""
         pairs, pull = [of_row[self.cannot]], [np.full(len(self.cannot), -np.inf)]
-        for kind, sign in (("soft_must", 1.0), ("soft_cannot", -1.0)):
-            confidence = getattr(self.known, f"{kind}_link_confidence")
-            price = getattr(self.known, f"{kind}_link_price")
-            worth = 2 * spread * np.log(confidence / (1 - confidence))
-            pairs.append(of_row[getattr(self, kind)])
-            pull.append(sign * np.where(np.isnan(price), worth, price))
+        soft = soft_pairs(self.known, spread, penalty)
+        if soft is not None:
+            pairs += [of_row[self.soft_must], of_row[self.soft_cannot]]
+            pull += [soft.must_price, -soft.cannot_price]
         ends, strength = np.sort(np.concatenate(pairs), axis=1), np.concatenate(pull)
         loops = ends[:, 0] == ends[:, 1]
         if np.isneginf(strength[loops]).any():

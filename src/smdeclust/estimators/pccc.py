@@ -199,7 +199,7 @@ class PCCC(MultiStartClusterer):
             self.n_repositions_ += outcome.n_repositions
             return Attempt(outcome.solution, outcome.n_iterations)
 
-        best = self._best_start(attempt)
+        best = self._best_start(attempt, deadline)
         assert best is not None
         self._set_solution(problem, best.labels)
         self.objective_ = self.inertia_ + graph.penalty(best.labels)

@@ -95,7 +95,7 @@ class PCKMeans(SoftRival, MultiStartClusterer):
             centers = neighborhood_centers(problem, groups, rng, draw=next(starts) > 0)
             return pck_means(problem, pairs, centers, rng, self.max_iter)
 
-        best = self._best_start(attempt)
+        best = self._best_start(attempt, deadline)
         assert best is not None
         self.objective_ = best.objective
         return best.labels

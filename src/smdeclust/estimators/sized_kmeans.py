@@ -100,7 +100,7 @@ class SizedKMeans(SoftRival, MultiStartClusterer):
             found = local_search(problem, start, max_iter=self.max_iter, deadline=deadline)
             return Attempt(found, found.n_iterations)
 
-        best = self._best_start(attempt)
+        best = self._best_start(attempt, deadline)
         assert best is not None
         return best.labels
 

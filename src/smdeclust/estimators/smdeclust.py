@@ -327,6 +327,7 @@ class SMDEClust(ConstrainedClusterer):
         """
         deadline = deadline_after(self.max_time)
         self._check_parameters()
+        before = vars(self).pop("_fitted_on", None)
         bare = {
             "must_link": must_link,
             "cannot_link": cannot_link,
@@ -336,7 +337,9 @@ class SMDEClust(ConstrainedClusterer):
         if self.metric != "euclidean":
             from smdeclust.estimators.metric import fit_in_distance
 
-            return fit_in_distance(self, X, y, sample_weight, constraints=constraints, **bare)
+            return fit_in_distance(
+                self, X, y, sample_weight, deadline, constraints=constraints, **bare
+            )
         self.metric_, self.distance_ = "euclidean", None
         must, cannot, known = given_pairs(self, X, y, constraints, bare)
         self._check_device(X)
@@ -349,9 +352,9 @@ class SMDEClust(ConstrainedClusterer):
             given = X, must, cannot, sample_weight, storage
             problem = self._build_problem(*given)
             if known is not None:
-                unit = 0.0 if self.penalty is not None else spread_inside(problem)
+                unit = 0.0 if self.penalty is not None else spread_inside(problem, deadline)
                 problem = self._build_problem(*given, soft_pairs(known, unit, self.penalty))
-            if self._is_solved_already(problem):
+            if self._is_solved_already(problem, before):
                 return self
             earlier = self._earlier(problem)
             best = self._evolve(problem, self._operators(problem, deadline), deadline, earlier)
@@ -385,14 +388,14 @@ class SMDEClust(ConstrainedClusterer):
         self.broken_ = broken_pairs_of(known, problem.soft, self.labels_, squares)
         self.objective_ += sum(pair.price for pair in self.broken_)
 
-    def _is_solved_already(self, problem: Problem) -> bool:
-        """Whether the last fit's solution is that of this fit too; remember what this is of."""
+    def _is_solved_already(self, problem: Problem, before: FittedOn | None) -> bool:
+        """Whether the solution of the last fit, which was of `before`, is that of this fit too;
+        remember what this one is of."""
         if not self.warm_start or is_dask(problem.X) or problem.soft is not None:
             return False
-        now = FittedOn.of(
+        now = self._fitted_on = FittedOn.of(
             self, problem.X, problem.sample_weight, problem.must_link, problem.cannot_link
         )
-        before, self._fitted_on = getattr(self, "_fitted_on", None), now
         if before is None or not now.still_solved_by(self.labels_, before):
             return False
         self.n_iter_ = self.n_populations_ = 0

@@ -46,14 +46,18 @@ class BrokenPair:
     keeping: float
 
 
-def spread_inside(problem: Problem) -> float:
+def spread_inside(problem: Problem, deadline: float | None = None) -> float:
     """s^2 = f / (N d): the variance of a coordinate inside the clusters of a quick clustering.
 
-    Always from the same starts: prices do not depend on anybody's seed.
+    Always from the same starts: prices do not depend on anybody's seed. (After the deadline a start
+    makes one iteration.)
     """
     rng = np.random.default_rng(0)
     start = random_points(problem)
-    tries = (local_search(problem, start(rng), proof_pivots=0) for _ in range(N_STARTS))
+    tries = (
+        local_search(problem, start(rng), proof_pivots=0, deadline=deadline)
+        for _ in range(N_STARTS)
+    )
     least = min(solution.objective for solution in tries)
     weight = problem.n_points if problem.sample_weight is None else problem.sample_weight.sum()
     return float(least / (weight * problem.n_features))

@@ -102,7 +102,7 @@ class SoftHGMeans(UnweightedRival):
             model,
             self.population_size,
             self.n_offspring,
-            self._stopping_rule(),
+            self._stopping_rule(deadline),
             self._generator(),
             _log_generation if self.verbose else None,
         )
@@ -115,10 +115,10 @@ class SoftHGMeans(UnweightedRival):
         self.objective_ = state.best.objective
         return state.best.labels
 
-    def _stopping_rule(self) -> stopping.StoppingRule:
+    def _stopping_rule(self, deadline: float | None) -> stopping.StoppingRule:
         patience = self.max_no_improvement
         return stopping.any_of(
-            stopping.max_time(self.max_time) if self.max_time is not None else None,
+            None if deadline is None else stopping.past(deadline),
             stopping.no_improvement(patience) if patience is not None else None,
             stopping.max_generations(self.max_generations),
         )

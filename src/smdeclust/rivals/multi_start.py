@@ -47,10 +47,10 @@ def multi_start(
     n_starts: int,
     rng: np.random.Generator,
     *,
-    max_time: float | None = None,
+    deadline: float | None = None,
     verbose: bool = False,
 ) -> Starts:
-    """Call `attempt` up to `n_starts` times; no call begins after `max_time` seconds."""
+    """Call `attempt` up to `n_starts` times; none begins after the `deadline`."""
     best: Solution | None = None
     n_done = n_failed = n_iterations = 0
     begin = time.perf_counter()
@@ -73,6 +73,6 @@ def multi_start(
                 outcome.n_iterations,
                 elapsed,
             )
-        if max_time is not None and elapsed >= max_time:
+        if deadline is not None and time.perf_counter() >= deadline:
             break
     return Starts(best, n_done, n_failed, n_iterations)
