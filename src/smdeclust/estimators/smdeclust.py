@@ -327,7 +327,7 @@ class SMDEClust(ConstrainedClusterer):
         """
         deadline = deadline_after(self.max_time)
         self._check_parameters()
-        before = vars(self).pop("_fitted_on", None)
+        before = self.__dict__.pop("_fitted_on", None)
         bare = {
             "must_link": must_link,
             "cannot_link": cannot_link,
