@@ -59,7 +59,8 @@ def assign_ordered(
         if best.labels is not None:
             # The labels that reduced costs rule out follow from its own prices.
             best.bound = best.dual - bounds.least_charge_gap(best.prices, _order_of(taken, bounds))
-        solve_rest(best, costs, graph, taken, budget, any_order=True)
+        fits = lambda labels: bounds.hold(taken.of(labels))  # noqa: E731
+        solve_rest(best, costs, graph, taken, budget, any_order=fits)
         best.bound = min(best.cost, max(best.bound, bound))
     if best.is_proven():
         best.bound = best.cost

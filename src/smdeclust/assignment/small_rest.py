@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,12 @@ def solve_rest(
     graph: PairGraph,
     sizes: Sizes,
     budget: Budget,
-    any_order: bool = False,
+    any_order: Callable[[np.ndarray], bool] | None = None,
 ) -> None:
     """Decide what the prices of `found` leave open; changes `found`.
 
-    With `any_order` clusters may change their bounds with each other, and the bound of `found` must
-    hold for every order.
+    With `any_order`, which says whether labels fit some order of the bounds, clusters may change
+    their bounds with each other, and the bound of `found` must hold for every order.
     """
     allowed = np.isfinite(costs)
     if found.labels is not None and np.isfinite(found.bound):
@@ -44,12 +45,15 @@ def solve_rest(
     if limited and budget.is_spent() and found.labels is not None:
         return
     labels, bound, proven = _solve_milp(
-        costs, graph, sizes, allowed, any_order, budget.time_left(),
+        costs, graph, sizes, allowed, any_order is not None, budget.time_left(),
         MOST_MILP_NODES if limited else None,
     )  # fmt: skip
-    if labels is not None and (any_order or sizes.hold(labels)):
-        cost = float(costs[np.arange(len(costs)), labels].sum())
-        found.offer(labels, cost + graph.penalty(labels[: graph.n_nodes]))
+    if labels is not None:
+        if (sizes.hold if any_order is None else any_order)(labels):
+            cost = float(costs[np.arange(len(costs)), labels].sum())
+            found.offer(labels, cost + graph.penalty(labels[: graph.n_nodes]))
+        else:
+            proven = False  # HiGHS keeps rows to 1e-6: its labels are cheaper than any that fit
     found.bound = found.cost if proven else max(found.bound, min(bound, found.cost))
 
 
@@ -137,12 +141,15 @@ def _size_rows(
     low_j z[k, j], and at most that of high_j z[k, j].
     """
     k, size = len(sizes.low), len(group)
-    counted, at = sizes.of_group[group] * 1.0, np.arange(size)
-    low, high = sizes.low - sizes.filled - sizes.slack, sizes.high - sizes.filled + sizes.slack
+    # HiGHS keeps rows to 1e-6, whatever their scale.
+    unit = max(float(sizes.of_group.mean()), np.finfo(float).tiny)
+    counted, at = sizes.of_group[group] / unit, np.arange(size)
+    low = (sizes.low - sizes.filled - sizes.slack) / unit
+    high = (sizes.high - sizes.filled + sizes.slack) / unit
     if not any_order:
         return [(coo_array((counted, (label, at)), shape=(k, n_columns)), low, high)]
     # Nothing lies in clusters before: all groups take part.
-    most = np.minimum(high, float(sizes.of_group.sum()))  # infinity is no coefficient
+    most = np.minimum(high, float(sizes.of_group.sum()) / unit)  # infinity is no coefficient
     taker, taken = np.divmod(np.arange(k * k), k)
     column, none = size + np.arange(k * k), np.zeros(k)
     rows: list[tuple[Any, np.ndarray, np.ndarray]] = []

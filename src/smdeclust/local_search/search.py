@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
+from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.batch import search_batch
 from smdeclust.local_search.compiled import CompiledSearch, prove_compiled
 from smdeclust.local_search.limits import LEAST_FALL, Limits
@@ -78,10 +78,30 @@ def make_search(
 ) -> Callable[[np.ndarray], Solution]:
     """The local search as a function of its start: all that is the same for many starts is done."""
     if problem.bounds is not None:
-        return partial(search_sized, problem, deep=deep and can_go_deep(problem), limits=limits)
+        return _SizedSearch(problem, deep and can_go_deep(problem), limits)
     if problem.points.abilities.compiled:
         return CompiledSearch(problem, deep and can_go_deep(problem), limits)
     return lambda start: search_batch(problem, [start], limits)[0]
+
+
+class _SizedSearch:
+    """Searches of one problem under cluster sizes: one that finds no labels in its time, after
+    others did, gives the best of those again."""
+
+    def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
+        self.problem, self.deep, self.limits = problem, deep, limits
+        self.best: Solution | None = None
+
+    def __call__(self, centers: np.ndarray) -> Solution:
+        try:
+            found = search_sized(self.problem, centers, self.deep, self.limits)
+        except NoFeasibleSolutionError:
+            if self.best is None:
+                raise
+            return replace(self.best, n_iterations=0)
+        if self.best is None or found.objective < self.best.objective:
+            self.best = found
+        return found
 
 
 def make_search_all(
@@ -120,7 +140,10 @@ def prove(
     limits = Limits.of(max_iter, proof_pivots, deadline)
     points = problem.points
     if problem.bounds is not None:
-        found = search_sized(problem, solution.centers, False, limits)
+        try:
+            found = search_sized(problem, solution.centers, False, limits)
+        except NoFeasibleSolutionError:
+            return solution
         if found.objective > solution.objective * (1 + LEAST_FALL):
             return solution  # no better, and not as good: nothing is proven
         return replace(found, n_iterations=solution.n_iterations + found.n_iterations)

@@ -80,8 +80,15 @@ def search_sized(problem: Problem, centers: np.ndarray, deep: bool, limits: Limi
         if not bounds.alike:
             state.order = bounds.match_sizes(engine.unbounded_sizes(state))
         while True:
-            fell = engine.iterate(state, limits)
+            try:
+                fell = engine.iterate(state, limits)
+            except NoFeasibleSolutionError:
+                if state.labels is None:
+                    raise
+                state.proven = False  # the last ones are feasible
+                break
             if state.n_done > 0 and (state.n_done >= limits.max_iter or limits.is_late()):
+                state.proven &= bounds.alike  # other orders of the bounds were not looked at
                 break
             if fell or (not bounds.alike and _reorder(bounds, engine, state, limits)):
                 continue
@@ -111,7 +118,13 @@ def _reorder(bounds: SizeBounds, engine: Any, state: _State, limits: Limits) -> 
     orders, complete = bounds.cheaper_orders(state.prices, state.order)
     for order in orders[:MOST_ORDERS]:
         trial = replace(state, order=order, prices=state.prices.copy())
-        if engine.iterate(trial, limits):
+        try:
+            fell = not limits.is_late() and engine.iterate(trial, limits)
+        except NoFeasibleSolutionError:
+            fell = trial.proven = False
+        if limits.is_late():
+            trial.proven = False
+        if fell:
             vars(state).update(vars(trial))
             return True
         state.n_done = trial.n_done
@@ -240,9 +253,8 @@ class _AnyStorage:
                 n_wanted = len(lone)
             # Some of too many tell where prices go.
             early = look < MOST_LOOKS // 2
-            few, limit, share = self.batch.undecided(
-                n_wanted, self.reach, SAMPLE if early else NO_LIMIT
-            )
+            reach = self.reach if n_wanted < len(lone) else np.inf
+            few, limit, share = self.batch.undecided(n_wanted, reach, SAMPLE if early else NO_LIMIT)
             ends = (low - held) / unit, (high - held) / unit
             status, chosen, state.prices = _trade(
                 few, share, bounds.by_weight, *ends, prices, limit
@@ -306,9 +318,8 @@ def _trade(
     if share < 1:
         high = np.maximum(high, 0)
     labels, prices = np.empty(len(few.labels), dtype=np.int64), prices.copy()
-    status = transport(
-        few.costs / counted[:, None], low, high, prices, labels, limit / counted.max(initial=1.0)
-    )
+    heaviest = counted.max() if len(counted) else 1.0
+    status = transport(few.costs / counted[:, None], low, high, prices, labels, limit / heaviest)
     return status, labels, prices
 
 

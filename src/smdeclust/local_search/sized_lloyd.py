@@ -19,8 +19,6 @@ from smdeclust.points.priced import find_priced, near_labels
 SAMPLE = 1024
 # Looks at all points with a limit on how far prices move; then there is none.
 MOST_ATTEMPTS = 20
-# Times that such a guess may go on.
-MOST_GUESSES = 4
 # Prices may move so much more than in the last iteration before all points are looked at again.
 MORE = 1.5
 # Margins that are looked at to choose how many points take part.
@@ -87,17 +85,11 @@ def _too_many(low, high, sizes, prices):
 
 
 @kernel()
-def _guess_prices(points, weights, centers, low, high, sizes, prices, labels, limit):
+def _guess_prices(points, weights, centers, low, high, sizes, prices, labels):
     """Prices from some of the points, whose own sizes may change as those of all must."""
     chosen = np.arange(0, len(points), max(1, len(points) // SAMPLE))
     share = len(chosen) / len(points)
-    for _ in range(MOST_GUESSES):
-        status, _ = _trade(
-            points, weights, chosen, share, centers, low, high, sizes, prices, labels, limit
-        )
-        if status != PAUSED:
-            break
-        limit *= 2
+    _trade(points, weights, chosen, share, centers, low, high, sizes, prices, labels, np.inf)
     drop_idle_prices(low, high, len(points), prices)
 
 
@@ -115,7 +107,7 @@ def settle_units(points, weights, centers, low, high, prices, labels, margins, a
     if too_many == 0:
         return SOLVED, 0.0
     if attempt == 0 and n_points >= 4 * SAMPLE and too_many > n_points // 16:
-        _guess_prices(points, weights, centers, low, high, sizes, prices, labels, np.inf)
+        _guess_prices(points, weights, centers, low, high, sizes, prices, labels)
         return PAUSED, 0.0
     n_wanted = max(4 * too_many + 16 * n_clusters, n_points // 64) << attempt
     limit = np.inf
