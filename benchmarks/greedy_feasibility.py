@@ -24,7 +24,7 @@ STEPS = {"Algorithm 2": greedy_assignment, "with repair": greedy_repair_assignme
 def compare(problem: Problem, n_starts: int, seed: int) -> np.ndarray:
     """(n_starts, 2, 3): feasible, cost, seconds of both steps."""
     rng = np.random.default_rng(seed)
-    assert problem.core is not None  # made on first use: not to be timed
+    assert problem.contracted is not None  # made on first use: not to be timed
     rows = []
     for _ in range(n_starts):
         chosen = rng.choice(problem.n_points, problem.n_clusters, replace=False)

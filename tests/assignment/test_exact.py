@@ -46,12 +46,12 @@ def test_every_road_leads_to_the_same_cost(seed):
     if problem is None:
         return
     cost = exact_assignment(problem, centers).cost - problem.scatter
-    inside = problem.core.enter(centers)
-    core = problem.core
-    costs = cdist(core.points, inside, metric="sqeuclidean") * core.weights[:, None]
-    sizes = Sizes.none_empty(core.weights, np.zeros(problem.n_clusters))
-    _, general, bound = assign(costs, core.graph, sizes)
-    _, whole, _ = assign_whole(costs, core.graph, sizes)
+    inside = problem.contracted.enter(centers)
+    contracted = problem.contracted
+    costs = cdist(contracted.points, inside, metric="sqeuclidean") * contracted.weights[:, None]
+    sizes = Sizes.none_empty(contracted.weights, np.zeros(problem.n_clusters))
+    _, general, bound = assign(costs, contracted.graph, sizes)
+    _, whole, _ = assign_whole(costs, contracted.graph, sizes)
     scale = 1e-9 * max(cost, float(np.ptp(problem.X)) ** 2)
     assert general == pytest.approx(cost, abs=scale)
     assert bound == pytest.approx(cost, abs=scale)
@@ -219,10 +219,12 @@ def test_long_tail_on_a_cycle():
     X = np.zeros((n, 1)) + 1e-3 * rng.normal(size=(n, 1))
     problem = Problem.build(X, 5, cannot_link=cannot)
     centers = rng.normal(size=(5, 1))
-    costs = cdist(problem.core.points, problem.core.enter(centers), metric="sqeuclidean")
-    labels, cost, bound = assign(costs, problem.core.graph, None)
+    costs = cdist(
+        problem.contracted.points, problem.contracted.enter(centers), metric="sqeuclidean"
+    )
+    labels, cost, bound = assign(costs, problem.contracted.graph, None)
     assert problem.violations(problem.expand(labels)) == (0, 0)
     assert bound == cost
-    core = solve_core(costs, problem.core.graph, upper_labels=labels)
-    assert core.proven
-    assert cost == pytest.approx(core.cost, rel=1e-12)
+    contracted = solve_core(costs, problem.contracted.graph, upper_labels=labels)
+    assert contracted.proven
+    assert cost == pytest.approx(contracted.cost, rel=1e-12)

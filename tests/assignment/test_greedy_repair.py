@@ -78,12 +78,12 @@ def test_honest_where_it_cannot_be_feasible():
 def test_components_are_the_graph(seed):
     """Put together, the parts have the edges of the whole."""
     problem, _ = random_case(seed)
-    core = problem.core
-    parts = _Components(core.graph)
+    contracted = problem.contracted
+    parts = _Components(contracted.graph)
     edges = set()
     for c in range(len(parts.starts) - 1):
         nodes, indptr, indices = parts.graph(c)
         owner = np.repeat(nodes, np.diff(indptr))
         edges |= set(zip(owner.tolist(), nodes[indices].tolist(), strict=True))
-    owner = np.repeat(np.arange(core.n_linked), np.diff(core.indptr))
-    assert edges == set(zip(owner.tolist(), core.indices.tolist(), strict=True))
+    owner = np.repeat(np.arange(contracted.n_linked), np.diff(contracted.indptr))
+    assert edges == set(zip(owner.tolist(), contracted.indices.tolist(), strict=True))

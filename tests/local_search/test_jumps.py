@@ -35,7 +35,7 @@ def test_a_jump_leaves_a_trap():
     right = local_search(problem, problem.enter(places))
     assert caught.objective > 10 * right.objective
     moved = start.copy()
-    assert jump(problem.core, moved, 2) >= 1
+    assert jump(problem.contracted, moved, 2) >= 1
     assert local_search(problem, moved).objective == pytest.approx(right.objective)
 
 
@@ -47,7 +47,7 @@ def test_never_worse_than_k_means(seed):
     problem = Problem.build(X, 8, None, None, rng.random(150))
     start = local_search(problem, problem.enter(X[:8]))
     moved = start.centers.copy()
-    jump(problem.core, moved, 5)
+    jump(problem.contracted, moved, 5)
     assert local_search(problem, moved).objective <= start.objective * (1 + 1e-12)
 
 
@@ -65,10 +65,10 @@ def test_cannot_links_hold_and_nothing_gets_worse(seed):
 
     start = problem.enter(X[:7])
     alone = search(start)
-    found = with_jumps(problem.core, search)(start)
+    found = with_jumps(problem.contracted, search)(start)
     assert problem.violations(problem.expand(found.labels)) == (0, 0)
     assert found.objective <= alone.objective
-    better = thorough(problem.core, search)(found)
+    better = thorough(problem.contracted, search)(found)
     assert better.objective <= found.objective
 
 
@@ -78,7 +78,7 @@ def test_few_or_equal_points(k, n):
     for X in (np.zeros((n, 2)), np.arange(2.0 * n).reshape(n, 2)):
         problem = Problem.build(X, k, None, None, None)
         centers = problem.enter(X[:k]).copy()
-        jump(problem.core, centers, 5)
+        jump(problem.contracted, centers, 5)
         assert np.isfinite(centers).all()
 
 
@@ -86,9 +86,11 @@ def test_ends_at_its_limit():
     """No more jumps than asked for."""
     X, places = blobs(1)
     problem = Problem.build(X, 6, None, None, None)
-    core = problem.core
+    contracted = problem.contracted
     start = problem.enter(np.repeat(places[:1], 6, axis=0) + np.arange(6)[:, None]).copy()
-    made = jump_descent(core.points, core.weights, core.indptr, core.indices, start, 3, 2)
+    made = jump_descent(
+        contracted.points, contracted.weights, contracted.indptr, contracted.indices, start, 3, 2
+    )
     assert made == 2
 
 
@@ -98,7 +100,7 @@ def test_a_past_deadline_means_no_jump():
     problem = Problem.build(X, 6, None, None, None)
     start = bad_start(problem, places)
     moved = start.copy()
-    assert jump(problem.core, moved, 2, deadline=0.0) == 0
+    assert jump(problem.contracted, moved, 2, deadline=0.0) == 0
     assert np.array_equal(moved, start)
 
 
@@ -135,5 +137,5 @@ def test_jumps_far_apart_share_a_pass():
     problem = Problem.build(X, 32, None, None, None)
     right = local_search(problem, problem.enter(places)).objective
     moved = problem.enter(centers).copy()
-    assert jump(problem.core, moved, 2) >= 8
+    assert jump(problem.contracted, moved, 2) >= 8
     assert local_search(problem, moved).objective == pytest.approx(right)

@@ -29,19 +29,19 @@ def random_case(seed):
 
 
 def means(problem, labels):
-    core = problem.core
-    sums = np.zeros((problem.n_clusters, core.points.shape[1]))
-    np.add.at(sums, labels, core.weights[:, None] * core.points)
-    return sums / np.bincount(labels, core.weights, problem.n_clusters)[:, None]
+    contracted = problem.contracted
+    sums = np.zeros((problem.n_clusters, contracted.points.shape[1]))
+    np.add.at(sums, labels, contracted.weights[:, None] * contracted.points)
+    return sums / np.bincount(labels, contracted.weights, problem.n_clusters)[:, None]
 
 
 def descend(problem, labels):
-    core = problem.core
+    contracted = problem.contracted
     labels, centers = labels.copy(), means(problem, labels)
     swaps = kempe_descent(
-        core.points, core.weights, *core.graph.hard_part.arrays[:2],
-        core.graph.soft_part.arrays, labels, centers,
-        problem.objective(labels), (core.weights > 0) * 1.0, np.ones(problem.n_clusters),
+        contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
+        contracted.graph.soft_part.arrays, labels, centers,
+        problem.objective(labels), (contracted.weights > 0) * 1.0, np.ones(problem.n_clusters),
         np.full(problem.n_clusters, np.inf),
     )  # fmt: skip
     return swaps, labels, centers
@@ -76,9 +76,9 @@ def test_gain_equals_recomputation_and_stays_below_its_bound(seed):
     """For every chain: the predicted change is that of the recomputed objective; swapping keeps
     the cannot-links; the bound is one."""
     problem, labels = random_case(seed)
-    core, centers = problem.core, means(problem, labels)
-    total = np.bincount(labels, core.weights, problem.n_clusters)
-    distances = ((core.points[:, None] - centers[None]) ** 2).sum(axis=2)
+    contracted, centers = problem.contracted, means(problem, labels)
+    total = np.bincount(labels, contracted.weights, problem.n_clusters)
+    distances = ((contracted.points[:, None] - centers[None]) ** 2).sum(axis=2)
     shift = np.empty((2, centers.shape[1]))
     for g in range(problem.n_linked):
         a = labels[g]
@@ -89,14 +89,16 @@ def test_gain_equals_recomputation_and_stays_below_its_bound(seed):
             assert problem.violations(problem.expand(swapped))[1] == 0
             if len(np.unique(swapped)) < problem.n_clusters:
                 continue
-            after = np.bincount(swapped, core.weights, problem.n_clusters)
-            arguments = chain, core.points, core.weights, labels, a, b, centers
+            after = np.bincount(swapped, contracted.weights, problem.n_clusters)
+            arguments = chain, contracted.points, contracted.weights, labels, a, b, centers
             gain = _swap_gain(*arguments, after[a], after[b], shift)
             real = problem.objective(labels) - problem.objective(swapped)
             assert gain == pytest.approx(real, abs=1e-8)
-            bound = _gain_bound(chain, core.weights, labels, a, b, distances, after[a], after[b])
+            bound = _gain_bound(
+                chain, contracted.weights, labels, a, b, distances, after[a], after[b]
+            )
             assert bound >= gain - 1e-9
-    assert total.sum() == pytest.approx(core.weights.sum())
+    assert total.sum() == pytest.approx(contracted.weights.sum())
 
 
 @settings(max_examples=60, deadline=None)
@@ -157,5 +159,5 @@ def test_rounding_is_no_gain(spread):
     X = spread * np.array([[0.03381452], [-0.71603228], [1.75532128], [-0.94888558]])
     weight = np.array([0.35687614, 2.46494686, 1.85996056, 1.13644648])
     problem = Problem.build(X, 4, cannot_link=[(3, 1)], sample_weight=weight)
-    found = local_search(problem, problem.core.enter(X[[2, 0, 3, 1]]), deep=True)
+    found = local_search(problem, problem.contracted.enter(X[[2, 0, 3, 1]]), deep=True)
     assert found.objective == pytest.approx(0, abs=1e-12 * spread**2)

@@ -23,7 +23,7 @@ def _problem(seed):
         )
     except InfeasibleConstraintsError:
         return None, None
-    return problem, problem.core.enter(instance["centers"])
+    return problem, problem.contracted.enter(instance["centers"])
 
 
 @settings(max_examples=100, deadline=None)
@@ -56,7 +56,7 @@ def test_no_constraints_is_lloyd():
     X = rng.normal(size=(300, 3)) + rng.integers(0, 3, (300, 1)) * 4
     start = X[:3]
     problem = Problem.build(X, 3)
-    ours = local_search(problem, problem.core.enter(start))
+    ours = local_search(problem, problem.contracted.enter(start))
     theirs = KMeans(3, init=start, n_init=1, algorithm="lloyd", tol=0).fit(X)
     assert ours.objective == pytest.approx(theirs.inertia_, rel=1e-9)
 
@@ -65,7 +65,7 @@ def test_the_start_is_not_changed():
     """Centers given as a start stay as they were."""
     X = np.random.default_rng(0).normal(size=(30, 2))
     problem = Problem.build(X, 3, cannot_link=[(0, 1)])
-    start = problem.core.enter(X[:3])
+    start = problem.contracted.enter(X[:3])
     before = start.copy()
     local_search(problem, start, deep=True)
     np.testing.assert_array_equal(start, before)
@@ -79,9 +79,9 @@ def test_wide_data_are_rotated():
     pairs = {"must_link": [(0, 1)], "cannot_link": [(0, 2), (3, 4)]}
     narrow_problem = Problem.build(low, 3, **pairs)
     wide_problem = Problem.build(wide, 3, **pairs)
-    assert wide_problem.core.points.shape == (19, 20)
-    one = local_search(narrow_problem, narrow_problem.core.enter(low[[5, 6, 7]]))
-    two = local_search(wide_problem, wide_problem.core.enter(wide[[5, 6, 7]]))
+    assert wide_problem.contracted.points.shape == (19, 20)
+    one = local_search(narrow_problem, narrow_problem.contracted.enter(low[[5, 6, 7]]))
+    two = local_search(wide_problem, wide_problem.contracted.enter(wide[[5, 6, 7]]))
     assert one.objective == pytest.approx(two.objective)
     np.testing.assert_array_equal(one.labels, two.labels)
 
@@ -92,20 +92,26 @@ def test_threads_change_nothing(n_threads):
     rng = np.random.default_rng(n_threads)
     X = rng.normal(size=(700, 5))
     problem = Problem.build(X, 4, [(0, 9), (9, 30)], [(i, i + 1) for i in range(40, 200, 2)])
-    core, start = problem.core, problem.enter(X[:4])
+    contracted, start = problem.contracted, problem.enter(X[:4])
     results = []
     for threaded in (False, True):
         centers, labels, n_done = start.copy(), np.full(problem.n_groups, -1), 0
         for limit in (3, 1000):
             if threaded:
                 status, f, n_done = lloyd_on_threads(
-                    core, centers, labels, n_done, limit, n_threads
+                    contracted, centers, labels, n_done, limit, n_threads
                 )
             else:
                 status, f, n_done = lloyd(
-                    core.points, core.lanes, core.lane_weights, *core.graph.arrays, centers,
-                    labels, n_done, limit,
-                )  # fmt: skip
+                    contracted.points,
+                    contracted.lanes,
+                    contracted.lane_weights,
+                    *contracted.graph.arrays,
+                    centers,
+                    labels,
+                    n_done,
+                    limit,
+                )
         results.append((status, f, n_done, labels.tolist(), centers.tolist()))
     assert results[0] == results[1]
 

@@ -65,20 +65,36 @@ def test_one_iteration_is_exact_from_any_prices():
         high = low + rng.integers(0, n // 2, k)
         high += max(0, n - high.sum())
         problem = Problem.build(X, k)
-        core, centers = problem.contracted, problem.enter(X[rng.choice(n, k, replace=False)])
-        costs = ((core.points[:, None] - centers[None]) ** 2).sum(axis=2)
+        contracted, centers = problem.contracted, problem.enter(X[rng.choice(n, k, replace=False)])
+        costs = ((contracted.points[:, None] - centers[None]) ** 2).sum(axis=2)
         judged, labels = np.empty(n, dtype=np.int64), np.full(n, -1)
         assert transport(costs, low, high, np.zeros(k), judged, np.inf) == SOLVED
         prices = rng.choice([0.0, 1.0, 30.0]) * rng.normal(size=k)
         if trial % 2:
             sized_lloyd(
-                core.points, core.lanes, core.lane_weights, low, high, centers.copy(), prices,
-                labels.copy(), 0, 3,
-            )  # fmt: skip
+                contracted.points,
+                contracted.lanes,
+                contracted.lane_weights,
+                low,
+                high,
+                centers.copy(),
+                prices,
+                labels.copy(),
+                0,
+                3,
+            )
         sized_lloyd(
-            core.points, core.lanes, core.lane_weights, low, high, centers.copy(), prices, labels,
-            0, 1,
-        )  # fmt: skip
+            contracted.points,
+            contracted.lanes,
+            contracted.lane_weights,
+            low,
+            high,
+            centers.copy(),
+            prices,
+            labels,
+            0,
+            1,
+        )
         held = np.bincount(labels, minlength=k)
         assert ((held >= low) & (held <= high)).all()
         rows = np.arange(n)

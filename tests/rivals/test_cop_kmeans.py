@@ -15,16 +15,24 @@ from smdeclust.rivals.cop_kmeans import place
 
 def place_groups(problem, centers, order):
     """The labels of the groups after one placement, or None where it fails."""
-    core = problem.core
+    contracted = problem.contracted
     labels = np.empty(problem.n_groups, dtype=np.int64)
     order = np.asarray(order, dtype=np.int64)
-    placed = place(core.points, core.weights, core.indptr, core.indices, order, centers, labels)
+    placed = place(
+        contracted.points,
+        contracted.weights,
+        contracted.indptr,
+        contracted.indices,
+        order,
+        centers,
+        labels,
+    )
     return labels if placed else None
 
 
 def one_placement(problem, centers, order):
     """The labels of the rows after one placement, or None where it fails."""
-    start = problem.core.enter(np.asarray(centers, dtype=float))
+    start = problem.contracted.enter(np.asarray(centers, dtype=float))
     labels = place_groups(problem, start, problem.group_of_point[list(order)])
     return None if labels is None else problem.expand(labels)
 
@@ -111,13 +119,13 @@ def test_never_better_than_an_exact_assignment():
     problem = Problem.build(X, 5, cannot_link=pairs)
     n_compared = 0
     for _ in range(20):
-        centers = problem.core.enter(X[rng.choice(60, 5, replace=False)])
+        centers = problem.contracted.enter(X[rng.choice(60, 5, replace=False)])
         labels = place_groups(problem, centers, rng.permutation(problem.n_linked))
         if labels is None:
             continue
         n_compared += 1
-        gaps = problem.core.points - centers[labels]
-        _, cost, _ = assign_points(problem.core, centers)
+        gaps = problem.contracted.points - centers[labels]
+        _, cost, _ = assign_points(problem.contracted, centers)
         assert (gaps**2).sum() >= cost - 1e-9
         assert problem.violations(problem.expand(labels)) == (0, 0)
     assert n_compared > 0

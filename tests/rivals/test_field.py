@@ -76,9 +76,11 @@ class TestRepetitive:
 
         rng = np.random.default_rng(3)
         X = rng.normal(size=(14, 2))
-        core = Problem.build(X, 3, None, [(0, 1), (1, 2)], None).core
+        contracted = Problem.build(X, 3, None, [(0, 1), (1, 2)], None).contracted
         poor = np.arange(14) % 3
-        proof = repetitive(core.points, core.weights, core.indptr, core.indices, 3, poor)
+        proof = repetitive(
+            contracted.points, contracted.weights, contracted.indptr, contracted.indices, 3, poor
+        )
         again = RepetitiveBB(3, random_state=0).fit(X, cannot_link=[(0, 1), (1, 2)])
         assert proof.optimal
         assert proof.cost == pytest.approx(again.inertia_, rel=1e-9)
@@ -205,13 +207,13 @@ class TestKempeSwaps:
         rng = np.random.default_rng(seed)
         X, _, cannot = instance(seed, n=40, k=4, m=40)
         problem = Problem.build(X, 4, None, cannot, None)
-        core = problem.core
+        contracted = problem.contracted
         from smdeclust.local_search import local_search
 
-        labels = np.array(local_search(problem, core.points[:4].copy(), max_iter=1).labels)
+        labels = np.array(local_search(problem, contracted.points[:4].copy(), max_iter=1).labels)
         costs = rng.random((problem.n_groups, 4))
         before = costs[np.arange(len(labels)), labels].sum()
-        swaps = swap_chains(costs, core.indptr, core.indices, labels)
+        swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
         assert problem.violations(problem.expand(labels)) == (0, 0)
         assert swaps > 0
         assert costs[np.arange(len(labels)), labels].sum() < before

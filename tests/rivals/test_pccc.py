@@ -59,7 +59,7 @@ class TestAllHard:
         problem = Problem.build(X, 3)
         none = np.empty((0, 2), dtype=np.int64)
         graph = SoftGraph.build(problem, none, none, np.empty(0), np.empty(0))
-        start = problem.core.enter(np.array([[0.0], [4.0], [150.0]]))
+        start = problem.contracted.enter(np.array([[0.0], [4.0], [150.0]]))
         stuck, free = (
             pccc_search(problem, graph, start, q=3, max_iter=50, repositioning=flag)
             for flag in (False, True)
@@ -98,11 +98,11 @@ class TestBreakEven:
         """For fixed centers 0 and 10 a point at 4 costs 16 or 36: the break-even is 20."""
         problem = Problem.build(np.array([[0.0], [10.0], [4.0]]), 2)
         none = np.empty((0, 2), dtype=np.int64)
-        centers = problem.core.enter(np.array([[0.0], [10.0]]))
+        centers = problem.contracted.enter(np.array([[0.0], [10.0]]))
         for cost, label in ((19.999, 0), (20.001, 1)):
             pair = np.array([[1, 2]])
             graph = SoftGraph.build(problem, pair, none, np.array([cost]), np.empty(0))
-            assert soft_assignment(problem.core, graph, centers, 2)[2] == label
+            assert soft_assignment(problem.contracted, graph, centers, 2)[2] == label
 
     def test_hard_pairs_hold_against_soft_ones(self):
         """A hard pair is not broken for a soft one that contradicts it, whatever that costs."""
@@ -156,7 +156,7 @@ def test_assignment_is_optimal_for_the_model(seed):
     centers = X[rng.choice(n, k, replace=False)]
     expected = enumerate_best(problem, must, cannot, must_cost, cannot_cost, centers)
     for q in (k, 1):
-        labels = soft_assignment(problem.core, graph, problem.core.enter(centers), q)
+        labels = soft_assignment(problem.contracted, graph, problem.contracted.enter(centers), q)
         points = problem.expand(labels)
         assert problem.violations(points) == (0, 0)
         cost = ((X - centers[points]) ** 2).sum() + graph.penalty(labels)

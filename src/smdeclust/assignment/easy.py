@@ -12,7 +12,7 @@ from smdeclust.assignment.cycles import solve_cycles
 from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.lanes import AT_ONCE, LANES
-from smdeclust.problem import Core
+from smdeclust.problem import Contracted
 
 
 @kernel()
@@ -105,16 +105,16 @@ def separate_linked(weights, graph, work, labels):
     return SOLVED, cost_of(weights, graph, work, labels)
 
 
-def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
+def assign_easily(contracted: Contracted, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
     """Optimal labels for these centers, clusters may stay empty, but for dense cores.
 
     Returns the status, (G,) labels and their cost; with another status than SOLVED only the labels
     of the free groups mean something: their nearest centers.
     """
-    labels = np.empty(len(core.lane_weights), dtype=np.int64)
-    work = work_space(core.lanes, core.n_linked, len(centers), 1)
-    find_nearest(core.lanes, 0, 1, centers, work, labels)
-    weights, graph = core.lane_weights, core.graph.arrays
+    labels = np.empty(len(contracted.lane_weights), dtype=np.int64)
+    work = work_space(contracted.lanes, contracted.n_linked, len(centers), 1)
+    find_nearest(contracted.lanes, 0, 1, centers, work, labels)
+    weights, graph = contracted.lane_weights, contracted.graph.arrays
     status, cost = separate_linked(weights, graph, work, labels)
     _, table, _, costs, folded, flags, numbers = work
     while status == HARD:
@@ -124,4 +124,4 @@ def assign_easily(core: Core, centers: np.ndarray) -> tuple[int, np.ndarray, flo
         status = separate(costs, table, weights, graph, flags, numbers, folded, labels)
         if status == SOLVED:
             cost = float(cost_of(weights, graph, work, labels))
-    return status, labels[: len(core.points)], cost
+    return status, labels[: len(contracted.points)], cost

@@ -22,7 +22,7 @@ from smdeclust.assignment.whole import cheapest_to_move
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import TOO_MANY_TO_COPY
 from smdeclust.points.validation import LARGEST
-from smdeclust.problem import Core, Problem
+from smdeclust.problem import Contracted, Problem
 
 
 def exact_assignment(
@@ -58,13 +58,15 @@ def exact_assignment(
         if limit is not None and not limit >= 0:
             raise InvalidInputError(f"{name} must be None or not negative, got {limit!r}.")
     budget = Budget.of(max_time=max_time, max_nodes=max_nodes)
-    core, within = problem.core, problem.core.enter(centers)
+    contracted, within = problem.contracted, problem.contracted.enter(centers)
     if problem.bounds is None:
-        labels, cost, bound = assign_points(core, within, upper, budget)
+        labels, cost, bound = assign_points(contracted, within, upper, budget)
     else:
-        costs = _costs(core, np.arange(problem.n_groups), within, np.ascontiguousarray(within.T))
+        costs = _costs(
+            contracted, np.arange(problem.n_groups), within, np.ascontiguousarray(within.T)
+        )
         labels, cost, bound = assign_ordered(
-            costs, core.graph, problem.size_of_group, problem.bounds, upper, budget
+            costs, contracted.graph, problem.size_of_group, problem.bounds, upper, budget
         )
     if labels is None:
         status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
@@ -79,7 +81,7 @@ def exact_assignment(
 
 
 def assign_points(
-    core: Core,
+    contracted: Contracted,
     centers: np.ndarray,
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
@@ -93,31 +95,33 @@ def assign_points(
     """
     if spare is None:
         spare = np.zeros(len(centers), dtype=np.int64)
-    n_linked = core.n_linked
-    if core.points.size < TOO_MANY_TO_COPY:  # larger ones are not copied once more
-        status, labels, cost = assign_easily(core, centers)
+    n_linked = contracted.n_linked
+    if contracted.points.size < TOO_MANY_TO_COPY:  # larger ones are not copied once more
+        status, labels, cost = assign_easily(contracted, centers)
         if status == INFEASIBLE:
             return None, np.inf, np.inf
-        filling = core.weights > 0
+        filling = contracted.weights > 0
         if status == SOLVED and _counts(labels[filling], spare).all():
             return labels, cost, cost
     else:
-        labels = np.empty(len(core.points), dtype=np.int64)
+        labels = np.empty(len(contracted.points), dtype=np.int64)
     centers_t = np.ascontiguousarray(centers.T)
-    base = nearest_centers(core.points, core.weights, n_linked, centers, centers_t, labels)
-    free = np.flatnonzero(core.weights[n_linked:] > 0) + n_linked
+    base = nearest_centers(
+        contracted.points, contracted.weights, n_linked, centers, centers_t, labels
+    )
+    free = np.flatnonzero(contracted.weights[n_linked:] > 0) + n_linked
     filled = _counts(labels[free], spare)
     take = np.arange(n_linked)
     if not filled.all():
-        fillers = free[cheapest_to_move(_costs(core, free, centers, centers_t))]
+        fillers = free[cheapest_to_move(_costs(contracted, free, centers, centers_t))]
         filled -= np.bincount(labels[fillers], minlength=len(centers))
         take = np.concatenate([take, fillers])
-    costs = _costs(core, take, centers, centers_t)
+    costs = _costs(contracted, take, centers, centers_t)
     base -= float(costs[n_linked:].min(axis=1).sum())
     found, cost, bound = assign(
         costs,
-        core.graph,
-        Sizes.none_empty(core.weights[take], filled),
+        contracted.graph,
+        Sizes.none_empty(contracted.weights[take], filled),
         None if upper is None else upper[take],
         budget,
     )
@@ -132,12 +136,12 @@ def _counts(labels: np.ndarray, spare: np.ndarray) -> np.ndarray:
 
 
 def _costs(
-    core: Core, groups: np.ndarray, centers: np.ndarray, centers_t: np.ndarray
+    contracted: Contracted, groups: np.ndarray, centers: np.ndarray, centers_t: np.ndarray
 ) -> np.ndarray:
     """(n, K) costs of some groups."""
     costs = np.empty((len(groups), len(centers)))
-    points = np.ascontiguousarray(core.points[groups])
-    linked_costs(points, core.weights[groups], len(groups), centers, centers_t, costs)
+    points = np.ascontiguousarray(contracted.points[groups])
+    linked_costs(points, contracted.weights[groups], len(groups), centers, centers_t, costs)
     return costs
 
 

@@ -123,5 +123,5 @@ class BLPKMeans(StrictRival, MultiStartClusterer):
                 proof_pivots=PROOF_PIVOTS,
                 deadline=deadline,
             )
-        outside = problem.core.leave(centers)
+        outside = problem.contracted.leave(centers)
         return milp_search(problem, outside, solver=self.assignment, max_iter=self.max_iter)

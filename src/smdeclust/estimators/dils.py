@@ -83,7 +83,7 @@ class DILS(UnweightedRival):
         self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
     ) -> np.ndarray:
         rng = self._generator()
-        cost = penalty(problem.core.points, len(together) + len(apart), rng)
+        cost = penalty(problem.contracted.points, len(together) + len(apart), rng)
         pairs = SoftPairs.build(
             problem.n_points,
             together,

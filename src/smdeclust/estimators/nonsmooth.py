@@ -67,7 +67,7 @@ class NonsmoothClustering(SoftRival):
     def _solve(
         self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
     ) -> np.ndarray:
-        points, weights = problem.core.points, problem.core.weights
+        points, weights = problem.contracted.points, problem.contracted.weights
         centers, self.objective_, self.n_iter_ = incremental(
             points,
             weights,

@@ -73,12 +73,12 @@ class RepetitiveBB(StrictRival):
         limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": deadline}
         found = [local_search(problem, start, deep=True, **limits) for start in starts]
         known = min(found, key=lambda solution: solution.objective)
-        core = problem.core
+        contracted = problem.contracted
         proof = repetitive(
-            core.points,
-            core.weights,
-            core.indptr,
-            core.indices,
+            contracted.points,
+            contracted.weights,
+            contracted.indptr,
+            contracted.indices,
             problem.n_clusters,
             np.array(known.labels),
             np.inf if self.max_nodes is None else self.max_nodes,

@@ -85,8 +85,8 @@ class VNSClustering(Rival):
         between = between[between[:, 0] != between[:, 1]]
         cost = self.penalty
         if cost is None:
-            span = np.ptp(problem.core.points, axis=0)
-            cost = 2.0 * float(span @ span) * float(problem.core.weights.max())
+            span = np.ptp(problem.contracted.points, axis=0)
+            cost = 2.0 * float(span @ span) * float(problem.contracted.weights.max())
         none = np.empty((0, 2), dtype=np.int64)
         pairs = SoftPairs.build(
             problem.n_groups, none, between, np.empty(0), np.full(len(between), float(cost))

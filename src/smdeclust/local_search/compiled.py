@@ -45,26 +45,36 @@ class CompiledSearch:
     """
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
-        core = self.core = problem.contracted
+        contracted = self.contracted = problem.contracted
         self.deep, self.limits = deep, limits
         self.n_groups, self.constant = problem.n_groups, problem.constant
-        n_products = core.points.size * core.n_clusters
-        links = A_LINK * core.n_linked * core.n_clusters
+        n_products = contracted.points.size * contracted.n_clusters
+        links = A_LINK * contracted.n_linked * contracted.n_clusters
         self.stride = max(1, STRIDE // (n_products + links))
-        self.n_threads = min(available_threads(), len(core.lanes), 1 + n_products // LONG)
-        self.arrays = (core.points, core.lanes, core.lane_weights, *core.graph.arrays)
+        self.n_threads = min(available_threads(), len(contracted.lanes), 1 + n_products // LONG)
+        self.arrays = (
+            contracted.points,
+            contracted.lanes,
+            contracted.lane_weights,
+            *contracted.graph.arrays,
+        )
 
     def _iterate(self, state: _State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
         pause = min(self.limits.max_iter, state.n_done + self.stride)
         work = state.centers, state.labels, state.n_done, pause
         if self.n_threads > 1:
-            return lloyd_on_threads(self.core, *work, self.n_threads)
+            return lloyd_on_threads(self.contracted, *work, self.n_threads)
         return lloyd(*self.arrays, *work)  # type: ignore[no-any-return]
 
     def __call__(self, centers: np.ndarray) -> Solution:
         """Search from these centers."""
-        core, deep, limits, limit = self.core, self.deep, self.limits, self.limits.max_iter
+        contracted, deep, limits, limit = (
+            self.contracted,
+            self.deep,
+            self.limits,
+            self.limits.max_iter,
+        )
         labels = np.empty(self.n_groups, dtype=np.int64)
         labels.fill(-1)
         state = _State(labels, np.array(centers, dtype=np.float64, order="C"))
@@ -87,7 +97,7 @@ class CompiledSearch:
             if stuck and not last and (state.n_done == 0 or state.objective < helped):
                 helped = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
                 quick = Budget(deadline=limits.deadline, max_pivots=0)
-                if _assign_and_move(core, state, quick):
+                if _assign_and_move(contracted, state, quick):
                     continue
             if (
                 deep
@@ -96,7 +106,7 @@ class CompiledSearch:
                 and (polished is None or (state.labels != polished).any())
             ):
                 kept = state.copy()
-                if _swap_chains(core, state):
+                if _swap_chains(contracted, state):
                     polished = state.labels.copy()
                     continue
             if not stuck or not (state.n_done == 0 or state.objective < proven_at):
@@ -105,7 +115,7 @@ class CompiledSearch:
             budget = limits.budget()
             if state.n_done == 0:  # quick ways found none, and labels are needed
                 budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
-            if not _assign_and_move(core, state, budget):
+            if not _assign_and_move(contracted, state, budget):
                 break
         if kept is not None and not _fell(state, kept):
             # The swaps gained nothing: rounding, where weights are of very different size.
@@ -157,10 +167,10 @@ def _fell(state: _State, before: _State) -> bool:
     return state.objective < before.objective * (1 - LEAST_FALL)
 
 
-def _assign_and_move(core: Contracted, state: _State, budget: Budget) -> bool:
+def _assign_and_move(contracted: Contracted, state: _State, budget: Budget) -> bool:
     """One iteration by the complete assignment; returns whether the objective fell."""
     upper = None if state.n_done == 0 else state.labels
-    found, cost, bound = assign_points(core, state.centers, upper, budget)
+    found, cost, bound = assign_points(contracted, state.centers, upper, budget)
     if found is None and budget.max_pivots == 0:
         return False  # quick labels were not found: a search may find some
     if found is None:
@@ -168,22 +178,22 @@ def _assign_and_move(core: Contracted, state: _State, budget: Budget) -> bool:
     state.n_done += 1
     state.proven = bound >= cost
     moved = np.empty_like(state.centers)
-    move_centers(core.points, core.weights, found, moved)
-    objective = float(sum_of_squares(core.points, core.weights, found, moved))
-    if not core.graph.is_hard:
-        objective += core.graph.penalty(found[: core.n_linked])
+    move_centers(contracted.points, contracted.weights, found, moved)
+    objective = float(sum_of_squares(contracted.points, contracted.weights, found, moved))
+    if not contracted.graph.is_hard:
+        objective += contracted.graph.penalty(found[: contracted.n_linked])
     if not objective < state.objective * (1 - LEAST_FALL):
         return False
     state.labels, state.centers, state.objective = found, moved, objective
     return True
 
 
-def _swap_chains(core: Contracted, state: _State) -> bool:
+def _swap_chains(contracted: Contracted, state: _State) -> bool:
     """Go on by Kempe chains; returns whether any was swapped (the objective is out of date then)"""
     swaps = kempe_descent(
-        core.points, core.weights, *core.graph.hard_part.arrays[:2],
-        core.graph.soft_part.arrays, state.labels, state.centers,
-        state.objective, (core.weights > 0) * 1.0, np.ones(core.n_clusters),
-        np.full(core.n_clusters, np.inf),
+        contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
+        contracted.graph.soft_part.arrays, state.labels, state.centers,
+        state.objective, (contracted.weights > 0) * 1.0, np.ones(contracted.n_clusters),
+        np.full(contracted.n_clusters, np.inf),
     )  # fmt: skip
     return swaps > 0

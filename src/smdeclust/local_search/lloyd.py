@@ -156,7 +156,7 @@ def lloyd(
 
 
 def lloyd_on_threads(
-    core: Contracted,
+    contracted: Contracted,
     centers: np.ndarray,
     labels: np.ndarray,
     n_done: int,
@@ -164,12 +164,12 @@ def lloyd_on_threads(
     n_threads: int,
 ) -> tuple[int, float, int]:
     """The same, to the last bit, with the nearest centers found by several threads."""
-    n_clusters, lanes, weights = len(centers), core.lanes, core.lane_weights
-    graph = core.graph.arrays
+    n_clusters, lanes, weights = len(centers), contracted.lanes, contracted.lane_weights
+    graph = contracted.graph.arrays
     found = np.empty(len(weights), dtype=np.int64)
     tally = (np.empty_like(centers), np.empty(n_clusters), np.empty(n_clusters, dtype=np.int64))
-    work = work_space(lanes, core.n_linked, n_clusters, n_threads)
-    objective, _ = _settle(core.points, weights, labels, found, *tally, centers)
+    work = work_space(lanes, contracted.n_linked, n_clusters, n_threads)
+    objective, _ = _settle(contracted.points, weights, labels, found, *tally, centers)
     objective += broken_price(labels, graph)
     status = PAUSED
     with ThreadPoolExecutor(n_threads - 1) as pool:
@@ -182,8 +182,10 @@ def lloyd_on_threads(
             for other in others:
                 other.result()
             status, objective = _advance(
-                core.points, weights, graph, work, found, labels, objective, *tally, centers
+                contracted.points, weights, graph, work, found, labels, objective, *tally, centers
             )  # fmt: skip
             n_done += status in (PAUSED, SOLVED, STUCK)
-    status, objective = _conclude(core.points, weights, labels, found, *tally, centers, status)
+    status, objective = _conclude(
+        contracted.points, weights, labels, found, *tally, centers, status
+    )
     return status, objective + broken_price(labels, graph), n_done

@@ -135,14 +135,14 @@ def _reorder(bounds: SizeBounds, engine: Any, state: _State, limits: Limits) -> 
 
 def _swap(problem: Problem, state: _State) -> bool:
     """Go on by Kempe chains that keep the sizes; returns whether the objective fell."""
-    bounds, core = problem.bounds, problem.contracted
+    bounds, contracted = problem.bounds, problem.contracted
     assert bounds is not None
     low, high = bounds.taken_by(state.order)
     labels = np.array(state.labels, dtype=np.int64)
     centers = state.centers.copy()
     swaps = kempe_descent(
-        core.points, core.weights, *core.graph.hard_part.arrays[:2],
-        core.graph.soft_part.arrays, labels, centers,
+        contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
+        contracted.graph.soft_part.arrays, labels, centers,
         state.objective - problem.constant, problem.size_of_group, low, high,
     )  # fmt: skip
     value = problem.objective(labels) + problem.penalty(labels)
@@ -153,9 +153,9 @@ class _Compiled:
     """The compiled loop."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.core = problem, problem.contracted
+        self.problem, self.contracted = problem, problem.contracted
         self.unit = float(problem.size_of_group[0])
-        n_products = self.core.points.size * problem.n_clusters
+        n_products = self.contracted.points.size * problem.n_clusters
         self.stride = max(1, STRIDE // n_products)
 
     def __enter__(self) -> _Compiled:
@@ -166,14 +166,14 @@ class _Compiled:
 
     def unbounded_sizes(self, state: _State) -> np.ndarray:
         """(K,) sizes where every point goes to its nearest center."""
-        nearest = cdist(self.core.points, state.centers).argmin(axis=1)
+        nearest = cdist(self.contracted.points, state.centers).argmin(axis=1)
         return np.bincount(nearest, minlength=len(state.centers)) * self.unit
 
     def iterate(self, state: _State, limits: Limits) -> bool:
         """Iterate for a while; returns whether the objective fell."""
-        bounds, core = self.problem.bounds, self.core
+        bounds, contracted = self.problem.bounds, self.contracted
         assert bounds is not None
-        n = len(core.points)
+        n = len(contracted.points)
         low, high = bounds.taken_by(state.order)
         low = np.ceil(low / self.unit - 1e-9).astype(np.int64)
         high = np.clip(np.floor(high / self.unit + 1e-9), -1, n).astype(np.int64)
@@ -181,9 +181,17 @@ class _Compiled:
         centers = state.centers.copy()
         pause = min(limits.max_iter, state.n_done + self.stride)
         status, objective, state.n_done = sized_lloyd(
-            core.points, core.lanes, core.lane_weights, low, high, centers, state.prices, labels,
-            state.n_done, pause,
-        )  # fmt: skip
+            contracted.points,
+            contracted.lanes,
+            contracted.lane_weights,
+            low,
+            high,
+            centers,
+            state.prices,
+            labels,
+            state.n_done,
+            pause,
+        )
         if status == INFEASIBLE:
             raise NoFeasibleSolutionError(NOT_FOUND)
         state.proven = status != PAUSED or state.proven

@@ -5,6 +5,4 @@ from smdeclust.problem.contracted import Contracted
 from smdeclust.problem.problem import Problem
 from smdeclust.problem.solution import Solution
 
-Core = Contracted
-
-__all__ = ["Coloring", "Contracted", "Core", "Problem", "Solution", "Verdict", "find_coloring"]
+__all__ = ["Coloring", "Contracted", "Problem", "Solution", "Verdict", "find_coloring"]

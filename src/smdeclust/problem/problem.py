@@ -266,11 +266,6 @@ class Problem:
         graph, constant = self._priced
         return graph.penalty(np.asarray(group_labels)[: self.n_linked]) + constant
 
-    @property
-    def core(self) -> Contracted:
-        """The same as `contracted`."""
-        return self.contracted
-
     def expand(self, group_labels: np.ndarray) -> np.ndarray:
         """Return the (N,) labels of the points from the (G,) labels of their groups."""
         return np.asarray(group_labels, dtype=np.int64)[self.group_of_point]

@@ -150,7 +150,7 @@ def _leave_out(
         # scratch that happens to do worse does not count.
         without = Problem.build(problem.X, problem.n_clusters, must, cannot, problem.sample_weight)
         centers = problem.centers(problem.group_labels(labels))
-        near = local_search(without, without.core.enter(centers), deep=True)
+        near = local_search(without, without.contracted.enter(centers), deep=True)
         if near.objective < best:
             best, best_labels = near.objective, without.expand(near.labels)
     # Differences of rounding are none.

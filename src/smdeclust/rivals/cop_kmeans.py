@@ -35,20 +35,27 @@ def cop_kmeans(
     problem
         The problem.
     centers
-        (K, d') start, in the coordinates of ``problem.core``.
+        (K, d') start, in the coordinates of ``problem.contracted``.
     rng
         Draws the order of the groups with cannot-links, again in every iteration.
     max_iter
         Most iterations.
     """
-    core = problem.core
+    contracted = problem.contracted
     centers = np.array(centers, dtype=np.float64, order="C")
     best_centers = centers.copy()
     labels = np.full(problem.n_groups, -1, dtype=np.int64)
     objective, n_iterations = _run(
-        core.points, core.weights, core.indptr, core.indices, centers, labels, best_centers,
-        make_seed(rng), max_iter,
-    )  # fmt: skip
+        contracted.points,
+        contracted.weights,
+        contracted.indptr,
+        contracted.indices,
+        centers,
+        labels,
+        best_centers,
+        make_seed(rng),
+        max_iter,
+    )
     if objective == np.inf:
         return Attempt(None, n_iterations)
     value = objective + problem.scatter

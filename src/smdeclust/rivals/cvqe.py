@@ -49,7 +49,7 @@ def cvqe(
         The objective of its solution is the error that the method charges, twice the paper's (which
         halves every square).
     """
-    points, weights = problem.core.points, problem.core.weights
+    points, weights = problem.contracted.points, problem.contracted.weights
     centers = np.array(centers, dtype=np.float64, order="C")
     labels = np.full(len(points), -1, dtype=np.int64)
     step = _linear_step if linear else _step
@@ -77,9 +77,11 @@ def cvqe(
 
 def error_of_means(problem: Problem, labels: np.ndarray) -> float:
     """Sum of squares about the means of these labels."""
-    centers = np.empty((problem.n_clusters, problem.core.points.shape[1]))
-    move_centers(problem.core.points, problem.core.weights, labels, centers)
-    return float(sum_of_squares(problem.core.points, problem.core.weights, labels, centers))
+    centers = np.empty((problem.n_clusters, problem.contracted.points.shape[1]))
+    move_centers(problem.contracted.points, problem.contracted.weights, labels, centers)
+    return float(
+        sum_of_squares(problem.contracted.points, problem.contracted.weights, labels, centers)
+    )
 
 
 @kernel()

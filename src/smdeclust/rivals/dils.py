@@ -53,7 +53,7 @@ def dils(
     deadline: float | None = None,
 ) -> tuple[Solution, int]:
     """Run the method; returns the better solution and the number of evaluations."""
-    points, k = problem.core.points, problem.n_clusters
+    points, k = problem.contracted.points, problem.n_clusters
     seed = make_seed(rng)
     left = setting.max_evaluations
 
@@ -85,7 +85,7 @@ def dils(
         if worse[0] - better[0] > setting.similarity * abs(better[0]):
             worse = improve(random_labels())
     labels = better[1]
-    solution = Solution(labels, problem.core.points[:k].copy(), better[0], n_done, False)
+    solution = Solution(labels, problem.contracted.points[:k].copy(), better[0], n_done, False)
     return solution, setting.max_evaluations - left
 
 

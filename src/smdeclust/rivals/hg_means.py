@@ -101,16 +101,16 @@ def relocate(
 ) -> np.ndarray:
     """Take out a random center and put it on a point: any one, or (with weight `alpha`) one in
     proportion to its distance from the nearest center that is left."""
-    core = problem.core
+    contracted = problem.contracted
     removed = int(rng.integers(len(centers)))
-    share = core.weights / core.weights.sum()
+    share = contracted.weights / contracted.weights.sum()
     if len(centers) > 1:
         left = np.delete(centers, removed, axis=0)
-        labels = np.empty(len(core.points), dtype=np.int64)
-        nearest_centers(core.points, core.weights, 0, left, transposed(left), labels)
-        far = share * np.linalg.norm(core.points - left[labels], axis=1)
+        labels = np.empty(len(contracted.points), dtype=np.int64)
+        nearest_centers(contracted.points, contracted.weights, 0, left, transposed(left), labels)
+        far = share * np.linalg.norm(contracted.points - left[labels], axis=1)
         if far.sum() > 0:
             share = (1 - alpha) * share + alpha * far / far.sum()
     moved = centers.copy()
-    moved[removed] = core.points[rng.choice(len(share), p=share / share.sum())]
+    moved[removed] = contracted.points[rng.choice(len(share), p=share / share.sum())]
     return moved

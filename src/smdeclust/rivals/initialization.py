@@ -16,13 +16,13 @@ def spread_groups(problem: Problem) -> Initialize:
     """k-means++: group means drawn one by one, likelier the farther they are from those drawn."""
     from sklearn.cluster import kmeans_plusplus  # a quarter of a second to import
 
-    core = problem.core
+    contracted = problem.contracted
 
     def initialize(rng: np.random.Generator) -> np.ndarray:
         centers, _ = kmeans_plusplus(
-            core.points,
-            core.n_clusters,
-            sample_weight=core.weights,
+            contracted.points,
+            contracted.n_clusters,
+            sample_weight=contracted.weights,
             random_state=int(rng.integers(2**31)),
         )
         return np.ascontiguousarray(centers)

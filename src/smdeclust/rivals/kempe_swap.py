@@ -51,7 +51,7 @@ def kempe_swap(
     deadline
         Stop at this moment of ``time.perf_counter()``.
     """
-    core = problem.core
+    contracted = problem.contracted
     # The first labels only have to be feasible: one exact assignment.
     first = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
     labels, centers = np.array(first.labels), first.centers.copy()
@@ -60,18 +60,23 @@ def kempe_swap(
     for turn in range(n_perturbations + 1):
         if turn > 0:
             labels = best_labels.copy()
-            spread = np.sqrt(max(best - problem.scatter, 0.0) / max(core.weights.sum(), 1e-300))
+            spread = np.sqrt(
+                max(best - problem.scatter, 0.0) / max(contracted.weights.sum(), 1e-300)
+            )
             noise = rng.normal(size=centers.shape) / np.sqrt(centers.shape[1])
             centers = best_centers + share * spread * noise
             share *= FADING
         for _ in range(max_iter):
             n_done += 1
-            costs = core.weights[:, None] * _squares(core.points, centers)
-            swaps = swap_chains(costs, core.indptr, core.indices, labels)
-            move_centers(core.points, core.weights, labels, centers)
+            costs = contracted.weights[:, None] * _squares(contracted.points, centers)
+            swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
+            move_centers(contracted.points, contracted.weights, labels, centers)
             if swaps == 0:
                 break
-        f = float(sum_of_squares(core.points, core.weights, labels, centers)) + problem.scatter
+        f = (
+            float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
+            + problem.scatter
+        )
         if f < best * (1 - 1e-12):
             best, best_labels, best_centers = f, labels.copy(), centers.copy()
         if deadline is not None and time.perf_counter() >= deadline:

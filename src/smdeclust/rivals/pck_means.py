@@ -50,7 +50,7 @@ def neighborhood_centers(
         chosen = rng.choice(compound, size=problem.n_clusters, replace=False, p=share)
     else:
         chosen = compound[np.argsort(-groups.size[compound], kind="stable")][: problem.n_clusters]
-    points = problem.core.points
+    points = problem.contracted.points
     centers = np.empty((problem.n_clusters, points.shape[1]))
     for k, group in enumerate(chosen):
         rows = groups.of_point == group
@@ -79,20 +79,28 @@ def pck_means(
     pairs
         The soft pairs and their costs.
     centers
-        (K, d') start, in the coordinates of ``problem.core``.
+        (K, d') start, in the coordinates of ``problem.contracted``.
     rng
         Draws the order of the points, again in every iteration.
     max_iter
         Most iterations; it also ends after some in a row without a better solution.
     """
-    core = problem.core
+    contracted = problem.contracted
     centers = np.array(centers, dtype=np.float64, order="C")
     best_centers = centers.copy()
     labels = np.full(problem.n_groups, -1, dtype=np.int64)
     objective, n_iterations = _run(
-        core.points, core.weights, pairs.indptr, pairs.indices, pairs.signed, centers, labels,
-        best_centers, make_seed(rng), max_iter,
-    )  # fmt: skip
+        contracted.points,
+        contracted.weights,
+        pairs.indptr,
+        pairs.indices,
+        pairs.signed,
+        centers,
+        labels,
+        best_centers,
+        make_seed(rng),
+        max_iter,
+    )
     return Attempt(Solution(labels, best_centers, objective, n_iterations, False), n_iterations)
 
 

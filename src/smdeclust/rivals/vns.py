@@ -49,7 +49,7 @@ def vns(
     """
     best = pck_means(problem, pairs, start, rng, MOST_ITERATIONS).solution
     assert best is not None
-    points = problem.core.points
+    points = problem.contracted.points
     n_done, idle, size = 1, 0, 1
     while idle < max_no_improvement and (deadline is None or time.perf_counter() < deadline):
         centers = best.centers.copy()

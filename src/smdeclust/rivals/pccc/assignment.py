@@ -12,7 +12,7 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.general import assign
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.problem import Core
+from smdeclust.problem import Contracted
 from smdeclust.rivals.pccc.soft_graph import SoftGraph
 
 # Simplex pivots for one proof on a dense core; then the best labels found are used.
@@ -20,7 +20,7 @@ PROOF_PIVOTS = 20_000
 
 
 def soft_assignment(
-    core: Core, graph: SoftGraph, centers: np.ndarray, q: int, deadline: float = np.inf
+    contracted: Contracted, graph: SoftGraph, centers: np.ndarray, q: int, deadline: float = np.inf
 ) -> np.ndarray:
     """Return (G,) labels; clusters may be empty.
 
@@ -38,15 +38,15 @@ def soft_assignment(
     deadline
         When to stop the proof, a moment of ``time.perf_counter()``.
     """
-    labels = np.empty(len(core.points), dtype=np.int64)
+    labels = np.empty(len(contracted.points), dtype=np.int64)
     centers_t = np.ascontiguousarray(centers.T)
-    nearest_centers(core.points, core.weights, 0, centers, centers_t, labels)
+    nearest_centers(contracted.points, contracted.weights, 0, centers, centers_t, labels)
     members, n_clusters = graph.members, len(centers)
     if len(members) == 0 or not graph.broken(labels).any():
         return labels
     costs = np.empty((len(members), n_clusters))
-    points = np.ascontiguousarray(core.points[members])
-    linked_costs(points, core.weights[members], len(members), centers, centers_t, costs)
+    points = np.ascontiguousarray(contracted.points[members])
+    linked_costs(points, contracted.weights[members], len(members), centers, centers_t, costs)
     while True:
         budget = Budget(deadline=deadline, max_pivots=PROOF_PIVOTS)
         found, _, _ = assign(_nearest(costs, q), graph.pairs, None, labels[members], budget)

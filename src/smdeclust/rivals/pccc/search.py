@@ -9,7 +9,7 @@ import numpy as np
 
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
-from smdeclust.problem import Core, Problem, Solution
+from smdeclust.problem import Contracted, Problem, Solution
 from smdeclust.rivals.empty_clusters import fill_empty_clusters
 from smdeclust.rivals.pccc.assignment import soft_assignment
 from smdeclust.rivals.pccc.soft_graph import SoftGraph
@@ -43,7 +43,7 @@ def pccc_search(
     graph
         All pairs, between groups.
     centers
-        (K, d') start, in the coordinates of ``problem.core``.
+        (K, d') start, in the coordinates of ``problem.contracted``.
     q
         A constrained group may use its q nearest centers, more only where it has to.
     max_iter
@@ -58,8 +58,8 @@ def pccc_search(
     n_iterations, n_repositions = best.n_iterations, best.n_repositions
     while repositioning and problem.n_clusters > 1 and time.perf_counter() < deadline:
         moved = best.solution.centers.copy()
-        poor = _least_needed(problem.core, moved)
-        moved[poor] = _worst_served(problem.core, graph, best.solution.labels, moved, poor)
+        poor = _least_needed(problem.contracted, moved)
+        moved[poor] = _worst_served(problem.contracted, graph, best.solution.labels, moved, poor)
         found = _descend(problem, graph, moved, q, max_iter, deadline)
         n_iterations += found.n_iterations
         least = best.solution.objective * (1 - LEAST_FALL)
@@ -80,21 +80,21 @@ def _descend(
     deadline: float,
 ) -> Outcome:
     """Assign and move centers in turn, until the objective does not fall."""
-    core = problem.core
+    contracted = problem.contracted
     centers = np.array(centers, dtype=np.float64, order="C")
     best: Solution | None = None
     n_done = n_repositions = 0
     while n_done < max_iter and (best is None or time.perf_counter() < deadline):
         n_done += 1
-        labels = soft_assignment(core, graph, centers, q, deadline)
+        labels = soft_assignment(contracted, graph, centers, q, deadline)
         if best is None or n_repositions < problem.n_clusters:
-            for empty in _empty_clusters(core, labels):
-                centers[empty] = _worst_served(core, graph, labels, centers, empty)
-                labels = soft_assignment(core, graph, centers, q, deadline)
+            for empty in _empty_clusters(contracted, labels):
+                centers[empty] = _worst_served(contracted, graph, labels, centers, empty)
+                labels = soft_assignment(contracted, graph, centers, q, deadline)
                 n_repositions += 1
-        n_repositions += fill_empty_clusters(core.points, core.weights, labels, centers)
-        move_centers(core.points, core.weights, labels, centers)
-        squares = float(sum_of_squares(core.points, core.weights, labels, centers))
+        n_repositions += fill_empty_clusters(contracted.points, contracted.weights, labels, centers)
+        move_centers(contracted.points, contracted.weights, labels, centers)
+        squares = float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
         objective = squares + problem.scatter + graph.penalty(labels)
         if best is not None and not objective < best.objective * (1 - LEAST_FALL):
             break
@@ -103,38 +103,38 @@ def _descend(
     return Outcome(best, n_done, n_repositions)
 
 
-def _empty_clusters(core: Core, labels: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.bincount(labels, core.weights, core.n_clusters) == 0)
+def _empty_clusters(contracted: Contracted, labels: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.bincount(labels, contracted.weights, contracted.n_clusters) == 0)
 
 
-def _least_needed(core: Core, centers: np.ndarray) -> int:
+def _least_needed(contracted: Contracted, centers: np.ndarray) -> int:
     """The cluster whose groups lose least by going to their second nearest center instead."""
-    squares = _squares(core, centers)
+    squares = _squares(contracted, centers)
     nearest = squares.argmin(axis=1)
     two = np.partition(squares, 1, axis=1)[:, :2]
-    loss = np.bincount(nearest, core.weights * (two[:, 1] - two[:, 0]), core.n_clusters)
+    loss = np.bincount(nearest, contracted.weights * (two[:, 1] - two[:, 0]), contracted.n_clusters)
     return int(loss.argmin())
 
 
 def _worst_served(
-    core: Core, graph: SoftGraph, labels: np.ndarray, centers: np.ndarray, moving: int
+    contracted: Contracted, graph: SoftGraph, labels: np.ndarray, centers: np.ndarray, moving: int
 ) -> np.ndarray:
     """Where cluster `moving` should go: the group that costs most in the cluster with most broken
     soft pairs, of those the one with most inertia."""
-    gaps = core.points - centers[labels]
-    costs = core.weights * np.einsum("ij,ij->i", gaps, gaps)
+    gaps = contracted.points - centers[labels]
+    costs = contracted.weights * np.einsum("ij,ij->i", gaps, gaps)
     ends = labels[graph.edges[graph.broken(labels)]]
-    n_broken = np.bincount(ends.ravel(), minlength=core.n_clusters)
+    n_broken = np.bincount(ends.ravel(), minlength=contracted.n_clusters)
     n_broken[moving] = -1
-    inertia = np.bincount(labels, costs, core.n_clusters)
+    inertia = np.bincount(labels, costs, contracted.n_clusters)
     cluster = np.lexsort((inertia, n_broken))[-1]
-    return core.points[np.where(labels == cluster, costs, -1.0).argmax()]
+    return contracted.points[np.where(labels == cluster, costs, -1.0).argmax()]
 
 
-def _squares(core: Core, centers: np.ndarray) -> np.ndarray:
+def _squares(contracted: Contracted, centers: np.ndarray) -> np.ndarray:
     """(G, K) squared distances, one center at a time: nothing larger than the answer is made."""
-    out = np.empty((len(core.points), len(centers)))
+    out = np.empty((len(contracted.points), len(centers)))
     for k, center in enumerate(centers):
-        gaps = core.points - center
+        gaps = contracted.points - center
         np.einsum("ij,ij->i", gaps, gaps, out=out[:, k])
     return out

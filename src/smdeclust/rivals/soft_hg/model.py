@@ -73,7 +73,7 @@ class Model:
         order = np.argsort(source, kind="stable")
         indptr = np.zeros(problem.n_points + 1, dtype=np.int64)
         np.cumsum(np.bincount(source, minlength=problem.n_points), out=indptr[1:])
-        points = problem.core.points
+        points = problem.contracted.points
         variance = float((points**2).sum()) / (problem.n_points * problem.n_features)
         return cls(
             points=points,
