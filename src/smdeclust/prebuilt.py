@@ -36,10 +36,20 @@ SAME = {"amd64": "x86_64", "aarch64": "arm64"}
 
 
 def tag() -> str:
-    """What compiled kernels depend on: this version, system, Python, numba."""
+    """What compiled kernels depend on: this version and its sources, system, Python, numba."""
     python = sysconfig.get_config_var("SOABI") or f"cp{sys.version_info[0]}{sys.version_info[1]}"
     system = f"{platform.system().lower()}-{_machine()}"
-    return f"{__version__}-{system}-{python}-numba{numba.__version__}"
+    return f"{__version__}.{_sources()}-{system}-{python}-numba{numba.__version__}"
+
+
+@cache
+def _sources() -> str:
+    """A digest of the package: kernels hold what they call, and constants, of other files."""
+    digest, home = hashlib.sha256(), Path(__file__).parent
+    for file in sorted(home.rglob("*.py")):
+        digest.update(file.relative_to(home).as_posix().encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _machine() -> str:
@@ -55,8 +65,11 @@ def _processor() -> tuple[str, set[str]] | None:
 def _folder() -> Path | None:
     """Where the kernels for this machine are, if there are any."""
     home = os.environ.get("SMDECLUST_PREBUILT", str(Path(__file__).parent / "_compiled"))
-    folder, processor = Path(home) / tag(), _processor()
-    if not home or processor is None or not folder.is_dir() or "NUMBA_CPU_NAME" in os.environ:
+    processor = _processor()
+    if not home or processor is None or not Path(home).is_dir() or "NUMBA_CPU_NAME" in os.environ:
+        return None
+    folder = Path(home) / tag()
+    if not folder.is_dir():
         return None
     features = llvm.get_host_cpu_features() if processor[1] else {}
     return folder if all(features.get(name) for name in processor[1]) else None

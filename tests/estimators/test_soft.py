@@ -168,3 +168,15 @@ def test_bad_input() -> None:
         SMDEClust(3).fit(X, soft_must_link=[(0, 1, 1.5)])
     with pytest.raises(InvalidInputError, match="penalty"):
         SMDEClust(3, penalty=-1).fit(X, soft_must_link=[(0, 1)])
+
+
+def test_what_keeping_a_broken_pair_costs_moves_whole_groups():
+    """Groups move as one; a pair inside a must-link group cannot be kept at all."""
+    X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0]])
+    model = SMDEClust(2, random_state=0, penalty=0.01)
+    must = {"must_link": [(0, 1), (1, 2)]}
+    model.fit(X, **must, soft_cannot_link=[(0, 1, 0.9)], soft_must_link=[(2, 3, 0.9)])
+    keeping = {pair.kind: pair.keeping for pair in model.broken_}
+    assert keeping["cannot_link"] == np.inf
+    # Row 3 to the mean at 1, or the group of three to the mean at 10.5: the former is cheaper.
+    assert keeping["must_link"] == pytest.approx(81.0 - 0.25)

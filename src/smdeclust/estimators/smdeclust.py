@@ -385,7 +385,9 @@ class SMDEClust(ConstrainedClusterer):
             weights = problem.sample_weight
             return found if weights is None else found * weights[rows, None]
 
-        self.broken_ = broken_pairs_of(known, problem.soft, self.labels_, squares)
+        self.broken_ = broken_pairs_of(
+            known, problem.soft, self.labels_, problem.group_of_point, squares
+        )
         self.objective_ += sum(pair.price for pair in self.broken_)
 
     def _is_solved_already(self, problem: Problem, before: FittedOn | None) -> bool:

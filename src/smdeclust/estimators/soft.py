@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 import numpy as np
 
@@ -35,8 +36,8 @@ class BrokenPair:
     price
         What breaking it costs.
     keeping
-        What keeping it would have cost instead, the centers as they are and nobody else moving:
-        an upper bound on what it would cost.
+        What keeping it would have cost instead, the centers as they are, the two must-link groups
+        whole and nobody else moving; infinite where hard pairs forbid it.
     """
 
     pair: tuple[int, int]
@@ -100,12 +101,22 @@ def soft_pairs(known: Constraints, unit: float, penalty: float | None = None) ->
 
 
 def broken_pairs_of(
-    known: Constraints, soft: SoftPairs, labels: np.ndarray, squares: Any
+    known: Constraints,
+    soft: SoftPairs,
+    labels: np.ndarray,
+    group_of: np.ndarray,
+    squares: Callable[[np.ndarray], np.ndarray],
 ) -> list[BrokenPair]:
     """The soft pairs that these labels break, the dearest first.
 
-    `squares`: from rows to their (n, K) weighted squared distances to the centers.
+    `group_of`: the must-link group of each row. `squares`: from rows to their (n, K) weighted
+    squared distances to the centers.
     """
+
+    @cache
+    def costs_of(group: int) -> np.ndarray:
+        return squares(np.flatnonzero(group_of == group)).sum(axis=0)
+
     broken = np.flatnonzero(soft.broken(labels))
     confidence = np.concatenate(
         [known.soft_must_link_confidence, known.soft_cannot_link_confidence]
@@ -120,16 +131,22 @@ def broken_pairs_of(
                 kind="must_link" if m < n_must else "cannot_link",
                 confidence=float(confidence[m]),
                 price=float(price[m]),
-                keeping=_cost_of_keeping(squares(np.array([i, j])), labels[[i, j]], m < n_must),
+                keeping=np.inf
+                if group_of[i] == group_of[j]
+                else _cost_of_keeping(
+                    costs_of(group_of[i]), costs_of(group_of[j]), labels[[i, j]], m < n_must
+                ),
             )
         )
     return sorted(found, key=lambda pair: (-pair.price, pair.pair))
 
 
-def _cost_of_keeping(squares: np.ndarray, labels: np.ndarray, together: bool) -> float:
-    """The least that two points cost more where they keep their pair, all else as it is."""
-    now = squares[0, labels[0]] + squares[1, labels[1]]
-    sums = squares[0][:, None] + squares[1][None]
+def _cost_of_keeping(
+    first: np.ndarray, second: np.ndarray, labels: np.ndarray, together: bool
+) -> float:
+    """The least that two groups cost more where they keep their pair, all else as it is."""
+    now = first[labels[0]] + second[labels[1]]
+    sums = first[:, None] + second[None]
     same = np.eye(len(sums), dtype=bool)
     allowed = sums[same if together else ~same]
     return float(allowed.min() - now) if len(allowed) else np.inf
