@@ -135,3 +135,8 @@ def test_a_spent_budget_is_honest():
         if quick.labels is not None:
             assert sizes.hold(quick.labels)
             assert quick.cost >= exact.cost * (1 - 1e-12)
+
+
+def test_a_solver_that_fails_is_asked_again():
+    """Here the presolve of HiGHS ends in a solve error; there are no labels, and it says so."""
+    assert disagreement(np.random.default_rng((717, 18678))) is None

@@ -9,11 +9,12 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import coo_array, vstack
 from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.exact import as_centers
+from smdeclust.assignment.highs import solve_milp
 from smdeclust.assignment.status import Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
@@ -123,7 +124,7 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
         cost, upper = np.zeros(width), np.ones(width)
         cost[: distances.size] = np.where(allowed, regrets * scale, 0.0).ravel()
         upper[: distances.size] = allowed.ravel()
-        result = milp(
+        result = solve_milp(
             cost,
             integrality=np.ones(width, dtype=np.int8),
             bounds=Bounds(0, upper),

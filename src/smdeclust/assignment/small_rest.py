@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import coo_array, vstack
 
 from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.highs import solve_milp
 from smdeclust.assignment.linked import Linked
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import SOLVED
@@ -112,7 +113,7 @@ def _solve_milp(
         options["time_limit"] = max_time
     if max_nodes is not None:
         options["node_limit"] = max_nodes
-    result = milp(
+    result = solve_milp(
         regrets * scale,
         integrality=(np.arange(n_columns) < size + n_orders).astype(np.int8),
         bounds=Bounds(0, 1),
