@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from smdeclust import SMDEClust
 from smdeclust.local_search import local_search
 from smdeclust.local_search.jumps import jump_descent
 from smdeclust.memetic import jumping
@@ -86,12 +89,10 @@ def test_ends_at_its_limit():
     """No more jumps than asked for."""
     X, places = blobs(1)
     problem = Problem.build(X, 6, None, None, None)
-    contracted = problem.contracted
+    ground = problem.contracted
     start = problem.enter(np.repeat(places[:1], 6, axis=0) + np.arange(6)[:, None]).copy()
-    made = jump_descent(
-        contracted.points, contracted.weights, contracted.indptr, contracted.indices, start, 3, 2
-    )
-    assert made == 2
+    given = ground.points, ground.weights, ground.indptr, ground.indices, start
+    assert jump_descent(*given, np.zeros((6, 6), dtype=bool), 3, 2, 100)[0] == 2
 
 
 def test_a_past_deadline_means_no_jump():
@@ -102,6 +103,62 @@ def test_a_past_deadline_means_no_jump():
     moved = start.copy()
     assert jump(problem.contracted, moved, 2, deadline=0.0) == 0
     assert np.array_equal(moved, start)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_trials_that_fail_change_nothing(seed):
+    """Where no jump helps, centers stay: also where a trial only renumbers clusters."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2)) + 6 * rng.integers(0, 5, (60, 1))
+    problem = Problem.build(X, 5, None, None, None)
+
+    def search(centers):
+        return local_search(problem, centers)
+
+    best = thorough(problem.contracted, search)(search(problem.enter(X[:5])))
+    moved = best.centers.copy()
+    assert jump(problem.contracted, moved, 50) == 0
+    assert moved == pytest.approx(best.centers)
+
+
+def test_a_deadline_is_looked_at_between_stretches(monkeypatch):
+    """Under a deadline each call makes few trials, together they find what one call finds; without
+    one there is a single call, however many jumps it makes."""
+    monkeypatch.setattr(jumping, "STRIDE", 1)
+    calls = []
+
+    def watched(*given):
+        calls.append(jump_descent(*given))
+        return calls[-1]
+
+    monkeypatch.setattr(jumping, "jump_descent", watched)
+    X, places = blobs(4)
+    problem = Problem.build(X, 6, None, None, None)
+    start = problem.enter(np.repeat(places[:1], 6, axis=0) + np.arange(6)[:, None])
+    at_once, cut = start.copy(), start.copy()
+    jump(problem.contracted, at_once, 20)
+    ((made, trials),) = calls
+    assert made > 1
+    assert trials >= 20
+    calls.clear()
+    jump(problem.contracted, cut, 20, deadline=np.inf)
+    assert max(trials for _, trials in calls) == 1
+    assert sum(trials for _, trials in calls) >= 20
+    found, expected = (local_search(problem, centers).objective for centers in (cut, at_once))
+    assert found == pytest.approx(expected)
+    moments = iter(range(100))
+    monkeypatch.setattr(jumping, "time", SimpleNamespace(perf_counter=lambda: next(moments)))
+    calls.clear()
+    jump(problem.contracted, start.copy(), 20, deadline=3)
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_notes_say_that_there_are_no_jumps_under_sizes(bounded):
+    """Bounds on sizes leave jumps out, and `notes_` says so."""
+    X, _ = blobs(5, k=3, n=5)
+    model = SMDEClust(3, size_max=6 if bounded else None, random_state=0).fit(X)
+    assert any("Jumps were left out" in note for note in model.notes_) == bounded
 
 
 @pytest.mark.parametrize("storage", ["blocks", "sparse"])

@@ -131,7 +131,8 @@ class SMDEClust(ConstrainedClusterer):
         swaps of Kempe chains where assigning and moving centers stops;
         ``"lloyd"`` is the paper's, and what Dask collections and devices always get. There are no
         such swaps on large data (points × features of 2^22, or times clusters of 2^23); jumps of
-        points × features of 2^22 and more are weighed on a sample.
+        points × features of 2^22 and more are weighed on a sample. There are no jumps under bounds
+        on sizes, nor with fewer than 10 clusters under cannot-links, but for a last look.
     population_size
         P, at least 4.
     max_populations
@@ -151,9 +152,12 @@ class SMDEClust(ConstrainedClusterer):
     alpha
         How much mutation prefers points far from their center, 0 to 1.
     max_local_searches
-        Most local searches of the whole run. ``"auto"``: 10^10 / (points × features × clusters),
-        at least 100, so that the time of a run is in proportion to the size of the data where they
-        are large. ``None``: no limit.
+        About how many local searches the whole run may make. They are counted by starts and
+        offspring: a population that has begun is completed first, and what is not counted are
+        further searches after jumps, the last look for jumps, and the search of an earlier
+        solution. ``"auto"``: 10^10 / (points × features × clusters), at least 100, so that the
+        time of a run is in proportion to the size of the data where they are large. ``None``: no
+        limit.
     max_generations, max_local_iter
         Limits on generations of each population and on iterations of one local search.
     replacement
@@ -192,7 +196,8 @@ class SMDEClust(ConstrainedClusterer):
     n_populations_
         Populations run, a uniting one included.
     n_local_searches_, n_local_iterations_
-        Local searches of all populations, and their iterations in all.
+        Local searches of all populations as `max_local_searches` counts them, and their iterations
+        in all (those of further searches after jumps included).
     n_unproven_
         Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0).
     notes_
@@ -442,6 +447,11 @@ class SMDEClust(ConstrainedClusterer):
                     if problem.points.abilities.exact and not is_dask(problem.X)
                     else " Searches were as with local_search='lloyd'."
                 )
+        if self.local_search == "deep" and problem.bounds is not None:
+            notes.append(
+                "Jumps were left out: they are weighed as if clusters could have any size, and "
+                "there are bounds on sizes."
+            )
         if self.n_unproven_:
             notes.append(
                 "The last assignment is not proven to be optimal for its centers: the time or the "

@@ -27,13 +27,14 @@ LEAST_GAIN = 1e-9
 
 
 @kernel()
-def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps):
-    """Jump as long as it helps. Changes `centers`; returns the number of jumps made.
+def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max_jumps, max_trials):
+    """Jump as long as it helps. Changes `centers`; returns how many jumps and trials were made.
 
     Jumps that have no cluster in common share one pass over all groups, O(G K d); each trial costs
     O(n m d) for the n groups of the m clusters near it. Ends where a pass finds no jump: after
     `max_idle` trials that do not lower the objective. (Or where a pass raises it, as cannot-links
-    that are kept one after the other can.)
+    that are kept one after the other can.) `tried` (K, K) marks the pairs (emptied, split) that
+    were tried as things are: with it another call goes on where `max_trials` ended this one.
     """
     n_groups, n_features = points.shape
     n_clusters, n_linked = len(centers), len(indptr) - 1
@@ -45,39 +46,33 @@ def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps)
     order = np.empty(n_groups, np.int64)
     members = np.empty(n_groups, np.int64)
     start = np.empty(n_clusters + 1, np.int64)
-    tried = np.zeros((n_clusters, n_clusters), np.int64)
-    changed = np.ones(n_clusters, np.int64)
-    split_at = np.zeros(n_clusters, np.int64)
-    busy = np.empty(n_clusters, np.bool_)  # changed since the last pass
-    clock = 1
-    n_jumps = 0
+    busy = np.ones(n_clusters, np.bool_)  # changed since the last pass
+    n_jumps = n_trials = 0
     for _ in range(2):
         objective = _step(points, weights, indptr, indices, centers, labels, own, loss)
-    while n_jumps < max_jumps:
+    while n_jumps < max_jumps and n_trials < max_trials:
         _sort_by_cluster(labels, order, start)
         for k in range(n_clusters):
-            if split_at[k] < changed[k]:
+            if busy[k]:
                 inside = order[start[k] : start[k + 1]]
                 gain[k] = _split(points, weights, inside, centers[k], halves[k])
-                split_at[k] = clock
-            busy[k] = False
+                busy[k] = False
         n_before, n_idle = n_jumps, 0
-        while n_idle < max_idle and n_jumps < max_jumps:
-            a, b = _best_pair(loss, gain, tried, changed, busy)
+        while n_idle < max_idle and n_jumps < max_jumps and n_trials < max_trials:
+            a, b = _best_pair(loss, gain, tried, busy)
             if a < 0:
                 break
-            clock += 1
-            tried[a, b] = clock
+            n_trials += 1
+            tried[a, b] = True
             near = _clusters_near(centers, a, b, busy)
             n = _groups_in(near, labels, n_linked, order, start, members)
-            fall = _try(
-                points, weights, indptr, indices, centers, own, members[:n], near, a, b, halves[b]
-            )
-            if fall > LEAST_GAIN * objective:
-                clock += 1
+            problem = points, weights, indptr, indices
+            jump = near, a, b, halves[b]
+            if _try(*problem, centers, own, members[:n], *jump, LEAST_GAIN * objective):
                 for k in near:
-                    changed[k] = clock
                     busy[k] = True
+                    for other in range(n_clusters):
+                        tried[k, other] = tried[other, k] = False
                 n_jumps += 1
             else:
                 n_idle += 1
@@ -87,20 +82,19 @@ def jump_descent(points, weights, indptr, indices, centers, max_idle, max_jumps)
         objective = _step(points, weights, indptr, indices, centers, labels, own, loss)
         if objective > before:
             break
-    return n_jumps
+    return n_jumps, n_trials
 
 
 @kernel()
-def _best_pair(loss, gain, tried, changed, busy):
+def _best_pair(loss, gain, tried, busy):
     """The pair (emptied, split) of least estimated change not yet tried as things are."""
     n_clusters = len(loss)
     best_a, best_b, least = -1, -1, np.inf
     for a in range(n_clusters):
         for b in range(n_clusters):
-            if a == b or gain[b] <= 0 or busy[a] or busy[b]:
+            if a == b or gain[b] <= 0 or tried[a, b] or busy[a] or busy[b]:
                 continue
-            since = changed[a] if changed[a] > changed[b] else changed[b]
-            if loss[a] - gain[b] < least and tried[a, b] <= since:
+            if loss[a] - gain[b] < least:
                 best_a, best_b, least = a, b, loss[a] - gain[b]
     return best_a, best_b
 
@@ -301,10 +295,11 @@ def _groups_in(near, labels, n_linked, order, start, members):
 
 
 @summing_kernel()
-def _try(points, weights, indptr, indices, centers, own, members, near, a, b, halves):
-    """K-means among the clusters near the jump from a to b; returns by how much f falls.
+def _try(points, weights, indptr, indices, centers, own, members, near, a, b, halves, least_gain):
+    """K-means among the clusters near the jump from a to b; returns whether that helps.
 
-    Where it falls, the new centers are written to `centers`; otherwise nothing changes.
+    Where the objective falls by more than `least_gain`, the new centers are written to `centers`;
+    otherwise nothing changes.
     """
     n_features, n_linked = centers.shape[1], len(indptr) - 1
     m = len(near)
@@ -350,11 +345,12 @@ def _try(points, weights, indptr, indices, centers, own, members, near, a, b, ha
                     cost -= total[i] * gap * gap
                     trial[i, j] += gap
         fall = last - cost
-        last = min(last, cost)
+        last = cost  # that of `trial`, even where cannot-links made it rise
         if not fall > LEAST_FALL * last or cost - before > n_left * fall:
             break  # at an end, or so far off that no such falls lead to where it began
-    if last < before:
+    helps = before - last > least_gain
+    if helps:
         for i in range(m):
             for j in range(n_features):
                 centers[near[i], j] = trial[i, j]
-    return before - last
+    return helps

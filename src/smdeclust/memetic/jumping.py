@@ -9,6 +9,7 @@ pairs, show where to jump, and the search that follows sees all.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from smdeclust.constraints.graph import PairGraph
-from smdeclust.local_search.jumps import NEAR, jump_descent
+from smdeclust.local_search.jumps import LOCAL_ITERATIONS, NEAR, jump_descent
 from smdeclust.memetic.algorithm import Operators
 from smdeclust.memetic.crossover import exchange
 from smdeclust.points import is_dask
@@ -126,31 +127,43 @@ def thorough(core: Contracted, search: Search, deadline: float | None = None) ->
 
 
 def jump(
-    core: Contracted, centers: np.ndarray, max_idle: int, deadline: float | None = None
+    core: Contracted,
+    centers: np.ndarray,
+    max_idle: int,
+    deadline: float | None = None,
+    most: int = MANY,
 ) -> int:
     """Jump while it helps and time is left. Changes `centers`; returns the number of jumps.
 
-    A start that is cut into stretches by a deadline makes more passes, and may end elsewhere.
+    Under a deadline large data are cut into stretches. These make more passes, and may end
+    elsewhere.
     """
-    at_a_stretch = max(
-        1 + core.n_clusters // NEAR,  # as many may share a pass
-        STRIDE // (max_idle * core.points.size * core.n_clusters),
-    )
-    n_jumps = 0
-    while n_jumps < MANY and (deadline is None or time.perf_counter() < deadline):
-        made = _jump_up_to(core, centers, max_idle, MANY if deadline is None else at_a_stretch)
+    k = core.n_clusters
+    if k < 3:  # whatever is emptied must go to what is split
+        return 0
+    given = core.points, core.weights, *core.graph.hard_part.arrays[:2]
+    tried = np.zeros((k, k), dtype=bool)
+    at_a_stretch = sys.maxsize if deadline is None else _trials_at_a_stretch(core)
+    n_jumps = n_idle = 0
+    while n_jumps < most and n_idle < max_idle:
+        if deadline is not None and time.perf_counter() >= deadline:
+            break
+        limits = max_idle - n_idle, most - n_jumps, at_a_stretch
+        made, trials = jump_descent(*given, centers, tried, *limits)
         n_jumps += made
-        if made < at_a_stretch:
+        n_idle = 0 if made else n_idle + trials
+        if trials < at_a_stretch:
             break
     return n_jumps
 
 
-def _jump_up_to(core: Contracted, centers: np.ndarray, max_idle: int, most: int) -> int:
-    if core.n_clusters < 3:  # whatever is emptied must go to what is split
-        return 0
-    return jump_descent(
-        core.points, core.weights, *core.graph.hard_part.arrays[:2], centers, max_idle, most
-    )
+def _trials_at_a_stretch(core: Contracted) -> int:
+    """As many as fill a stride, each with a pass; more where the passes that begin one weigh more.
+
+    A trial of many clusters costs less than a pass, for it sees only those near it.
+    """
+    most_of_one = (1 + LOCAL_ITERATIONS) * core.points.size * core.n_clusters
+    return max(1 + core.n_clusters // NEAR, STRIDE // most_of_one)
 
 
 def _confirmed_jumps(
@@ -160,7 +173,7 @@ def _confirmed_jumps(
     most = 1 if core.n_linked else MANY
     while deadline is None or time.perf_counter() < deadline:
         moved = np.array(best.centers, dtype=np.float64, order="C")
-        if _jump_up_to(core, moved, max_idle, most) == 0:
+        if jump(core, moved, max_idle, deadline, most) == 0:
             break
         found = search(moved)
         found = replace(found, n_iterations=best.n_iterations + found.n_iterations)

@@ -61,7 +61,10 @@ def max_generations(limit: int) -> StoppingRule:
 
 
 def max_local_searches(limit: float) -> StoppingRule:
-    """So many local searches, of all populations together; asked after every one of them."""
+    """About so many local searches, of all populations together; asked after every one of them.
+
+    They are counted by starts and offspring, and a population that has begun is completed first.
+    """
 
     def stop(state: State) -> str | None:
         done = state.complete and state.n_local_searches >= limit
