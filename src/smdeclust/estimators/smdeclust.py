@@ -132,7 +132,8 @@ class SMDEClust(ConstrainedClusterer):
         ``"lloyd"`` is the paper's, and what Dask collections and devices always get. There are no
         such swaps on large data (points × features of 2^22, or times clusters of 2^23); jumps of
         points × features of 2^22 and more are weighed on a sample. There are no jumps under bounds
-        on sizes, nor with fewer than 10 clusters under cannot-links, but for a last look.
+        on sizes, and with fewer than 10 clusters only in the last look at what populations agree
+        on.
     population_size
         P, at least 4.
     max_populations

@@ -66,16 +66,16 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
 def jumping_kinds(
     operators: Operators, core: Contracted, deadline: float | None = None
 ) -> tuple[list[Operators], Confirm]:
-    """Two kinds of populations that jump and take turns, and what confirms their agreement.
+    """Two kinds of populations that take turns, and what confirms their agreement.
 
-    They differ in their crossover: two kinds seldom end in the same trap. With few clusters the
-    first kind does not jump, and under cannot-links it is the only one.
+    They differ in their crossover: two kinds seldom end in the same trap. Both jump, but not with
+    few clusters; there, under cannot-links, the first kind is the only one.
     """
     search = operators.local_search
     confirm = thorough(core, search, deadline)
-    few = core.n_clusters < FEW_CLUSTERS
-    if few and core.n_linked > 0:
-        return [operators], confirm
+    if core.n_clusters < FEW_CLUSTERS:
+        other = replace(operators, crossover=exchange)
+        return [operators] if core.n_linked else [operators, other], confirm
     jumping = with_jumps(core, search, deadline=deadline)
 
     def search_all(starts: list[np.ndarray]) -> list[Solution]:
@@ -83,7 +83,7 @@ def jumping_kinds(
 
     together = None if operators.search_all is None else search_all
     first = replace(operators, local_search=jumping, search_all=together)
-    return [operators if few else first, replace(first, crossover=exchange)], confirm
+    return [first, replace(first, crossover=exchange)], confirm
 
 
 def with_jumps(
