@@ -182,9 +182,9 @@ def test_ways_to_choose_rows():
             c[rows]
     unsized = Constraints([(0, 1), (1, 2)])
     assert unsized[[1, 2]].must_link.tolist() == [[0, 1]]
-    with pytest.raises(InvalidInputError, match="n_points= or ids="):
+    with pytest.raises(InvalidInputError, match="n_points= .*or ids="):
         len(unsized)
-    with pytest.raises(InvalidInputError, match="n_points= or ids="):
+    with pytest.raises(InvalidInputError, match="n_points= .*or ids="):
         unsized[1:]
 
 
@@ -233,7 +233,7 @@ def test_groups():
     assert pairs_of(lists.must_link) == {(0, 1), (1, 4)}
     apart = Constraints.from_groups([[0, 1], [1, 4]], kind="cannot_link", n_points=5)
     assert pairs_of(apart.cannot_link) == {(0, 1), (1, 4)}
-    with pytest.raises(InvalidInputError, match="n_points= or ids="):
+    with pytest.raises(InvalidInputError, match="n_points= .*or ids="):
         Constraints.from_groups([[0, 1]])
 
 

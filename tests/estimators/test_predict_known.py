@@ -98,8 +98,6 @@ def test_mistakes():
         MODEL.predict(OLD[:2], constraints=Constraints(n_points=5))
     with pytest.raises(InvalidInputError, match="must be a smdeclust.Constraints"):
         MODEL.predict(OLD[:2], constraints=[(0, 1)])
-    with pytest.raises(InvalidInputError, match="numbered 0 to 7"):
-        MODEL.predict(OLD[:2], constraints=Constraints([(0, 9)]))
 
 
 def test_without_pairs_it_is_plain_predict_and_fits_pipelines():
@@ -112,3 +110,15 @@ def test_without_pairs_it_is_plain_predict_and_fits_pipelines():
     apart = Constraints(cannot_link=[(0, 1)], n_points=2)
     labels = pipe.predict(OLD[:2], constraints=apart)
     assert labels[0] != labels[1]
+
+
+def test_constraints_must_say_which_rows_they_are_of():
+    """Without n_points nobody knows whether row 0 is an old row or a new one."""
+    with pytest.raises(InvalidInputError, match="n_points=2 .*or n_points=8"):
+        MODEL.predict(OLD[:2], constraints=Constraints(cannot_link=[(0, 1)]))
+
+
+def test_constraints_in_the_place_of_y_are_an_error():
+    """fit(X, constraints) would cluster without them."""
+    with pytest.raises(InvalidInputError, match="constraints="):
+        SMDEClust(3).fit(OLD, Constraints(cannot_link=[(0, 1)], n_points=6))

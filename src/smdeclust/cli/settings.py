@@ -44,7 +44,7 @@ Penalty = Annotated[
     typer.Option(
         metavar="COST",
         min=0,
-        help="What breaking a soft pair of confidence 1 costs (default: from the data).",
+        help="What breaking a soft pair costs, times its confidence (default: from the data).",
         rich_help_panel=_PANEL,
     ),
 ]

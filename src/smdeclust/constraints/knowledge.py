@@ -181,8 +181,13 @@ class Constraints(Store):
             return cls(
                 cannot_link=all_pairs_within(codes), ids=ids, n_points=len(codes), by_row=True
             )
+        if ids is None and n_points is None:
+            raise InvalidInputError(
+                "A list of groups does not say how many points there are: pass n_points= (groups "
+                "by row position) or ids= (groups by id)."
+            )
         empty = cls(ids=ids, n_points=n_points)
-        size = len(empty)  # says what to do where it is not known
+        size = len(empty)
         lists = [empty._rows(group, f"groups: group {g}") for g, group in enumerate(entries)]
         if kind == "must_link":
             return cls._of_column(Column(codes_of_groups(lists, size), apart=False), ids)

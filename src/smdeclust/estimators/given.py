@@ -40,6 +40,11 @@ def known_pairs(
     soft
         Whether it can use soft pairs.
     """
+    if isinstance(y, Constraints):
+        raise InvalidInputError(
+            "Constraints were given in the place of y, which fit does not look at. Pass them by "
+            "name: fit(X, constraints=...)."
+        )
     _mention_partial_labels(y)
     given = [name for name, value in bare.items() if value is not None]
     if constraints is None:

@@ -42,8 +42,8 @@ def label_new(
     constraints
         Of the n new rows, or of the N old rows and the n new ones after them.
     spread, penalty
-        s^2, the mean squared distance per feature, and what a broken soft pair of confidence 1
-        costs, if that was said: prices are those of ``fit``.
+        s^2, the mean squared distance per feature, and what a broken soft pair costs, times its
+        confidence, if that was said: prices are those of ``fit``.
     bounds
         How many new rows each cluster takes, in the order of the clusters.
     """
@@ -104,7 +104,13 @@ class _Anchored:
         cls, known: Constraints, n_new: int, old_labels: np.ndarray, n_clusters: int
     ) -> _Anchored:
         n_old = len(old_labels)
-        if known.n_points not in (n_new, n_old + n_new, None):
+        if known.n_points is None:
+            raise InvalidInputError(
+                f"The constraints do not say which rows they are of. Make them with "
+                f"n_points={n_new} (pairs among the new rows) or n_points={n_old + n_new} (the old "
+                f"rows first: new row i is row {n_old} + i)."
+            )
+        if known.n_points not in (n_new, n_old + n_new):
             raise InvalidInputError(
                 f"The constraints are of {known.n_points} points. There are {n_new} new rows, "
                 f"after {n_old} that were fitted: make constraints of {n_new} points (pairs "
@@ -118,11 +124,6 @@ class _Anchored:
         masks, arrays = {}, {}
         for kind in ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link"):
             pairs = getattr(known, kind)
-            if len(pairs) and pairs.max() >= len(node):
-                raise InvalidInputError(
-                    f"{kind}: row {int(pairs.max())} is named, but the {n_old} old and {n_new} new "
-                    f"rows are numbered 0 to {len(node) - 1}."
-                )
             masks[kind] = (pairs >= first_new).any(axis=1)  # fit has dealt with the others
             arrays[kind] = node[pairs[masks[kind]]]
         return cls(

@@ -84,7 +84,7 @@ def prices_of(confidence: np.ndarray, price: np.ndarray, unit: float) -> np.ndar
 def soft_pairs(known: Constraints, unit: float, penalty: float | None = None) -> SoftPairs | None:
     """The soft pairs of constraints with their prices; ``None`` where there are none.
 
-    `penalty`: what a broken pair of confidence 1 costs; others cost their share of it.
+    `penalty`: what a broken pair costs, times its confidence.
     """
     if known.n_soft == 0:
         return None
