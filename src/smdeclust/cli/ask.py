@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import options, screen
-from smdeclust.cli.errors import CommandError
+from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.cli.options import Inputs, Reading
 
 # Columns shown for a pair: those that differ most.
@@ -55,37 +55,53 @@ def ask(
     Example:
       smdeclust ask people.csv -k 5 --constraints pairs.csv --standardize
     """
+    from smdeclust.queries.answers import AnswerFile
+
     given = list(constraints or ())
     file = answers or (given[-1] if given else None)
     if file is None:
         raise CommandError("Where should answers go? Name a CSV with --answers FILE.")
-    present = [path for path in dict.fromkeys([*given, file]) if path.exists()]
-    _check_answers(file)
+    begun = _check_answers(file, reading)
+    present = [path for path in dict.fromkeys([*given, file]) if path != file or begun]
     inputs = options.read_inputs(data, present, reading)
     options.mention_columns(inputs)
     k = options.resolve_k(clusters, inputs)
-    session = _Session(inputs, k, file, strategy, metric, seed)
-    session.solve()
-    session.run(budget)
+    saved = AnswerFile(
+        file,
+        inputs.table.ids if inputs.pairs_by == "id" else None,
+        reading.index_base or 0,
+        reading.encoding,
+    )
+    session = _Session(inputs, k, saved, strategy, metric, seed)
+    try:
+        session.solve()
+        session.run(budget)
+    except (KeyboardInterrupt, Terminated) as stop:
+        if not session.wrote:
+            raise
+        sys.stdout.write("\n")
+        session.say_known()
+        raise Outcome(STOPPED if isinstance(stop, KeyboardInterrupt) else TERMINATED) from None
+    session.say_known()
 
 
-def _check_answers(file: Path) -> None:
-    """Answers are appended as CSV lines: the file must be such a CSV, or not be there yet."""
-    if not file.exists() or file.stat().st_size == 0:
-        return
-    head = file.read_text("utf-8", errors="replace").partition("\n")[0].strip().lower()
-    if head.split(",")[:3] != ["i", "j", "type"]:
+def _check_answers(file: Path, reading: Reading) -> bool:
+    """Whether the file of answers has lines already; then it must be a CSV of pairs."""
+    from smdeclust.io.append import shape_of
+
+    if reading.format not in (None, "csv", "ids"):
         raise CommandError(
-            f"{file}: answers can be added only to a CSV headed i,j,type,confidence. Make one with "
-            f"smdeclust convert, or name another file with --answers."
+            f"Answers are added to a CSV, but --format {reading.format} holds for all files of "
+            "pairs. Leave it out, or make a CSV of the pairs with smdeclust convert."
         )
+    return shape_of(file, reading.encoding) is not None
 
 
 @dataclass
 class _Session:
     inputs: Inputs
     k: int
-    file: Path
+    saved: Any  # the AnswerFile
     strategy: str
     metric: str
     seed: int
@@ -93,15 +109,12 @@ class _Session:
     model: Any = None
     earlier: list[Any] = field(default_factory=list)  # what was known before each answer
     skipped: list[tuple[int, int]] = field(default_factory=list)
+    wrote: bool = False
 
     def __post_init__(self) -> None:
-        from smdeclust.queries.answers import AnswerFile
-
-        ids = self.inputs.table.ids if self.inputs.pairs_by == "id" else None
-        self.saved = AnswerFile(self.file, ids)
-        pairs = self.inputs.constraints
         from smdeclust import Constraints
 
+        pairs = self.inputs.constraints
         empty = Constraints(n_points=len(self.inputs.X))
         self.known = empty.add(
             must_link=pairs.must_link,
@@ -134,22 +147,26 @@ class _Session:
         """Questions until there are no more, or nobody answers."""
         from smdeclust import suggest_pairs
 
-        n_answers = 0
-        while n_answers < budget:
+        n_asked = 0
+        while n_asked < budget:
             found = suggest_pairs(
                 self.model, self.inputs.X, constraints=self.known, strategy=self.strategy,
-                skip=self.skipped, random_state=self.seed + n_answers,
+                skip=self.skipped, random_state=self.seed + n_asked,
+                ids=self.inputs.table.ids,
             )  # fmt: skip
             if not found:
                 screen.say("No pair is left whose answer could change the clusters.")
                 break
-            self.show(found[0], n_answers + 1)
+            self.show(found[0], n_asked + 1)
             word = self.read()
             if word == "q":
                 break
-            n_answers += self.take(word, found[0].pair)
+            n_asked += self.take(word, found[0].pair)
+
+    def say_known(self) -> None:
+        """How many pairs are known, and where they are."""
         n_pairs = len(self.known.must_link) + len(self.known.cannot_link)
-        screen.say(f"{screen.plural(n_pairs, 'pair')} known; answers are in {self.file}.")
+        screen.say(f"{screen.plural(n_pairs, 'pair')} known; answers are in {self.saved.path}.")
 
     def show(self, suggestion: Any, number: int) -> None:
         """The two rows side by side, what differs most first."""
@@ -193,19 +210,20 @@ class _Session:
             screen.say(f"Please answer with one of: {KEYS}.")
 
     def take(self, word: str, pair: tuple[int, int]) -> int:
-        """Learn from an answer; returns 1, or -1 where one was taken back."""
+        """Learn from an answer; returns by how much the number of the question grows."""
         from smdeclust.exceptions import InfeasibleConstraintsError
         from smdeclust.queries.answers import DIFFERENT, SAME, Answer
 
         if word == "?":
             self.skipped.append(pair)
-            return 0
+            screen.say("You don't know: this pair is skipped.")
+            return 1
         if word == "u":
             if not self.earlier:
                 screen.say("There is nothing to undo.")
                 return 0
-            self.known = self.earlier.pop()
             self.saved.drop_last()
+            self.known = self.earlier.pop()
             screen.say(f"Taken back. {self.solve()}")
             return -1
         before = self.known
@@ -217,7 +235,12 @@ class _Session:
             self.known = before
             self.skipped.append(pair)
             screen.say(f"This contradicts earlier answers, so it is not kept: {error}")
-            return 0
+            return 1
+        except (KeyboardInterrupt, Terminated):
+            self.known = before
+            screen.say("\nThe last answer is not kept: its clusters were not found yet.")
+            raise
+        self.wrote = True
         self.earlier.append(before)
         self.saved.append(Answer(pair, SAME if word == "y" else DIFFERENT))
         screen.say(changed)

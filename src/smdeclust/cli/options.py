@@ -17,6 +17,7 @@ _DATA, _PAIRS = "Reading the data", "Reading the pairs"
 
 # How messages of the library name what they advise, here.
 WORDS = {
+    "answers": "--answers FILE",
     "encoding": "--encoding NAME",
     "features": "--features A,B,...",
     "format": "--format NAME",

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 
 # What is advised -> how it is written in Python. The command line has the same keys.
 PYTHON: Mapping[str, str] = {
+    "answers": "save_to=...",
     "encoding": "encoding=...",
     "features": "features=[...]",
     "format": "format=...",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,37 +55,50 @@ def as_answer(pair: tuple[int, int], given: Any) -> Answer:
 
 
 class AnswerFile:
-    """A pairs file (``i,j,type,confidence``) that grows by a line an answer, on the disk at once.
+    """A pairs CSV that grows by a line an answer, in its own shape, on the disk at once.
 
     Parameters
     ----------
     path
-        The file; made with a header where it is not there.
+        The file; made with the header ``i,j,type,confidence`` where it is not there.
     ids
         Id of each row, written in place of rows, or ``None``.
+    index_base
+        Number of the first row in the file, where rows are written.
+    encoding
+        Of the file; None is UTF-8, or UTF-16 where the file begins with its mark.
     """
 
-    def __init__(self, path: str | os.PathLike[str], ids: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        ids: Sequence[Any] | None = None,
+        index_base: int = 0,
+        encoding: str | None = None,
+    ) -> None:
         self.path, self.ids = Path(path), ids
+        self.index_base, self.encoding = index_base, encoding
+        self._sizes: list[tuple[int, int]] = []  # of the file, before and after each answer
 
     def append(self, answer: Answer) -> None:
         """Write one answer; "don't know" leaves no line."""
         if answer.verdict == UNKNOWN:
             return
-        new = not self.path.exists() or self.path.stat().st_size == 0
-        names = [row if self.ids is None else self.ids[row] for row in answer.pair]
-        kind = "ml" if answer.verdict == SAME else "cl"
-        sure = "" if answer.confidence >= 1 else f"{answer.confidence:g}"
-        with self.path.open("a", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            if new:
-                writer.writerow(["i", "j", "type", "confidence"])
-            writer.writerow([*names, kind, sure])
-            stream.flush()
-            os.fsync(stream.fileno())
+        base, ids = self.index_base, self.ids
+        names = [row + base if ids is None else ids[row] for row in answer.pair]
+        kind = "must_link" if answer.verdict == SAME else "cannot_link"
+        sure = None if answer.confidence >= 1 else answer.confidence
+        # The room of files is a later one, so it is looked up and not imported.
+        files = import_module("smdeclust.io.append")
+        self._sizes.append(files.append_pair(self.path, names, kind, sure, self.encoding))
 
     def drop_last(self) -> None:
         """Take the last answer back."""
-        lines = self.path.read_text("utf-8").splitlines(keepends=True)
-        if len(lines) > 1:
-            self.path.write_text("".join(lines[:-1]), "utf-8")
+        before, after = self._sizes[-1]
+        if self.path.stat().st_size != after:
+            raise InvalidInputError(
+                f"{self.path}: the file was changed meanwhile, so the last answer cannot be taken "
+                f"back. Remove its line by hand."
+            )
+        os.truncate(self.path, before)
+        self._sizes.pop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def suggest_pairs(
     strategy: str = "influence",
     skip: Any = (),
     random_state: Any = None,
+    ids: Sequence[Any] | None = None,
 ) -> list[Suggestion]:
     """Return the pairs of rows that are most worth asking somebody about.
 
@@ -49,6 +51,8 @@ def suggest_pairs(
         Pairs of rows that nobody could answer: they are not suggested again.
     random_state
         Seed for strategies that draw.
+    ids
+        Id of each row: reasons then name points by id and not by row.
 
     Returns
     -------
@@ -78,7 +82,7 @@ def suggest_pairs(
         if row in done:
             continue
         done.add(row)
-        suggestion = _against_neighbourhoods(picture, row, score, refused)
+        suggestion = _against_neighbourhoods(picture, row, score, refused, ids)
         if suggestion is not None:
             found.append(suggestion)
         if len(done) >= picture.known.n_points:
@@ -119,7 +123,11 @@ def match_labels(labels: np.ndarray, onto: np.ndarray, n_clusters: int) -> np.nd
 
 
 def _against_neighbourhoods(
-    picture: Picture, row: int, score: float, refused: set[tuple[int, int]]
+    picture: Picture,
+    row: int,
+    score: float,
+    refused: set[tuple[int, int]],
+    ids: Sequence[Any] | None,
 ) -> Suggestion | None:
     """The first question about this row: against the likeliest neighbourhood not yet answered."""
     known = picture.known
@@ -129,10 +137,10 @@ def _against_neighbourhoods(
     for hood in sorted(open_hoods, key=lambda h: -hoods[h]):
         partner = _partner(picture, row, known.members[hood], refused)
         if partner is not None and not known.follows(row, partner):
-            return _explained(picture, row, partner, score)
+            return _explained(picture, row, partner, score, ids)
     if not hoods:
         # The very first question: against the middle of another cluster.
-        return _first_question(picture, row, score, refused)
+        return _first_question(picture, row, score, refused, ids)
     return None
 
 
@@ -148,7 +156,11 @@ def _partner(
 
 
 def _first_question(
-    picture: Picture, row: int, score: float, refused: set[tuple[int, int]]
+    picture: Picture,
+    row: int,
+    score: float,
+    refused: set[tuple[int, int]],
+    ids: Sequence[Any] | None,
 ) -> Suggestion | None:
     order = np.argsort(picture.squares[row], kind="stable")
     for cluster in order.tolist():
@@ -158,27 +170,38 @@ def _first_question(
             continue
         partner = int(rows[picture.squares[rows, cluster].argmin()])
         if (min(row, partner), max(row, partner)) not in refused:
-            return _explained(picture, row, partner, score)
+            return _explained(picture, row, partner, score, ids)
     return None
 
 
-def _explained(picture: Picture, row: int, partner: int, score: float) -> Suggestion:
+def _explained(
+    picture: Picture, row: int, partner: int, score: float, ids: Sequence[Any] | None
+) -> Suggestion:
+    name = f"Row {row}" if ids is None else str(ids[row])
     same = picture.labels[row] == picture.labels[partner]
     order = np.argsort(-picture.chances[row], kind="stable")[:2]
     first = int(picture.labels[row])
     hanging = n_hanging(picture, row)
     if first not in picture.labels[picture.known.settled_rows]:
         size = int(np.count_nonzero(picture.labels == first))
-        why = f"Nothing is known about cluster {first} yet, which has {size} points."
+        why = f"Nothing is known about cluster {first} yet, which has {_points(size)}."
     elif len(order) > 1:
         second = int(order[1] if order[0] == first else order[0])
-        share = picture.chances[row, first]
-        why = f"This point could be in cluster {first} ({share:.0%} likely) or in cluster {second}."
+        if order[0] == first:
+            why = f"{name} is most likely in cluster {first}, but could be in cluster {second}."
+        else:
+            why = f"{name} is in cluster {first}, but lies nearer to cluster {second}."
     else:
         why = "There is one cluster only."
     if hanging:
-        why += f" {hanging} open points lie nearer to it than to any point you have spoken about."
+        lie = f"{_points(hanging, 'open ')} {'lies' if hanging == 1 else 'lie'}"
+        about = name[0].lower() + name[1:] if ids is None else name
+        why += f" {lie} nearer to {about} than to any point you have spoken about."
     return Suggestion((int(row), int(partner)), why, score, "same" if same else "different")
+
+
+def _points(count: int, what: str = "") -> str:
+    return f"{count} {what}point" + ("" if count == 1 else "s")
 
 
 def n_hanging(picture: Picture, row: int) -> int:

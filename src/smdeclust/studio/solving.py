@@ -131,7 +131,9 @@ class _Solver:
             return
         X = self.points(wishes)
         pairs = knowledge(wishes, len(X))
-        found = suggest_pairs(self.model, X, constraints=pairs, n_pairs=1 + len(skipped))
+        found = suggest_pairs(
+            self.model, X, constraints=pairs, n_pairs=1 + len(skipped), ids=self.table.ids
+        )
         gone = {tuple(sorted(pair)) for pair in skipped}
         for suggestion in found:
             rows = tuple(sorted(int(row) for row in suggestion.pair))

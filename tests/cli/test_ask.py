@@ -1,0 +1,204 @@
+"""``ask``: answers land in the pairs file in its own shape, and nothing said of them is untrue."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from smdeclust.constraints import Constraints
+from smdeclust.queries.answers import DIFFERENT, SAME, Answer, AnswerFile
+
+PEOPLE = "id,a,b\nann,0,0\nbob,0.2,0.1\ncid,5,5\ndan,5.1,5.2\neve,2.4,2.6\nfay,9,0\n"
+NAMES = ("ann", "bob", "cid", "dan", "eve", "fay")
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Six people."""
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    return path
+
+
+@pytest.fixture
+def ask(cli, people, monkeypatch):
+    """Run ``ask`` and answer with these words; a word may be an exception to raise."""
+
+    def call(words, *arguments):
+        class Typed(io.StringIO):
+            def readline(self):
+                word = next(given, "")
+                if isinstance(word, BaseException):
+                    raise word
+                return word and f"{word}\n"
+
+        given = iter(words)
+        monkeypatch.setattr(sys, "stdin", Typed())
+        return cli("ask", people, "-k", 2, *arguments)
+
+    return call
+
+
+SHAPES = {
+    "three columns": ("i,j,type\nann,cid,cl\n", r"\w+,\w+,ml\n"),
+    "four columns": ("i,j,type,confidence\nann,cid,cl,\n", r"\w+,\w+,ml,\n"),
+    "no end of line": ("i,j,type\nann,cid,cl", r"\n\w+,\w+,ml\n"),
+    "Windows": ("i,j,type\r\nann,cid,cl\r\n", r"\w+,\w+,ml\r\n"),
+    "long words": ("i,j,type\nann,cid,cannot-link\n", r"\w+,\w+,must-link\n"),
+    "capitals": ("i,j,type\nann,cid,CL\n", r"\w+,\w+,ML\n"),
+    "signs": ("i,j,type\nann,cid,-1\n", r"\w+,\w+,1\n"),
+    "other order": ("type;id_1;id_2\ndifferent;ann;cid\n", r"same;\w+;\w+\n"),
+    "tabs": ("i\tj\tweight\ttype\nann\tcid\t0.9\tapart\n", r"\w+\t\w+\t\ttogether\n"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_answers_have_the_shape_of_the_file(ask, cli, people, tmp_path, name):
+    """An answer is one line more in the file's own columns, delimiter and words; it reads again."""
+    before, added = SHAPES[name]
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_bytes(before.encode())
+    done = ask(["y", "q"], "-c", pairs)
+    assert done.code == 0
+    after = pairs.read_bytes().decode()
+    assert after.startswith(before)
+    assert re.fullmatch(added, after[len(before) :])
+    assert cli("check", people, "-k", 2, "-c", pairs).code == 0
+    assert ask(["q"], "-c", pairs).code == 0
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_undo_leaves_the_file_as_it_was(ask, tmp_path, name):
+    """Undo takes the bytes of the answer away, and no others."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_bytes(SHAPES[name][0].encode())
+    done = ask(["y", "?", "u", "u", "q"], "-c", pairs)
+    assert done.code == 0
+    assert "There is nothing to undo." in done.err + done.out
+    assert pairs.read_bytes().decode() == SHAPES[name][0]
+
+
+@pytest.mark.parametrize("content", ['{"ml": [], "cl": [["ann", "cid"]]}\n', "CL ann cid\n"])
+def test_other_formats_are_left_alone(ask, cli, people, tmp_path, content):
+    """A file that is no CSV is refused before the first question; with --answers both are read."""
+    pairs, answers = tmp_path / "pairs.txt", tmp_path / "answers.csv"
+    pairs.write_text(content)
+    done = ask(["y", "q"], "-c", pairs)
+    assert done.code == 1
+    assert "--answers FILE" in done.err
+    for _ in range(2):
+        assert ask(["y", "q"], "-c", pairs, "--answers", answers).code == 0
+    assert pairs.read_text() == content
+    assert len(answers.read_text().splitlines()) == 3
+    assert cli("check", people, "-k", 2, "-c", pairs, "-c", answers).code == 0
+    refused = ask(["y"], "-c", pairs, "--answers", answers, "--format", "links")
+    assert refused.code == 1
+    assert "--format links" in refused.err
+
+
+def test_missing_and_empty_files(ask, tmp_path):
+    """The file of answers may be missing or empty; a file of pairs that is missing is an error."""
+    answers = tmp_path / "answers.csv"
+    answers.touch()
+    assert ask(["y", "u", "q"], "--answers", answers).code == 0
+    assert ask(["y", "q"], "--answers", answers).code == 0
+    assert answers.read_text().startswith("i,j,type,confidence\n")
+    done = ask(["q"], "-c", tmp_path / "typo.csv", "--answers", answers)
+    assert done.code == 1
+    assert "typo.csv" in done.err
+
+
+def test_rows_counted_from_1(ask, tmp_path):
+    """Answers are counted and encoded as the options say that the file is."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_bytes("i,j,type\n1,3,cl\n".encode("utf-16"))
+    row = ["--pairs-by-row", "--index-base", 1]
+    shown = ask(["n", "q"], "-c", pairs, *row)
+    assert shown.code == 0
+    last = pairs.read_bytes().decode("utf-16").splitlines()[-1].split(",")
+    names = [NAMES[int(word) - 1] for word in last[:2]]
+    head = next(line for line in shown.out.splitlines() if "differ by" in line)
+    assert head.split()[:2] == names
+    assert ask(["q"], "-c", pairs, *row).code == 0
+
+
+def test_confidence_needs_its_column(tmp_path):
+    """A soft answer is not written into a file without confidences; the error says what to do."""
+    path = tmp_path / "pairs.csv"
+    path.write_text("i,j,type\n0,1,ml\n")
+    with pytest.raises(Exception, match=r"no column confidence.*save_to"):
+        AnswerFile(path).append(Answer((2, 3), SAME, 0.8))
+    assert path.read_text() == "i,j,type\n0,1,ml\n"
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-16", "utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_any_id_reads_again(tmp_path, encoding, delimiter):
+    """Ids with delimiters, quotes and umlauts, in any encoding, are read as they were written."""
+    ids = ['a,b;c\td "e"', "ü", "x y", "#z"]
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(delimiter.join(["i", "j", "type"]).encode(encoding or "utf-8"))
+    answers = AnswerFile(path, ids, encoding=encoding)
+    answers.append(Answer((0, 1), SAME))
+    answers.append(Answer((2, 3), DIFFERENT))
+    found = Constraints.read(path, ids=ids, encoding=encoding)
+    assert found.must_link.tolist() == [[0, 1]]
+    assert found.cannot_link.tolist() == [[2, 3]]
+
+
+def test_interrupted_after_an_answer(ask, tmp_path):
+    """Ctrl-C with an answer given ends as q does, with code 3; without one with code 130."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("i,j,type\nann,cid,cl\n")
+    done = ask(["y", KeyboardInterrupt()], "-c", pairs)
+    assert done.code == 3
+    assert "No output file was changed" not in done.err
+    assert f"2 pairs known; answers are in {pairs}." in " ".join((done.out + done.err).split())
+    assert len(pairs.read_text().splitlines()) == 3
+    done = ask([KeyboardInterrupt()], "-c", pairs)
+    assert done.code == 130
+    assert "No output file was changed" in done.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_interrupted_process(people, tmp_path):
+    """The same with a true signal, at the second question."""
+    answers = tmp_path / "answers.csv"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "smdeclust", "ask", people, "-k", "2", "--answers", answers],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("y\n")
+    process.stdin.flush()
+    while "Question 2" not in (line := process.stdout.readline()):
+        assert line
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "1 pair known" in said
+    assert len(answers.read_text().splitlines()) == 2
+
+
+def test_words(ask, tmp_path):
+    """Questions count on after "don't know"; reasons name the point, sure of nothing."""
+    done = ask(["?", "y", "n", "?", "n", "q"], "--answers", tmp_path / "answers.csv")
+    said = " ".join((done.out + done.err).split())
+    assert "Question 1:" in said
+    assert "Question 2:" in said
+    assert said.count("Question 1:") == 1
+    assert "this pair is skipped" in said
+    assert re.search(rf"({'|'.join(NAMES)}) is (most likely )?in cluster \d, but", said)
+    for wrong in ("This point", "% likely", " 1 points", " 1 open points"):
+        assert wrong not in said
