@@ -130,7 +130,48 @@ def test_compare(cli, flowers, tmp_path):
         "comparison.csv", "comparison.json", "comparison.png",
     ]  # fmt: skip
     assert cli("compare", flowers, "-k", 3, "-m", "smdeclust").code == 0
-    assert cli("compare", flowers, "-k", 3, "-c", tmp_path / "bad.txt", "-m", "smdeclust").code == 2
+
+
+def test_compare_explains_contradictions(cli, flowers, tmp_path):
+    """Contradictory pairs: the same words as those of fit, unless every method may break pairs."""
+    given = flowers, "-k", 3, "-c", tmp_path / "bad.txt"
+    refused = cli("compare", *given, "-m", "cop-kmeans,pck-means")
+    assert refused.code == 2
+    assert refused.err == cli("fit", *given).err
+    assert cli("compare", *given, "-m", "pck-means").code == 0
+
+
+@pytest.mark.parametrize("bounds", [["--size-min", 25, "--size-max", 19], ["--size-min", 21]])
+@pytest.mark.parametrize("method", ["smdeclust", "cop-kmeans"])
+def test_compare_refuses_impossible_sizes(cli, flowers, monkeypatch, bounds, method):
+    """Sizes that cannot be: the code and the words of fit, before any method runs."""
+    expected = cli("fit", flowers, "-k", 3, *bounds)
+
+    def never(*_, **__):
+        raise AssertionError("a method ran")
+
+    monkeypatch.setattr(methods, "run_method", never)
+    refused = cli("compare", flowers, "-k", 3, "-m", method, *bounds)
+    assert (refused.code, refused.err) == (expected.code, expected.err)
+    assert refused.code in (1, 2)
+    assert refused.out == ""
+    assert "--size-min" in refused.err
+
+
+def test_compare_says_which_sizes_are_off(cli, flowers):
+    """A method that does not bound sizes is not ranked unless its clusters keep them anyway."""
+    given = "compare", flowers, "-k", 3, "-m", "sized-kmeans,cop-kmeans"
+    tight = *given, "--size-min", 20, "--size-max", 20
+    sized, free = json.loads(cli(*tight, "--json").out)["methods"]
+    assert sized["clusters_out_of_bounds"] == [0]
+    assert free["clusters_out_of_bounds"][0] > 0
+    shown = cli(*tight).out
+    assert "sizes off" in shown
+    row = next(line for line in shown.splitlines() if "COP-KM" in line).split()
+    assert row[3:6] == ["-", "0", str(free["clusters_out_of_bounds"][0])]
+    loose = json.loads(cli(*given, "--size-max", "60,60,59", "--json").out)["methods"]
+    assert [row["clusters_out_of_bounds"] for row in loose] == [[0], [0]]
+    assert "sizes off" not in cli(*given).out
 
 
 def test_compare_until_ctrl_c(cli, flowers, monkeypatch):

@@ -69,11 +69,17 @@ def test_pairs(cli, fitted, tmp_path):
 def test_mistakes(cli, fitted, tmp_path):
     """No result, another table: a sentence."""
     _, new, out = fitted()
-    assert "no such file" in cli("predict", new, "--result", tmp_path / "none").err
+    nothing = cli("predict", new, "--result", tmp_path / "none").err
+    assert nothing.count("none") == nothing.count("no such file") == 1
+    assert "--result" in nothing
     assert cli("predict", new, "--result", new).code == 1
     other = tmp_path / "other.csv"
     other.write_text("id,a\nx,1\n")
-    assert "no column 'b'" in cli("predict", other, "--result", out).err
+    missing = cli("predict", other, "--result", out).err
+    assert "no column 'b'" in missing
+    assert "--features" not in missing
+    assert "--result" in missing
+    assert "Name one of them" in cli("predict", new, "--result", out, "--id", "who").err
     document = json.loads((out / "result.json").read_text())
     document["model"]["centers"] = [[0.0]]
     (out / "result.json").write_text(json.dumps(document))

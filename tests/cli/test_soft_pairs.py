@@ -81,3 +81,36 @@ def test_compare_counts_them(cli, soft):
     said = " ".join(result.out.split())
     assert "2 soft pairs" in said
     assert "* does not use soft pairs" in said
+
+
+def test_broken_ones_are_named(cli, soft, tmp_path):
+    """fit names the soft pairs that broke: by id, with their price and what keeping would cost."""
+    result = fit(cli, soft(0.51), "--json", method="smdeclust")
+    document = json.loads(result.out)
+    (pair,) = document["broken_soft"]
+    assert (pair["type"], pair["ids"], pair["rows"]) == ("must_link", ["p10", "p7"], [10, 7])
+    assert pair["confidence"] == 0.51
+    assert 0 < pair["price"] < pair["keeping"]
+    paid = document["objective_with_penalties"] - document["objective"]
+    assert paid == pytest.approx(pair["price"])
+    said = fit(cli, soft(0.51), method="smdeclust")
+    assert "must-link p10 - p7: costs" in said.err  # standard output has the labels alone
+    assert "must-link" not in said.out
+    out = tmp_path / "out"
+    said = fit(cli, soft(0.51), "--out", out, "--no-report", method="smdeclust")
+    assert "must-link p10 - p7: costs" in said.out
+    assert json.loads((out / "result.json").read_text())["broken_soft"] == [pair]
+
+
+def test_methods_without_prices_name_them_too(cli, soft):
+    """Methods that leave soft pairs out, or do not say a price, name those that broke; many are
+    cut short."""
+    data, pairs = soft(0.9)
+    pairs.write_text("i,j,type,confidence\n" + "".join(f"p0,p{i},cl,0.9\n" for i in range(1, 5)))
+    many = "".join(f"p0,p{i},ml,0.9\n" for i in range(5, 10))
+    pairs.write_text(pairs.read_text() + many)
+    result = fit(cli, (data, pairs), "--json", method="cop-kmeans")
+    broken = json.loads(result.out)["broken_soft"]
+    assert len(broken) == 9
+    assert all(pair["price"] is None for pair in broken)
+    assert "... and 4 more" in fit(cli, (data, pairs), method="cop-kmeans").err

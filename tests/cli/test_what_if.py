@@ -51,6 +51,17 @@ def test_adding(cli, flowers, tmp_path):
     assert "f1 - f2" in clash.err
 
 
+def test_repair_names_the_option(cli, flowers, tmp_path):
+    """Where dropping the added pair is the least repair, it is named as it was given."""
+    pairs = tmp_path / "chain.csv"
+    pairs.write_text("i,j,type\nf0,f3,ml\nf3,f6,ml\n")
+    clash = cli("what-if", flowers, "-k", 3, "-c", pairs, "--add", "cl:f0,f6")
+    assert clash.code == 2
+    repair = clash.err.split("Least repair")[1]
+    assert "cannot-link f0 - f6  (--add cl:f0,f6)" in repair
+    assert "--repair FILE" not in repair
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

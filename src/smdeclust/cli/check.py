@@ -84,7 +84,7 @@ def check(
         sizes = settings.arguments(methods.DEFAULT, inputs)
         if sizes and found.feasible is not False:
             update("looking at the sizes")
-            _build(inputs, k, sizes)  # raises where these sizes cannot be, and says why
+            require_possible(inputs.X, k, inputs.constraints, sizes)
             result["sizes"] = sizes
         if repair is not None:
             found.repaired.write(repair)
@@ -98,11 +98,11 @@ def check(
         raise Outcome(INFEASIBLE)
 
 
-def _build(inputs: Inputs, k: int, sizes: dict[str, Any]) -> None:
+def require_possible(X: Any, k: int, pairs: Any, sizes: dict[str, Any]) -> None:
+    """Raise where no clustering keeps these pairs and sizes, and say why."""
     from smdeclust.problem import Problem
 
-    pairs = inputs.constraints
-    Problem.build(inputs.X, k, pairs.must_link, pairs.cannot_link, **sizes)
+    Problem.build(X, k, pairs.must_link, pairs.cannot_link, **sizes)
 
 
 def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:

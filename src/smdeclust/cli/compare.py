@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import methods, options, pictures, screen
+from smdeclust.cli.check import require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
+from smdeclust.cli.explain_conflict import conflicts_explained
 from smdeclust.cli.fit import _csv, _json
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
@@ -67,15 +69,21 @@ def compare(
         inputs = options.read_inputs(data, constraints, reading)
         options.mention_columns(inputs)
         k = options.resolve_k(clusters, inputs)
+        sizes = settings.arguments(methods.DEFAULT, inputs)
+        bounded = bool(sizes)
+        with conflicts_explained(inputs, k, update, as_json=as_json):
+            require_possible(inputs.X, k, _kept_pairs(inputs, names), sizes)
         update(screen.starting(), 0)
-        bounded = any(getattr(settings, name) is not None for name in SIZES)
         _warm_up(names, k, bounded)
         results: list[dict[str, Any]] = []
         for number, name in enumerate(names):
             try:
                 done = number * runs
-                given = settings.arguments(name, inputs) if has_option(name, SIZES[0]) else {}
-                result = _run_all(inputs, k, name, runs, seed, max_time, update, done, given)
+                given = sizes if has_option(name, SIZES[0]) else {}
+                with conflicts_explained(inputs, k, update, as_json=as_json):
+                    result = _run_all(
+                        inputs, k, name, runs, seed, max_time, update, done, given, sizes
+                    )
                 result["bounds_used"] = bool(given) or not bounded
                 results.append(result)
             except KeyboardInterrupt:
@@ -120,6 +128,14 @@ def _names(chosen: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _kept_pairs(inputs: Inputs, names: list[str]) -> Any:
+    """The pairs that have to hold: none where every method may break them."""
+    from smdeclust.io import Constraints
+
+    strict = any(methods.METHODS[name].strict for name in names)
+    return inputs.constraints if strict else Constraints()
+
+
 def _warm_up(names: list[str], k: int, bounded: bool) -> None:
     """Compile before anything is timed, on some points of no meaning."""
     import numpy as np
@@ -147,6 +163,7 @@ def _run_all(
     update: Any,
     done: int,
     given: dict[str, Any],
+    sizes: dict[str, Any],
 ) -> dict[str, Any]:
     from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 
@@ -178,12 +195,27 @@ def _run_all(
         "objective": [run.objective for run in found],
         "violations": [run.n_broken for run in found],
         "broken_soft_pairs": [run.broken_soft_pairs for run in found],
+        "clusters_out_of_bounds": [_n_out_of_bounds(run.labels, k, sizes) for run in found],
         "soft_pairs_used": methods.takes_soft_pairs(name),
         "seconds": [run.seconds for run in found],
         "ari": [_ari(inputs, run) for run in found] if inputs.table.labels is not None else [],
         "n_failed": len(failures),
         "failure": failures[0] if failures else None,
     }
+
+
+def _n_out_of_bounds(labels: Any, k: int, sizes: dict[str, Any]) -> int:
+    """How many clusters are smaller or larger than asked."""
+    import numpy as np
+
+    from smdeclust.constraints.size_bounds import SizeBounds
+
+    bounds = SizeBounds.of(sizes.get("size_min"), sizes.get("size_max"), "points", k)
+    if bounds is None:
+        return 0
+    counts = np.bincount(labels, minlength=k)
+    low, high = bounds.taken_by(bounds.match_sizes(counts))
+    return int(((counts < low) | (counts > high)).sum())
 
 
 def _ari(inputs: Inputs, run: methods.Run) -> float:
@@ -201,8 +233,13 @@ def _best_objective(results: list[dict[str, Any]]) -> float | None:
     valid = [
         objective
         for result in results
-        for objective, broken in zip(result["objective"], result["violations"], strict=True)
-        if broken == 0 and result["bounds_used"]
+        for objective, *broken in zip(
+            result["objective"],
+            result["violations"],
+            result["clusters_out_of_bounds"],
+            strict=True,
+        )
+        if not any(broken)
     ]
     return min(valid, default=None)
 
@@ -210,13 +247,14 @@ def _best_objective(results: list[dict[str, Any]]) -> float | None:
 def _rows_for_machines(results: list[dict[str, Any]]) -> list[Any]:
     rows: list[Any] = [
         ["method", "runs", "failed", "objective_mean", "objective_best", "violations_mean",
-         "ari_mean", "seconds_mean"]
+         "ari_mean", "seconds_mean", "clusters_out_of_bounds_mean"]
     ]  # fmt: skip
     for result in results:
         objective = result["objective"]
         values = [
             _mean(objective), min(objective, default=None), _mean(result["violations"]),
             _mean(result["ari"]), _mean(result["seconds"]),
+            _mean(result["clusters_out_of_bounds"]),
         ]  # fmt: skip
         written = ["" if value is None else repr(float(value)) for value in values]
         rows.append([result["method"], len(objective), result["n_failed"], *written])
@@ -245,12 +283,14 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
     best = _best_objective(results)
     several = document["runs"] > 1
     with_soft = document["n_soft_pairs"] > 0
+    bounded = any(document[name] is not None for name in SIZES)
     with_classes = any(result["ari"] for result in results)
     rows = []
     for result in results:
         mean = _mean(result["objective"])
         broken = _mean(result["violations"])
-        valid = best is not None and broken == 0 and result["bounds_used"]
+        outside = _mean(result["clusters_out_of_bounds"])
+        valid = best is not None and broken == 0 and outside == 0
         above = f"{100 * (mean - best) / best:.3f}" if valid and mean and best else "-"
         if valid and best == 0:
             above = "0.000" if mean == 0 else "-"
@@ -260,6 +300,8 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
             above,
             "-" if broken is None else screen.number(broken, 4),
         ]
+        if bounded:
+            row.append("-" if outside is None else screen.number(outside, 4))
         if with_soft:
             soft = _mean(result["broken_soft_pairs"])
             unused = "" if result["soft_pairs_used"] else "*"
@@ -273,6 +315,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
             row.append(str(result["n_failed"]))
         rows.append(row)
     header = ["method", "mean objective" if several else "objective", "% above", "broken"]
+    header += ["sizes off"] if bounded else []
     header += ["broken soft"] if with_soft else []
     header += ["ARI"] if with_classes else []
     header.append("time")
@@ -289,6 +332,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
         f"clusters, {n_pairs:,} pairs{soft_pairs}, {scale}",
         caption="% above the best objective with no pair broken"
+        + (" and no size off (clusters smaller or larger than asked)" if bounded else "")
         + ("; * does not use soft pairs" if with_soft else "")
         + ("" if all(r["bounds_used"] for r in results) else "; ° does not bound sizes"),
     )

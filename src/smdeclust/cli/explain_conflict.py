@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from smdeclust.cli import screen
+from smdeclust.cli.errors import INFEASIBLE, Outcome
 from smdeclust.cli.options import Inputs
 
 _REASONS = {
@@ -16,6 +18,53 @@ _REASONS = {
     "no_coloring": "the cannot-links need more clusters (every way to place the rows was tried)",
 }
 _SHOWN = 40
+# For a command that stops at contradictions: time to look for all of them, and how many it lists.
+_CHECK_SECONDS = 10.0
+_LISTED = 5
+_SIGNS = {"must_link": "ml", "cannot_link": "cl"}
+
+
+@contextmanager
+def conflicts_explained(inputs: Inputs, k: int, update: Any, *, as_json: bool) -> Iterator[None]:
+    """Where the block finds that pairs contradict each other, say which and leave with code 2."""
+    from smdeclust.exceptions import InfeasibleConstraintsError
+
+    try:
+        yield
+    except InfeasibleConstraintsError as error:
+        update("looking for the pairs that contradict each other")
+        found = inputs.constraints.check(k, max_time=_CHECK_SECONDS)
+        if found.feasible is not False:
+            raise
+        document = judgement(found, inputs)
+        message = _contradictions(document, k)
+        if as_json:
+            about = {"type": type(error).__name__, "reason": document["conflict"]["reason"]}
+            screen.print_json(
+                {"error": {**about, "message": message, "exit_code": INFEASIBLE}}
+                | {"verdict": "infeasible", **document}
+            )
+        screen.say(f"Error: {message}", style="red")
+        raise Outcome(INFEASIBLE) from error
+
+
+def _contradictions(document: dict[str, Any], k: int) -> str:
+    """All contradictions, and what to do, for people."""
+    conflicts = document["conflicts"]
+    parts = []
+    for conflict in conflicts[:_LISTED]:
+        parts += [summary(conflict, k), *_lines(conflict)]
+    if len(conflicts) > _LISTED:
+        parts.append(f"... and {len(conflicts) - _LISTED} more contradictions.")
+    if len(conflicts) > 1 or conflicts[0]["n_pairs"] > 1:
+        parts += [repair_words(document), *_lines(document["repair"])]
+    if not any(pair["where"].startswith("--add") for pair in document["repair"]["pairs"]):
+        parts.append("'smdeclust check' with --repair FILE writes the pairs that can hold.")
+    return "\n".join(parts)
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    return [f"  {kind} {names}  ({where})" for kind, names, where in conflict_rows(document)]
 
 
 def pairs_document(found: Any, judged: Any, name: Callable[[int], str]) -> list[dict[str, Any]]:
@@ -34,14 +83,11 @@ def pairs_document(found: Any, judged: Any, name: Callable[[int], str]) -> list[
     for kind in ("must_link", "cannot_link"):
         for position in getattr(found, kind).tolist():
             rows = getattr(judged, kind)[position].tolist()
-            pairs.append(
-                {
-                    "type": kind,
-                    "rows": rows,
-                    "ids": [name(row) for row in rows],
-                    "where": judged.where(kind, position),
-                }
-            )
+            ids = [name(row) for row in rows]
+            where = judged.where(kind, position)
+            if where == f"{kind} pair {position}":  # in no file: given by an option
+                where = f"--add {_SIGNS[kind]}:{','.join(ids)}"
+            pairs.append({"type": kind, "rows": rows, "ids": ids, "where": where})
     return pairs
 
 

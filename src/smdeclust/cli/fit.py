@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import methods, options, provenance, screen
-from smdeclust.cli.errors import INFEASIBLE, STOPPED, Outcome
-from smdeclust.cli.explain_conflict import conflict_rows, judgement, repair_words, summary
+from smdeclust.cli.broken_soft import broken_lines, broken_soft_document
+from smdeclust.cli.errors import STOPPED, Outcome
+from smdeclust.cli.explain_conflict import conflicts_explained
 from smdeclust.cli.fit_proof import prove_fit
 from smdeclust.cli.fitted import model_document
 from smdeclust.cli.folder import check_folder, write_folder
@@ -21,10 +22,6 @@ from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
 from smdeclust.cli.size_words import tight_words
 from smdeclust.cli.spread import spread
-
-# For the search for all contradictions, where there are any; so many of them are listed.
-_CHECK_SECONDS = 10.0
-_SHOWN = 5
 
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
 PROOF = "proof.npz"
@@ -139,6 +136,8 @@ def fit(
         screen.print_json(result)
     elif out is None:
         screen.print_result(labels_csv(inputs, run.labels).decode())
+        for line in broken_lines(result["broken_soft"]):
+            screen.say(line)
     else:
         show(result, inputs)
     if run.stopped:
@@ -158,10 +157,8 @@ def solve(
     as_json: bool,
 ) -> methods.Run:
     """Run the method; where the pairs contradict each other, say which and leave with code 2."""
-    from smdeclust.exceptions import InfeasibleConstraintsError
-
-    try:
-        return methods.run_method(
+    with conflicts_explained(inputs, k, update, as_json=as_json):
+        run = methods.run_method(
             name,
             inputs.X,
             k,
@@ -172,34 +169,7 @@ def solve(
             settings=settings,
             update=update,
         )
-    except InfeasibleConstraintsError as error:
-        update("looking for the pairs that contradict each other")
-        found = inputs.constraints.check(k, max_time=_CHECK_SECONDS)
-        if found.feasible is not False:
-            raise
-        document = judgement(found, inputs)
-        message = _contradictions(document, k)
-        if as_json:
-            about = {"type": type(error).__name__, "reason": document["conflict"]["reason"]}
-            screen.print_json(
-                {"error": {**about, "message": message, "exit_code": INFEASIBLE}}
-                | {"verdict": "infeasible", **document}
-            )
-        screen.say(f"Error: {message}", style="red")
-        raise Outcome(INFEASIBLE) from error
-
-
-def _contradictions(document: dict[str, Any], k: int) -> str:
-    """All contradictions, and what to do, for people."""
-    parts = []
-    for conflict in document["conflicts"][:_SHOWN]:
-        rows = [f"  {kind} {names}  ({where})" for kind, names, where in conflict_rows(conflict)]
-        parts.append("\n".join([summary(conflict, k), *rows]))
-    hidden = len(document["conflicts"]) - _SHOWN
-    if hidden > 0:
-        parts.append(f"... and {hidden} more contradictions.")
-    command = "'smdeclust check' with --repair FILE writes the pairs that can hold."
-    return "\n".join([*parts, f"{repair_words(document)} {command}"])
+    return run  # noqa: RET504  (a return in the block: mypy cannot see that it always comes)
 
 
 def result_document(
@@ -225,6 +195,7 @@ def result_document(
         "broken_must_links": run.broken_must_links,
         "broken_cannot_links": run.broken_cannot_links,
         "broken_soft_pairs": run.broken_soft_pairs,
+        "broken_soft": broken_soft_document(inputs, run),
         "stopped_early": run.stopped,
         "seconds": run.seconds,
         **run.facts,
@@ -307,6 +278,9 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         rows.insert(2, ("agreement with the classes (ARI)", f"{result['ari']:.3f}"))
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"
     screen.print_table(rows, title=title)
+    lines = broken_lines(result["broken_soft"])
+    if lines:
+        screen.print_result("\n".join([*lines, ""]))
     screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
 
 

@@ -72,8 +72,14 @@ def read_fitted(path: Path) -> Fitted:
     from smdeclust.io.files import decode, read_bytes
 
     file = path / "result.json" if path.is_dir() else path
+    if not file.exists():
+        raise CommandError(
+            f"{file}: there is no such file (--result). Name the folder that 'smdeclust fit --out' "
+            "wrote."
+        )
+    content = decode(read_bytes(file), file)
     try:
-        document = json.loads(decode(read_bytes(file), file))
+        document = json.loads(content)
         model: dict[str, Any] = {
             name: None if value is None else np.asarray(value, dtype=np.float64)
             for name, value in document["model"].items()

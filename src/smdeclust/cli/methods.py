@@ -80,6 +80,7 @@ class Run:
     stopped: bool = False
     X: Any = None  # the points as the objective sees them: in a learned distance, if any
     distance: Any = None
+    broken_soft: Any = None  # the soft pairs that broke, where the method says what they cost
 
     @property
     def n_broken(self) -> int:
@@ -206,6 +207,7 @@ def run_method(
         stopped=patience.stopped,
         X=X if distance is None else distance.transform(X),
         distance=distance,
+        broken_soft=getattr(model, "broken_", None),
     )
 
 

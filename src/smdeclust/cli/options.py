@@ -28,6 +28,7 @@ WORDS = {
     "index_base=1": "--index-base 1",
     "kind": "--kind ml or --kind cl",
     "label": "--label COLUMN",
+    "missing_feature": "Name one of them.",
     "must_link_sign": "--must-link-sign 1|-1",
     "no_header": "--no-header",
     "pairs_by_row": "--pairs-by-row",

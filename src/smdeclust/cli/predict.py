@@ -69,16 +69,23 @@ def predict(
 
 def _read_new(path: Path, fitted: Fitted, reading: Reading) -> Any:
     from smdeclust.io import read_table
+    from smdeclust.io.wording import use_words
 
-    table = read_table(
-        path,
-        format=reading.data_format,
-        label=False,
-        id_column=reading.id_column,
-        features=None if _without_names(path, reading) else fitted.columns,
-        header=not reading.no_header,
-        encoding=reading.encoding,
-    )
+    features = None if _without_names(path, reading) else fitted.columns
+    words = {  # here it is the fit that chose the columns, and not an option
+        "features": "which the fit in --result used",
+        "missing_feature": "The new rows need every column of that fit, by the same name.",
+    }
+    with use_words({**options.WORDS, **words}):
+        table = read_table(
+            path,
+            format=reading.data_format,
+            label=False,
+            id_column=reading.id_column,
+            features=features,
+            header=not reading.no_header,
+            encoding=reading.encoding,
+        )
     if table.X.shape[1] != len(fitted.columns):
         raise CommandError(
             f"{path}: there are {table.X.shape[1]} columns, but {len(fitted.columns)} were fitted."

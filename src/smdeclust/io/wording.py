@@ -22,6 +22,7 @@ PYTHON: Mapping[str, str] = {
     "index_base=1": "index_base=1",
     "kind": "kind='ml' or kind='cl'",
     "label": "label=...",
+    "missing_feature": "Name one of them.",
     "must_link_sign": "must_link_sign=...",
     "no_header": "header=False",
     "pairs_by_row": "ids=None",

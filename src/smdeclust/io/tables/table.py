@@ -128,9 +128,10 @@ def _find(names: Sequence[str], path: PathLike, option: str, name: str | bool | 
 def _position(names: Sequence[str], path: PathLike, option: str, name: str) -> int:
     if name not in names:
         listed = ", ".join(map(shown, names[:20]))
+        advice = argument("missing_feature") if option == "features" else "Name one of them."
         raise InvalidInputError(
             f"{path}: there is no column {shown(name)} ({argument(option)}), the columns are "
-            f"{listed}{' and others' if len(names) > 20 else ''}. Name one of them."
+            f"{listed}{' and others' if len(names) > 20 else ''}. {advice}"
         )
     return list(names).index(name)
 
