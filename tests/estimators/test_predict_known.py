@@ -122,3 +122,9 @@ def test_constraints_in_the_place_of_y_are_an_error():
     """fit(X, constraints) would cluster without them."""
     with pytest.raises(InvalidInputError, match="constraints="):
         SMDEClust(3).fit(OLD, Constraints(cannot_link=[(0, 1)], n_points=6))
+
+
+def test_sizes_of_new_rows_need_no_constraints():
+    """Bounds alone are enough."""
+    labels = MODEL.predict(OLD, size_min=2, size_max=2)
+    assert np.bincount(labels).tolist() == [2, 2, 2]

@@ -100,8 +100,7 @@ class ConstrainedClusterer(
     def _predict_known(
         self, X: Any, constraints: Any, bounds: SizeBounds | None = None
     ) -> np.ndarray:
-        constraints = Constraints() if constraints is None else constraints
-        if not isinstance(constraints, Constraints):
+        if not isinstance(constraints, Constraints | None):
             raise InvalidInputError(
                 f"constraints must be a smdeclust.Constraints, got {type(constraints).__name__}."
             )
@@ -114,6 +113,8 @@ class ConstrainedClusterer(
 
         old = np.asarray(self.labels_)
         points = self._check_points(X, reset=False)
+        if constraints is None:
+            constraints = Constraints(n_points=points.shape[0])
         squares = np.empty((points.shape[0], len(self.cluster_centers_)))
         for block, some in squares_to(*self._in_distance(points)):
             squares[block] = some
