@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from smdeclust.estimators.given import hard_pairs
 from smdeclust.problem import Problem
 
 
-class Rival(ConstrainedClusterer):
+class Rival(ConstrainedClusterer, ABC):
     """A method that labels a problem: see `_solve` of the two classes below."""
 
     max_time: float | None
@@ -48,11 +49,13 @@ class Rival(ConstrainedClusterer):
         must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         return self._fit(X, must_link, cannot_link, sample_weight, deadline)
 
+    @abstractmethod
     def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
-        raise NotImplementedError
+        """Build the problem from validated pairs and label it."""
 
+    @abstractmethod
     def _check_parameters(self) -> None:
-        raise NotImplementedError
+        """Raise an error that names a parameter which is wrong."""
 
 
 class StrictRival(Rival):
@@ -62,8 +65,9 @@ class StrictRival(Rival):
         problem = self._build_problem(X, must_link, cannot_link, weight)
         return self._set_solution(problem, self._solve(problem, deadline))
 
+    @abstractmethod
     def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
-        raise NotImplementedError
+        """Return the (G,) labels of the groups."""
 
 
 class SoftRival(Rival):
@@ -76,10 +80,11 @@ class SoftRival(Rival):
         self.n_violations_ = sum(count_broken(together, apart, self.labels_))
         return self
 
+    @abstractmethod
     def _solve(
         self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
     ) -> np.ndarray:
-        raise NotImplementedError
+        """Return the (N,) labels of the points."""
 
 
 class UnweightedRival(SoftRival):

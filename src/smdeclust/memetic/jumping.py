@@ -64,7 +64,7 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
 
 
 def jumping_kinds(
-    operators: Operators, core: Contracted, deadline: float | None = None
+    operators: Operators, contracted: Contracted, deadline: float | None = None
 ) -> tuple[list[Operators], Confirm]:
     """Two kinds of populations that take turns, and what confirms their agreement.
 
@@ -72,11 +72,11 @@ def jumping_kinds(
     few clusters; there, under cannot-links, the first kind is the only one.
     """
     search = operators.local_search
-    confirm = thorough(core, search, deadline)
-    if core.n_clusters < FEW_CLUSTERS:
+    confirm = thorough(contracted, search, deadline)
+    if contracted.n_clusters < FEW_CLUSTERS:
         other = replace(operators, crossover=exchange)
-        return [operators] if core.n_linked else [operators, other], confirm
-    jumping = with_jumps(core, search, deadline=deadline)
+        return [operators] if contracted.n_linked else [operators, other], confirm
+    jumping = with_jumps(contracted, search, deadline=deadline)
 
     def search_all(starts: list[np.ndarray]) -> list[Solution]:
         return [jumping(start) for start in starts]
@@ -87,13 +87,13 @@ def jumping_kinds(
 
 
 def with_jumps(
-    core: Contracted, search: Search, max_idle: int = IDLE, deadline: float | None = None
+    contracted: Contracted, search: Search, max_idle: int = IDLE, deadline: float | None = None
 ) -> Search:
     """A local search that jumps as well.
 
     Parameters
     ----------
-    core
+    contracted
         The contracted problem.
     search
         The exact local search: centers -> solution.
@@ -103,31 +103,31 @@ def with_jumps(
         No jump begins after this moment of ``time.perf_counter()``.
     """
 
-    whole = core.storage.abilities.compiled
+    whole = contracted.storage.abilities.compiled
 
     def jump_first(centers: np.ndarray) -> Solution:
         moved = np.array(centers, dtype=np.float64, order="C")
-        made = jump(core, moved, max_idle, deadline)
+        made = jump(contracted, moved, max_idle, deadline)
         return search(moved if made or whole else centers)
 
     def jump_on(centers: np.ndarray) -> Solution:
-        start = search if 2 * core.n_linked > len(core.points) else jump_first
-        return _confirmed_jumps(core, start(centers), search, max_idle, deadline)
+        start = search if 2 * contracted.n_linked > len(contracted.points) else jump_first
+        return _confirmed_jumps(contracted, start(centers), search, max_idle, deadline)
 
-    return jump_first if core.n_linked == 0 else jump_on
+    return jump_first if contracted.n_linked == 0 else jump_on
 
 
-def thorough(core: Contracted, search: Search, deadline: float | None = None) -> Confirm:
+def thorough(contracted: Contracted, search: Search, deadline: float | None = None) -> Confirm:
     """Try many jumps from a solution: returns a better one, or the same."""
 
     def confirm(solution: Solution) -> Solution:
-        return _confirmed_jumps(core, solution, search, THOROUGH_IDLE, deadline)
+        return _confirmed_jumps(contracted, solution, search, THOROUGH_IDLE, deadline)
 
     return confirm
 
 
 def jump(
-    core: Contracted,
+    contracted: Contracted,
     centers: np.ndarray,
     max_idle: int,
     deadline: float | None = None,
@@ -138,12 +138,12 @@ def jump(
     Under a deadline large data are cut into stretches. These make more passes, and may end
     elsewhere.
     """
-    k = core.n_clusters
+    k = contracted.n_clusters
     if k < 3:  # whatever is emptied must go to what is split
         return 0
-    given = core.points, core.weights, *core.graph.hard_part.arrays[:2]
+    given = contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2]
     tried = np.zeros((k, k), dtype=bool)
-    at_a_stretch = sys.maxsize if deadline is None else _trials_at_a_stretch(core)
+    at_a_stretch = sys.maxsize if deadline is None else _trials_at_a_stretch(contracted)
     n_jumps = n_idle = 0
     while n_jumps < most and n_idle < max_idle:
         if deadline is not None and time.perf_counter() >= deadline:
@@ -157,23 +157,23 @@ def jump(
     return n_jumps
 
 
-def _trials_at_a_stretch(core: Contracted) -> int:
+def _trials_at_a_stretch(contracted: Contracted) -> int:
     """As many as fill a stride, each with a pass; more where the passes that begin one weigh more.
 
     A trial of many clusters costs less than a pass, for it sees only those near it.
     """
-    most_of_one = (1 + LOCAL_ITERATIONS) * core.points.size * core.n_clusters
-    return max(1 + core.n_clusters // NEAR, STRIDE // most_of_one)
+    most_of_one = (1 + LOCAL_ITERATIONS) * contracted.points.size * contracted.n_clusters
+    return max(1 + contracted.n_clusters // NEAR, STRIDE // most_of_one)
 
 
 def _confirmed_jumps(
-    core: Contracted, best: Solution, search: Search, max_idle: int, deadline: float | None
+    contracted: Contracted, best: Solution, search: Search, max_idle: int, deadline: float | None
 ) -> Solution:
     """Jump and search as long as that finds a better solution; once at a time under links."""
-    most = 1 if core.n_linked else MANY
+    most = 1 if contracted.n_linked else MANY
     while deadline is None or time.perf_counter() < deadline:
         moved = np.array(best.centers, dtype=np.float64, order="C")
-        if jump(core, moved, max_idle, deadline, most) == 0:
+        if jump(contracted, moved, max_idle, deadline, most) == 0:
             break
         found = search(moved)
         found = replace(found, n_iterations=best.n_iterations + found.n_iterations)
