@@ -1,6 +1,7 @@
 """The engine's speed, memory and start: each part prints a small table of ratios.
 
     python -m benchmarks.engine gurobi   # one local-search iteration against the authors' way
+    python -m benchmarks.engine whole    # whole runs of SG-MDE against the same with Gurobi
     python -m benchmarks.engine lloyd    # one constrained iteration against scikit-learn's Lloyd
     python -m benchmarks.engine memory   # peak memory of a local search beyond the data
     python -m benchmarks.engine cold     # import, and first fit with nothing compiled (processor s)
@@ -19,12 +20,14 @@ import sys
 import tempfile
 import time
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 
+from smdeclust import SMDEClust
 from smdeclust.datasets import load_constraints, load_set1, load_set2, load_set3
-from smdeclust.local_search import local_search
-from smdeclust.problem import Problem
+from smdeclust.local_search import Limits, local_search, make_search
+from smdeclust.problem import Problem, Solution
 
 SMALL = {  # data sets within the size limit of Gurobi's free licence, N K <= 2000
     "iris": ["ml_50_cl_0_0", "ml_25_cl_25_0", "ml_50_cl_50_1", "ml_0_cl_100_0"],
@@ -55,7 +58,10 @@ def gurobi_assign(X, centers, must, cannot, env):
 
 
 def gurobi_local_search(X, start, must, cannot, env):
-    """Assign by Gurobi, move centers, until the objective does not fall."""
+    """Assign by Gurobi, move centers, until the objective does not fall.
+
+    Returns the objective, how many iterations it took, and the labels.
+    """
     centers, best, n_iterations = start.copy(), np.inf, 0
     while True:
         labels = gurobi_assign(X, centers, must, cannot, env)
@@ -63,7 +69,7 @@ def gurobi_local_search(X, start, must, cannot, env):
         f = float(((X - centers[labels]) ** 2).sum())
         n_iterations += 1
         if f >= best * (1 - 1e-12):
-            return best, n_iterations
+            return best, n_iterations, labels
         best = f
 
 
@@ -91,10 +97,11 @@ def compare_gurobi() -> None:
             rng = np.random.default_rng(0)
             start = data.X[rng.choice(len(data.X), data.n_clusters, replace=False)]
             inside = problem.enter(start)
-            local_search(problem, inside)
-            ours_time, ours = best_of(lambda p=problem, s=inside: local_search(p, s), 50)
+            search = make_search(problem, deep=False, limits=Limits())  # once, as a run does
+            search(inside)
+            ours_time, ours = best_of(lambda f=search, s=inside: f(s), 50)
             must, cannot = pairs.must_link.tolist(), pairs.cannot_link.tolist()
-            theirs_time, (objective, n_iterations) = best_of(
+            theirs_time, (objective, n_iterations, _) = best_of(
                 lambda d=data, s=start, m=must, c=cannot: gurobi_local_search(d.X, s, m, c, env), 3
             )
             per_theirs, per_ours = theirs_time / n_iterations, ours_time / ours.n_iterations
@@ -103,6 +110,53 @@ def compare_gurobi() -> None:
             print(
                 f"{name + '/' + configuration:28s} {1e3 * per_theirs:12.2f} "
                 f"{1e6 * per_ours:10.2f} {ratios[-1]:7.0f}  {same}",
+                flush=True,
+            )
+    print(f"median {statistics.median(ratios):.0f}, least {min(ratios):.0f}")
+
+
+class WithGurobi(SMDEClust):
+    """S-MDEClust whose local search asks Gurobi for its labels, as the authors' code does."""
+
+    def _operators(self, problem, deadline):
+        import gurobipy as gp
+
+        X, env = np.asarray(problem.X), gp.Env(params={"OutputFlag": 0})
+        must, cannot = np.asarray(problem.must_link), np.asarray(problem.cannot_link)
+
+        def search(inside):
+            start = problem.points.leave(inside)
+            f, n, labels = gurobi_local_search(X, start, must.tolist(), cannot.tolist(), env)
+            centers = np.array([X[labels == c].mean(axis=0) for c in range(len(start))])
+            groups = problem.group_labels(labels)
+            return Solution(groups, problem.enter(centers), f, n, proven=True)
+
+        return replace(super()._operators(problem, deadline), local_search=search)
+
+
+def compare_whole() -> None:
+    print(
+        f"{'instance':28s} {'Gurobi s':>9s} {'iterations':>10s} {'ours ms':>8s} {'iterations':>10s} "
+        f"{'ratio':>7s}  objectives"
+    )
+    ratios = []
+    for name, configurations in SMALL.items():
+        data = load_set1(name)
+        for configuration in configurations[::2]:
+            pairs = load_constraints(name, configuration)
+            links = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
+            setting = {"n_clusters": data.n_clusters, "random_state": 0}
+            mine = SMDEClust.from_paper("SG-MDE", **setting)
+            mine.fit(data.X, **links)
+            ours_time, ours = best_of(lambda m=mine, x=data.X, p=links: m.fit(x, **p), 5)
+            other = WithGurobi.from_paper("SG-MDE", **setting)
+            theirs_time, theirs = best_of(lambda m=other, x=data.X, p=links: m.fit(x, **p), 1)
+            ratios.append(theirs_time / ours_time)
+            print(
+                f"{name + '/' + configuration:28s} {theirs_time:9.2f} "
+                f"{theirs.n_local_iterations_:10d} {1e3 * ours_time:8.2f} "
+                f"{ours.n_local_iterations_:10d} {ratios[-1]:7.0f}  "
+                f"{theirs.inertia_:.8g} {ours.inertia_:.8g}",
                 flush=True,
             )
     print(f"median {statistics.median(ratios):.0f}, least {min(ratios):.0f}")
@@ -193,6 +247,7 @@ def measure_cold_start() -> None:
 
 PARTS = {
     "gurobi": compare_gurobi,
+    "whole": compare_whole,
     "lloyd": compare_lloyd,
     "memory": measure_memory,
     "cold": measure_cold_start,

@@ -10,6 +10,7 @@ from sklearn.cluster import KMeans
 
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
+from smdeclust.local_search.limits import Limits
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
@@ -99,7 +100,7 @@ def test_threads_change_nothing(n_threads):
         for limit in (3, 1000):
             if threaded:
                 status, f, n_done = lloyd_on_threads(
-                    contracted, centers, labels, n_done, limit, n_threads
+                    contracted, centers, labels, n_done, Limits(max_iter=limit), n_threads
                 )
             else:
                 status, f, n_done = lloyd(

@@ -81,11 +81,10 @@ def cost_of(weights, graph, work, labels):
     """What the labels cost, from what an assignment has left in its work space."""
     _, _, squares, costs, _, flags, _ = work
     cost = broken_price(labels, graph)
-    for g in range(len(labels)):
-        if g < len(costs) and flags[0, g]:
-            cost += costs[g, labels[g]]
-        else:
-            cost += weights[g] * squares[g]
+    for g in range(len(costs)):
+        cost += costs[g, labels[g]] if flags[0, g] else weights[g] * squares[g]
+    for g in range(len(costs), len(labels)):
+        cost += weights[g] * squares[g]
     return cost
 
 

@@ -51,7 +51,9 @@ class CompiledSearch:
         n_products = contracted.points.size * contracted.n_clusters
         links = A_LINK * contracted.n_linked * contracted.n_clusters
         self.stride = max(1, STRIDE // (n_products + links))
-        self.n_threads = min(available_threads(), len(contracted.lanes), 1 + n_products // LONG)
+        self.n_threads = 1
+        if n_products >= LONG:
+            self.n_threads = min(available_threads(), len(contracted.lanes), 1 + n_products // LONG)
         self.arrays = (
             contracted.points,
             contracted.lanes,
@@ -61,11 +63,11 @@ class CompiledSearch:
 
     def _iterate(self, state: _State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
-        pause = min(self.limits.max_iter, state.n_done + self.stride)
-        work = state.centers, state.labels, state.n_done, pause
+        work = state.centers, state.labels, state.n_done
         if self.n_threads > 1:
-            return lloyd_on_threads(self.contracted, *work, self.n_threads)
-        return lloyd(*self.arrays, *work)  # type: ignore[no-any-return]
+            return lloyd_on_threads(self.contracted, *work, self.limits, self.n_threads)
+        pause = min(self.limits.max_iter, state.n_done + self.stride)
+        return lloyd(*self.arrays, *work, pause)  # type: ignore[no-any-return]
 
     def __call__(self, centers: np.ndarray) -> Solution:
         """Search from these centers."""

@@ -10,7 +10,7 @@ from smdeclust.assignment.active_set import broken_price
 from smdeclust.assignment.easy import find_nearest, separate_linked, work_space
 from smdeclust.assignment.status import HARD, PAUSED, SOLVED, STUCK
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.local_search.limits import LEAST_FALL
+from smdeclust.local_search.limits import LEAST_FALL, Limits
 from smdeclust.points.centers import sum_of_squares
 from smdeclust.problem import Contracted
 
@@ -160,10 +160,11 @@ def lloyd_on_threads(
     centers: np.ndarray,
     labels: np.ndarray,
     n_done: int,
-    max_iter: int,
+    limits: Limits,
     n_threads: int,
 ) -> tuple[int, float, int]:
-    """The same, to the last bit, with the nearest centers found by several threads."""
+    """The same, to the last bit, with the nearest centers found by several threads; pauses at the
+    deadline, too."""
     n_clusters, lanes, weights = len(centers), contracted.lanes, contracted.lane_weights
     graph = contracted.graph.arrays
     found = np.empty(len(weights), dtype=np.int64)
@@ -173,7 +174,7 @@ def lloyd_on_threads(
     objective += broken_price(labels, graph)
     status = PAUSED
     with ThreadPoolExecutor(n_threads - 1) as pool:
-        while status == PAUSED and n_done < max_iter:
+        while status == PAUSED and n_done < limits.max_iter:
             others = [
                 pool.submit(find_nearest, lanes, part, n_threads, centers, work, found)
                 for part in range(1, n_threads)
@@ -185,6 +186,8 @@ def lloyd_on_threads(
                 contracted.points, weights, graph, work, found, labels, objective, *tally, centers
             )  # fmt: skip
             n_done += status in (PAUSED, SOLVED, STUCK)
+            if limits.is_late():
+                break
     status, objective = _conclude(
         contracted.points, weights, labels, found, *tally, centers, status
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -27,10 +25,11 @@ class Linked:
 
     def __init__(self, means: np.ndarray, weights: np.ndarray) -> None:
         self.means, self.weights = read_only(means), read_only(weights)
+        self.sizes = np.einsum("gj,gj->g", means, means)
 
     def costs(self, centers: np.ndarray) -> np.ndarray:
         """(L, K) weighted squared distances."""
-        return squares_between(self.means, centers) * self.weights[:, None]
+        return squares_between(self.means, self.sizes, centers) * self.weights[:, None]
 
     def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
         """Add the groups to their clusters."""
@@ -65,16 +64,15 @@ class SparseLinked:
         return float(self.means.own_squares(centers, labels) @ self.weights)
 
 
-def squares_between(points: np.ndarray, centers: np.ndarray) -> Any:
-    """(n, K) squared distances: by a matrix product where that keeps enough digits."""
-    if len(points) == 0:
-        return np.empty((0, len(centers)))
+def squares_between(points: np.ndarray, sizes: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """(n, K) squared distances of points with these squared norms: by a matrix product, and
+    directly for those that it leaves too few digits."""
     norms = np.einsum("kj,kj->k", centers, centers)
-    sizes = np.einsum("gj,gj->g", points, points)
-    squares = points @ (-2.0 * centers.T)
+    squares: np.ndarray = points @ (-2.0 * centers.T)
     squares += norms
     squares += sizes[:, None]
-    rounding = 4 * np.finfo(float).eps * points.shape[1] * (sizes.max() + norms.max())
-    if rounding > PRODUCT_ERROR * squares.min(axis=1).mean():
-        return cdist(points, centers, "sqeuclidean")
+    rounding = 4 * np.finfo(float).eps * points.shape[1] * (sizes + norms.max())
+    rough = np.flatnonzero(rounding > PRODUCT_ERROR * squares.min(axis=1))
+    if len(rough):
+        squares[rough] = cdist(points[rough], centers, "sqeuclidean")
     return squares
