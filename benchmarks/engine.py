@@ -136,8 +136,8 @@ class WithGurobi(SMDEClust):
 
 def compare_whole() -> None:
     print(
-        f"{'instance':28s} {'Gurobi s':>9s} {'iterations':>10s} {'ours ms':>8s} {'iterations':>10s} "
-        f"{'ratio':>7s}  objectives"
+        f"{'instance':28s} {'Gurobi s':>9s} {'iterations':>10s} {'ours ms':>8s} "
+        f"{'iterations':>10s} {'ratio':>7s}  objectives"
     )
     ratios = []
     for name, configurations in SMALL.items():

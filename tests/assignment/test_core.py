@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust.assignment import Budget
-from smdeclust.assignment.dense import construct, kempe_descent, solve_core
+from smdeclust.assignment.dense import construct, solve_core, swap_chains
 from smdeclust.constraints import PairGraph
 from smdeclust.exceptions import InvalidInputError
 
@@ -184,7 +184,7 @@ def test_infeasible_warm_start_is_ignored():
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), density=st.sampled_from([0.05, 0.2, 0.4]))
 def test_heuristics_stay_feasible_and_never_worsen(seed, density):
-    """construct and kempe_descent keep every edge; the second costs no more than the first."""
+    """construct and swap_chains keep every edge; the second costs no more than the first."""
     rng = np.random.default_rng(seed)
     n, n_labels = int(rng.integers(2, 40)), int(rng.integers(2, 8))
     indptr, indices = random_graph(n, density, rng)
@@ -193,7 +193,7 @@ def test_heuristics_stay_feasible_and_never_worsen(seed, density):
     built = construct(costs, PairGraph.hard(indptr, indices).arrays, descent=False)
     if built is None:
         return
-    down = kempe_descent(costs, PairGraph.hard(indptr, indices).arrays, built)
+    down = swap_chains(costs, PairGraph.hard(indptr, indices).arrays, built)
     for labels in (built, down):
         assert_feasible(costs, indptr, indices, labels)
     assert cost_of(costs, down) <= cost_of(costs, built) + 1e-12

@@ -10,7 +10,7 @@ from smdeclust.assignment.dense import construct, solve_core
 from smdeclust.assignment.dense.cliques import violated_cliques
 from smdeclust.assignment.dense.instance import Instance
 from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
-from smdeclust.assignment.dense.relaxation import Relaxation
+from smdeclust.assignment.dense.relaxation import LinearRelaxation
 from smdeclust.assignment.dense.solve import useful_labels
 from smdeclust.constraints import PairGraph
 
@@ -51,7 +51,7 @@ def test_rows_hold_for_all_feasible_labels(seed):
     best = solve_core(costs, PairGraph.hard(indptr, indices), budget=Budget.of(max_nodes=20))
     assert best.labels is not None
     witnesses.append(best.labels)
-    lp = Relaxation(instance_of(costs, indptr, indices), allowed)
+    lp = LinearRelaxation(instance_of(costs, indptr, indices), allowed)
     for _ in range(30):
         starts, nodes, labels, coefficients, rhs = violated_odd_cycles(
             lp.x, allowed, indptr, indices, 1e-3, 1000
@@ -77,7 +77,7 @@ def test_rows_hold_for_all_feasible_labels(seed):
 def test_reduced_costs_bound_every_label(seed):
     """The bound plus the reduced costs of a labelling never exceeds what the labelling costs."""
     costs, indptr, indices = planar_instance(seed)
-    lp = Relaxation(instance_of(costs, indptr, indices), np.ones(costs.shape, dtype=bool))
+    lp = LinearRelaxation(instance_of(costs, indptr, indices), np.ones(costs.shape, dtype=bool))
     while lp.separate(cycles=False):
         assert lp.solve(Budget())
         if lp.n_cuts > 400:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from smdeclust import Constraints, InvalidInputError, SMDEClust, pair_costs
-from tests.report.test_pair_costs import _brute
+from tests.report.test_costly_pairs import _brute
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -59,14 +59,14 @@ def test_branches_where_the_root_is_not_enough() -> None:
     """With cuts switched off by a tiny budget of rounds, the tree still ends at the optimum."""
     from smdeclust.exact.admm import Settings
     from smdeclust.exact.relaxation import PointData
-    from smdeclust.exact.tree import branch_and_cut
+    from smdeclust.exact.tree import search_tree
 
     rng = np.random.default_rng(5)
     X = rng.uniform(size=(10, 2))
     costs = all_costs(X, 3, NONE, NONE)
     data = PointData.build(X, 3, NONE, NONE)
     settings = Settings(cuts_per_group=0.0, max_rounds=4, patience=0.0)
-    result = branch_and_cut(
+    result = search_tree(
         data,
         lambda node, Y: costs[0][0],
         upper_bound=costs[0][0],
@@ -114,7 +114,7 @@ def test_out_of_memory_is_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules["smdeclust.exact.block"], "branch_and_cut", fail)
+    monkeypatch.setattr(sys.modules["smdeclust.exact.block"], "search_tree", fail)
     X = np.random.default_rng(0).normal(size=(30, 4))
     labels = (X[:, 0] > 0).astype(int)
     result = certify(X, labels, must_link=[(0, 1)] if labels[0] == labels[1] else None)

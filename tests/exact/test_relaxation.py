@@ -7,7 +7,7 @@ import pytest
 
 from smdeclust.exact.admm import Settings, cold_start, safe_bound, solve
 from smdeclust.exact.branching import child_state
-from smdeclust.exact.relaxation import PointData, contract, relax
+from smdeclust.exact.relaxation import PointData, merge_groups, relax
 from tests.exact.brute import all_costs, partitions, random_problem
 
 NONE = np.empty((0, 2), np.int64)
@@ -50,12 +50,12 @@ def test_children_start_from_valid_multipliers(seed: int) -> None:
 def test_two_clusters_contract_the_enemy_of_an_enemy() -> None:
     """With K = 2, rows apart from a common row are joined; a contradiction is found."""
     cannot = np.array([[0, 1], [1, 2], [2, 3]])
-    groups = contract(5, NONE, cannot, 2)
+    groups = merge_groups(5, NONE, cannot, 2)
     assert groups is not None
     assert groups[0] == groups[2] != groups[1] == groups[3]
     assert groups[4] not in (groups[0], groups[1])
-    assert len(np.unique(contract(5, NONE, cannot, 3))) == 5
-    assert contract(3, NONE, np.array([[0, 1], [1, 2], [0, 2]]), 2) is None
+    assert len(np.unique(merge_groups(5, NONE, cannot, 3))) == 5
+    assert merge_groups(3, NONE, np.array([[0, 1], [1, 2], [0, 2]]), 2) is None
 
 
 def test_objective_of_every_clustering() -> None:

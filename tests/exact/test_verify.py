@@ -35,13 +35,13 @@ def branched() -> tuple[np.ndarray, Certificate]:
     from smdeclust.exact import certify as module  # noqa: F401
     from smdeclust.exact.admm import Settings
     from smdeclust.exact.relaxation import PointData
-    from smdeclust.exact.tree import branch_and_cut
+    from smdeclust.exact.tree import search_tree
     from tests.exact.brute import all_costs
 
     none = np.empty((0, 2), np.int64)
     X = np.random.default_rng(5).uniform(size=(10, 2))
     optimum, labels = all_costs(X, 3, none, none)[0]
-    result = branch_and_cut(
+    result = search_tree(
         PointData.build(X, 3, none, none),
         lambda node, Y: optimum,
         upper_bound=optimum,

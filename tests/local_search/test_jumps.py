@@ -124,7 +124,7 @@ def test_trials_that_fail_change_nothing(seed):
 def test_a_deadline_is_looked_at_between_stretches(monkeypatch):
     """Under a deadline each call makes few trials, together they find what one call finds; without
     one there is a single call, however many jumps it makes."""
-    monkeypatch.setattr(jumping, "STRIDE", 1)
+    monkeypatch.setattr(jumping, "JUMPING_STRIDE", 1)
     calls = []
 
     def watched(*given):

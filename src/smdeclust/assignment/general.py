@@ -14,7 +14,7 @@ import numpy as np
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cover import cover
-from smdeclust.assignment.linked import Linked
+from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.sized import assign_sized
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import BRANCH, INFEASIBLE, PAUSED, SOLVED
@@ -135,7 +135,7 @@ def _solve_branch(
     budget: Budget,
 ) -> _Branch:
     """Solve the relaxation with these costs: active set, cores, then empty clusters."""
-    state = Linked(costs, graph)
+    state = LinkedLabels(costs, graph)
     while True:
         status = state.relax(upper, budget)
         if status == INFEASIBLE:

@@ -24,7 +24,7 @@ NO_WEIGHTS = np.empty(0)
 NO_WEIGHTS.flags.writeable = False
 
 
-class Linked:
+class LinkedLabels:
     """The labels of all groups that take part, and the state of the active set of the linked ones.
 
     Parameters

@@ -15,7 +15,7 @@ from smdeclust.kernels import kernel
 SWEEPS, A_LOOK = 12, 4
 # Pairs times labels above which nothing is tried: nothing interrupts the sweeps, and they gain
 # little where everything hangs together.
-LARGE = 2**17
+MANY_ENTRIES = 2**17
 # Sums may be rounded by this share of what the known labels cost above the cheapest ones.
 ROUNDING = 1e-12
 LARGEST = np.finfo(np.float64).max
@@ -134,7 +134,7 @@ def narrow(nodes, costs, graph, active, local):
         for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             n_edges += active[indices[e]]
     n_edges //= 2
-    if n_edges * n_labels > LARGE:
+    if n_edges * n_labels > MANY_ENTRIES:
         return False
     ends, entry = np.empty((n_edges, 2), np.int64), np.empty(n_edges, np.int64)
     n_edges = 0

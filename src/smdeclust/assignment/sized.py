@@ -15,7 +15,7 @@ import numpy as np
 
 from smdeclust.assignment.active_set import grow_active
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.linked import Linked
+from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.small_rest import solve_rest
 from smdeclust.assignment.status import INFEASIBLE, SOLVED
@@ -141,7 +141,7 @@ class _Market:
     def answer(self, prices: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Labels of the others at these prices, and a lower bound on the cost of all labels."""
         priced = self.other_costs + self.counted[:, None] * prices
-        state = Linked(priced, self.among)
+        state = LinkedLabels(priced, self.among)
         status = state.relax(None, self.budget)
         if status == INFEASIBLE:
             return None, np.inf

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, vstack
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.highs import solve_milp
-from smdeclust.assignment.linked import Linked
+from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import SOLVED
 from smdeclust.constraints.graph import PairGraph
@@ -63,7 +63,7 @@ def _reduced(
 ) -> np.ndarray:
     """(G, K) at least how much the bound rises if a group takes a label."""
     priced = costs + sizes.of_group[:, None] * prices
-    state = Linked(priced, graph)
+    state = LinkedLabels(priced, graph)
     if state.relax(None, budget) != SOLVED:
         return np.zeros_like(priced)
     state.unproven()  # computes the regrets

@@ -153,7 +153,7 @@ class _Again:
 
 def _costs(again: _Again, run: methods.Run, free: methods.Run, n_costs: int, update: Any) -> Any:
     from smdeclust.problem import Problem
-    from smdeclust.report.pair_costs import pair_costs
+    from smdeclust.report.costly_pairs import costly_pairs
 
     pairs = again.inputs.constraints
     warm = has_option(run.method, "init")
@@ -164,7 +164,7 @@ def _costs(again: _Again, run: methods.Run, free: methods.Run, n_costs: int, upd
         found = again(Constraints(must_link=must, cannot_link=cannot), **start)
         return found.labels, found.objective
 
-    return pair_costs(
+    return costly_pairs(
         problem,
         run.labels,
         run.objective,

@@ -26,7 +26,7 @@ N_STARTS = (6, 4, 4, 1)
 FEW_STARTS = (3, 1)
 
 MAX_ROUNDS = 12
-LEAST_FALL = 1e-9
+LEAST_CHANGE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _alternate(
         found = cluster(spread.apply(points, root), labels, fresh)
         after = spread.within(points, found, weights) + target
         value = total * spread.log_det(after)
-        if criterion and value >= criterion[-1] - LEAST_FALL * abs(criterion[-1]):
+        if criterion and value >= criterion[-1] - LEAST_CHANGE * abs(criterion[-1]):
             break
         labels, scatter = found, after
         criterion.append(value)

@@ -28,7 +28,7 @@ from smdeclust.problem import Problem
 MAX_ROWS = 5000
 
 # Columns above which a diagonal matrix is kept sparse.
-LARGE = 1000
+MANY_COLUMNS = 1000
 
 
 class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -261,7 +261,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 
 def _diagonal(factors: np.ndarray) -> Any:
-    return np.diag(factors) if len(factors) <= LARGE else csr_array(diags_array(factors))
+    return np.diag(factors) if len(factors) <= MANY_COLUMNS else csr_array(diags_array(factors))
 
 
 def sample_rows(

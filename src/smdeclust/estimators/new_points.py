@@ -20,7 +20,7 @@ from smdeclust.estimators.soft import soft_pairs
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 
 # What the proof may cost on dense cannot-links.
-PROOF_PIVOTS = 50_000
+NEW_POINTS_PIVOTS = 50_000
 
 
 def label_new(
@@ -247,7 +247,7 @@ def _assign_free(
     place = np.empty(int(order.max()) + 1, dtype=np.int64)
     place[order] = np.arange(len(order))
     graph = PairGraph.from_edges(place[edges].reshape(-1, 2), price, together, len(linked))
-    budget = Budget(max_pivots=PROOF_PIVOTS)
+    budget = Budget(max_pivots=NEW_POINTS_PIVOTS)
     if sizes is not None:
         sizes = replace(sizes, of_group=sizes.of_group[order])
     labels, cost, bound = assign(costs[order], graph, sizes, None, budget)

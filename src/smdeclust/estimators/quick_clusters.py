@@ -11,7 +11,7 @@ from smdeclust.local_search import search_all
 from smdeclust.problem import Problem
 
 # Simplex pivots for a proof on a dense core: rounds need good labels, not proven ones.
-PROOF_PIVOTS = 200
+QUICK_PIVOTS = 200
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class QuickClusters:
         starts = [] if labels is None else [problem.enter(self._centers(problem, labels))]
         for _ in range(n_starts):
             starts.append(problem.enter(problem.points.fetch(self._draw())))
-        limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": self.deadline}
+        limits: dict[str, Any] = {"proof_pivots": QUICK_PIVOTS, "deadline": self.deadline}
         solutions = search_all(problem, starts, deep=True, **limits)
         best = min(solutions, key=lambda solution: solution.objective)
         return problem.expand(best.labels)

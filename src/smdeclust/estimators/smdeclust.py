@@ -445,7 +445,7 @@ class SMDEClust(ConstrainedClusterer):
             if not problem.points.abilities.compiled:
                 notes[-1] += (
                     " Jumps, if any, were weighed on a sample of the points."
-                    if problem.points.abilities.exact and not is_dask(problem.X)
+                    if problem.points.abilities.sampled
                     else " Searches were as with local_search='lloyd'."
                 )
         if self.local_search == "deep" and problem.bounds is not None:

@@ -11,9 +11,9 @@ import numpy as np
 
 from smdeclust.exact.admm import Ending, Settings
 from smdeclust.exact.certificate import Proof
-from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, contract
+from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, merge_groups
 from smdeclust.exact.rounding import improve, rounded_labels
-from smdeclust.exact.tree import SearchResult, branch_and_cut
+from smdeclust.exact.tree import TreeResult, search_tree
 from smdeclust.exact.verify_bound import EPS, Leaf, Multipliers, gamma, leaf_bound
 from smdeclust.problem import Problem
 
@@ -69,9 +69,9 @@ def prove(
     """
     block = Block.of(problem, sizes)
     incumbent = _Incumbent(problem, labels, block, sizes, deadline)
-    result: SearchResult | None = None
+    result: TreeResult | None = None
     with contextlib.suppress(MemoryError):
-        result = branch_and_cut(
+        result = search_tree(
             block.data,
             incumbent.round,
             upper_bound=incumbent.cost,
@@ -105,7 +105,7 @@ def without_search(problem: Problem, labels: IntArray) -> Proven:
     data = block.data
     lower = 0.0
     if data.points.shape[1] <= 1000:
-        groups = contract(data.n_points, data.must_link, data.cannot_link, data.n_clusters)
+        groups = merge_groups(data.n_points, data.must_link, data.cannot_link, data.n_clusters)
         assert groups is not None
         leaf = Leaf(data.points, data.weights, groups, np.empty((0, 2), np.int64), data.n_clusters)
         bound, lost = leaf_bound(leaf, Multipliers.empty())

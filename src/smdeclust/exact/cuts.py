@@ -14,9 +14,9 @@ A cut is a row ``[i, j1, j2, ...]`` of ``WIDTH`` group numbers, padded with -1.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from smdeclust.exact.relaxation import BoolArray, FloatArray, IntArray
+from smdeclust.kernels import kernel
 
 WIDTH = 6
 FAR_BELOW = -1e300
@@ -24,7 +24,7 @@ FAR_BELOW = -1e300
 NEAR = 0.05
 
 
-@njit(cache=True)
+@kernel()
 def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # type: ignore[no-untyped-def]
     """Find violated cuts, at most ``per_pair`` for each (center, first member). OUT_: written.
 
@@ -102,7 +102,7 @@ def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # typ
     return count
 
 
-@njit(cache=True)
+@kernel()
 def select(cuts, order, n, per_pair, limit):  # type: ignore[no-untyped-def]
     """Take cuts in the given order, at most ``per_pair`` of them with the same (center, member)."""
     used = np.zeros((n, n), np.int16)
@@ -132,7 +132,7 @@ def select(cuts, order, n, per_pair, limit):  # type: ignore[no-untyped-def]
     return taken[:count]
 
 
-@njit(cache=True)
+@kernel()
 def squared_norms(cuts, root, apart):  # type: ignore[no-untyped-def]
     """Squared Frobenius norm of every cut as a symmetric matrix on Y, cannot-links left out."""
     inverse_root = 1.0 / root
@@ -156,7 +156,7 @@ def squared_norms(cuts, root, apart):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@kernel()
 def _add_cut(W, cuts, c, inverse, step):  # type: ignore[no-untyped-def]
     """Add ``step`` times the gradient of cut ``c`` to W, on the scale of Z.
 
@@ -182,7 +182,7 @@ def _add_cut(W, cuts, c, inverse, step):  # type: ignore[no-untyped-def]
             W[k, j] += value
 
 
-@njit(cache=True)
+@kernel()
 def _slack(W, cuts, c, low, high):  # type: ignore[no-untyped-def]
     """Value of cut ``c`` (>= 0 where satisfied) at W within its bounds, on the scale of Z."""
     i = cuts[c, 0]
@@ -200,7 +200,7 @@ def _slack(W, cuts, c, low, high):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
+@kernel()
 def signs_and_cuts_step(  # type: ignore[no-untyped-def]
     Y, relaxation, apart, cuts, norms, root, sweeps, low, high, INOUT_mu, INOUT_V, INOUT_U, OUT_W
 ):
@@ -249,7 +249,7 @@ def signs_and_cuts_step(  # type: ignore[no-untyped-def]
     return np.sqrt(primal), np.sqrt(change)
 
 
-@njit(cache=True)
+@kernel()
 def slacks(V, cuts, root):  # type: ignore[no-untyped-def]
     """Value of every cut at V (zero on cannot-links), relative to ``Z_ii`` of its center."""
     Z = V / np.outer(root, root)
@@ -260,7 +260,7 @@ def slacks(V, cuts, root):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@kernel()
 def combined(cuts, mu, root):  # type: ignore[no-untyped-def]
     """``B' mu``: the weighted sum of the cuts, as a symmetric matrix on Y."""
     n = len(root)

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from smdeclust.exact.admm import Ending, Settings
 from smdeclust.exact.block import Proven, cost_of, prove, without_search
 from smdeclust.exact.certificate import Certificate, join_proofs, relative_gap
-from smdeclust.exact.relaxation import IntArray, contract
+from smdeclust.exact.relaxation import IntArray, merge_groups
 from smdeclust.exact.split import split
 from smdeclust.exact.verify import verify
 from smdeclust.exceptions import SMDEClustError
@@ -214,7 +214,7 @@ class _Jobs:
         self.folder = folder
         self.seconds_per_cube = 0.0
         # Groups are whole in every part: with two clusters, also those that pairs only imply.
-        group = contract(
+        group = merge_groups(
             problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters
         )
         assert group is not None

@@ -115,7 +115,7 @@ class Relaxation:
         return int(self.weights.shape[0])
 
 
-def contract(
+def merge_groups(
     n: int, must_link: IntArray, cannot_link: IntArray, n_clusters: int
 ) -> IntArray | None:
     """Group of every point, or None if the pairs contradict each other.
@@ -149,7 +149,7 @@ def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | 
     """Build the relaxation with extra branching pairs, or None where these cannot be met."""
     must = np.vstack([data.must_link, together])
     cannot = np.vstack([data.cannot_link, apart])
-    groups = contract(data.n_points, must, cannot, data.n_clusters)
+    groups = merge_groups(data.n_points, must, cannot, data.n_clusters)
     if groups is None:
         return None
     n_groups = int(groups.max()) + 1

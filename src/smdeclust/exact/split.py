@@ -10,12 +10,12 @@ cannot-links stay in one part where there is room: a pair that is cut is a pair 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from smdeclust.exact.relaxation import FloatArray, IntArray, contract
+from smdeclust.exact.relaxation import FloatArray, IntArray, merge_groups
+from smdeclust.kernels import kernel
 from smdeclust.problem import Problem
 
 # Exchanges tried for each group, to bring the means together.
@@ -36,7 +36,9 @@ def split(problem: Problem, labels: IntArray, n_parts: int, seed: int = 0) -> In
     seed
         Of the exchanges tried.
     """
-    group = contract(problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters)
+    group = merge_groups(
+        problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters
+    )
     assert group is not None
     n_groups = int(group.max()) + 1
     point_weights = np.broadcast_to(problem.point_weights, problem.n_points)
@@ -166,7 +168,7 @@ def _along_a_tree(points: FloatArray, leaf: int) -> IntArray:
     return np.concatenate(out)
 
 
-@njit(cache=True)
+@kernel()
 def _move(g, to, INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights):  # type: ignore[no-untyped-def]
     """Move one group to a part; return by how much ``sum |s|^2 / w`` falls (-inf: a part is left
     without the cluster)."""
@@ -192,7 +194,7 @@ def _move(g, to, INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights):
     return before - after_home / (home_w - w) - after_to / (to_w + w)
 
 
-@njit(cache=True)
+@kernel()
 def exchange(  # type: ignore[no-untyped-def]
     INOUT_part, groups, starts, partners, cluster, size, sums, weights, INOUT_sums, INOUT_weights,
     INOUT_size, trials, seed,

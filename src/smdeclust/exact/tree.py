@@ -53,7 +53,7 @@ class Node:
 
 
 @dataclass
-class SearchResult:
+class TreeResult:
     """Outcome of the search: a global lower bound and the tree that proves it."""
 
     lower_bound: float
@@ -108,7 +108,7 @@ class _Tree:
         )
 
 
-def branch_and_cut(
+def search_tree(
     data: PointData,
     round_node: Round,
     *,
@@ -117,7 +117,7 @@ def branch_and_cut(
     deadline: float = np.inf,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
     n_jobs: int = 1,
-) -> SearchResult:
+) -> TreeResult:
     """Raise the global lower bound to ``target(upper bound)``, or as far as time allows.
 
     Parameters
@@ -177,7 +177,7 @@ class _Search:
         within_reach = self.upper_bound - max(3.0 * self.lost, 1e-9 * self.upper_bound)
         return min(self.target(self.upper_bound) + 2.0 * self.lost, within_reach)
 
-    def run(self) -> SearchResult:
+    def run(self) -> TreeResult:
         """Take the open node of the lowest bound, until the target or an end is reached."""
         self._bound_root()
         while self.heap and self.heap[0][0] < self.target(self.upper_bound):
@@ -211,7 +211,7 @@ class _Search:
                 break
         for _, _, node in self.heap:
             self._close(node)
-        return SearchResult(
+        return TreeResult(
             max(self.closed, 0.0), self.root_bound, self.ending, self.tree.proof(), self.n_nodes,
             self.n_iterations,
         )  # fmt: skip

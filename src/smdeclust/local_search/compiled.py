@@ -11,14 +11,11 @@ from smdeclust.assignment.exact import assign_points
 from smdeclust.assignment.status import PAUSED, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
-from smdeclust.local_search.limits import LEAST_FALL, Limits
+from smdeclust.local_search.limits import LEAST_FALL, STRIDE, Limits
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.points.threads import available_threads
 from smdeclust.problem import Contracted, Problem, Solution
-
-# Multiplications that a compiled loop may make at a stretch (10 to 20 ms): nothing interrupts it.
-STRIDE = 10**8
 
 # What a linked group costs in an iteration where many pairs are broken, in multiplications.
 A_LINK = 100

@@ -21,7 +21,7 @@ LOCAL_ITERATIONS = 12
 # Clusters near each end of a jump that take part in it.
 NEAR = 8
 # K-means near a jump goes on while the objective there falls by this share.
-LEAST_FALL = 1e-5
+LEAST_PROGRESS = 1e-5
 # Gains smaller than this share of the objective are rounding.
 LEAST_GAIN = 1e-9
 
@@ -346,7 +346,7 @@ def _try(points, weights, indptr, indices, centers, own, members, near, a, b, ha
                     trial[i, j] += gap
         fall = last - cost
         last = cost  # that of `trial`, even where cannot-links made it rise
-        if not fall > LEAST_FALL * last or cost - before > n_left * fall:
+        if not fall > LEAST_PROGRESS * last or cost - before > n_left * fall:
             break  # at an end, or so far off that no such falls lead to where it began
     helps = before - last > least_gain
     if helps:

@@ -14,6 +14,9 @@ NO_LIMIT = np.iinfo(np.int64).max
 # Falling by less than this share of the objective is rounding, not falling.
 LEAST_FALL = 1e-14
 
+# Multiplications that a compiled loop may make at a stretch (10 to 20 ms): nothing interrupts it.
+STRIDE = 10**8
+
 # What a method that makes many local searches spends on each proof on a dense core: a fraction of a
 # second. (Elsewhere every assignment is proven at once.)
 PROOF_PIVOTS = 2_000

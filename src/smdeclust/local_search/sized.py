@@ -20,7 +20,7 @@ from smdeclust.assignment.transport import transport
 from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
-from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, Limits
+from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
 from smdeclust.points.protocol import Fillers
 from smdeclust.problem import Problem, Solution
@@ -31,8 +31,6 @@ SAMPLE = 8192
 MOST_LOOKS = 12
 # Other orders of the bounds that are tried for one set of centers.
 MOST_ORDERS = 24
-# Multiplications that the compiled loop may make at a stretch: nothing interrupts it.
-STRIDE = 10**8
 
 NOT_FOUND = (
     "No clustering within size_min and size_max was found in the time or with the effort allowed; "

@@ -20,7 +20,6 @@ from smdeclust.constraints.graph import PairGraph
 from smdeclust.local_search.jumps import LOCAL_ITERATIONS, NEAR, jump_descent
 from smdeclust.memetic.algorithm import Operators
 from smdeclust.memetic.crossover import exchange
-from smdeclust.points import is_dask
 from smdeclust.problem import Contracted, Problem, Solution
 
 Search = Callable[[np.ndarray], Solution]
@@ -34,7 +33,7 @@ MANY = 1000
 # With fewer clusters populations find nearly the same without jumps, and faster.
 FEW_CLUSTERS = 10
 # Multiplications of compiled code at a stretch, a fraction of a second: nothing interrupts it.
-STRIDE = 10**9
+JUMPING_STRIDE = 10**9
 # A gain smaller than this share of the objective is rounding.
 LEAST_GAIN = 1e-10
 # Numbers in a sample of points (16 MiB), and the fewest of its points a cluster.
@@ -48,7 +47,7 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
     Jumps weigh clusters as if any size would do, so there are none under bounds on sizes. Points
     that are elsewhere (Dask, a device) or too few a cluster in a sample do without.
     """
-    if problem.bounds is not None or is_dask(problem.X) or not problem.points.abilities.exact:
+    if problem.bounds is not None or not problem.points.abilities.sampled:
         return None
     if problem.points.abilities.compiled:
         return problem.contracted
@@ -163,7 +162,7 @@ def _trials_at_a_stretch(contracted: Contracted) -> int:
     A trial of many clusters costs less than a pass, for it sees only those near it.
     """
     most_of_one = (1 + LOCAL_ITERATIONS) * contracted.points.size * contracted.n_clusters
-    return max(1 + contracted.n_clusters // NEAR, STRIDE // most_of_one)
+    return max(1 + contracted.n_clusters // NEAR, JUMPING_STRIDE // most_of_one)
 
 
 def _confirmed_jumps(

@@ -12,7 +12,7 @@ from smdeclust.constraints.coupling import Coupling
 from smdeclust.points.block_batch import BlockBatch, BlockPart
 from smdeclust.points.far import draw_far, spin
 from smdeclust.points.held import Held
-from smdeclust.points.linked import Linked
+from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.nearest import nearest_squares
 from smdeclust.points.protocol import Abilities, Batch
 from smdeclust.points.sums import EVERY, add_to_clusters, sum_squares
@@ -35,7 +35,7 @@ class ArrayPoints:
         Threads for work by blocks; by default what the process may use.
     """
 
-    abilities = Abilities(sizes=True)
+    abilities = Abilities(sampled=True, sizes=True)
     may_rotate = True
 
     def __init__(
@@ -130,11 +130,11 @@ class ArrayPoints:
         return np.asarray(inside + self.offset)
 
     @cached_property
-    def linked(self) -> Linked:
+    def linked(self) -> LinkedMeans:
         """The linked groups."""
         n_linked = self.coupling.n_linked
         means = self.contracted[0] if self.rotated else self.held.means
-        return Linked(means[:n_linked], self.held.group_weights[:n_linked])
+        return LinkedMeans(means[:n_linked], self.held.group_weights[:n_linked])
 
     def costs(self, centers: np.ndarray) -> np.ndarray:
         """(L, K) costs of the linked groups."""
@@ -207,7 +207,7 @@ class BlockPoints(ArrayPoints):
 class DensePoints(ArrayPoints):
     """An array small enough for a contracted copy: the compiled loop and Kempe swaps run on it."""
 
-    abilities = Abilities(compiled=True, sizes=True)
+    abilities = Abilities(compiled=True, sampled=True, sizes=True)
 
     @cached_property
     def group_weights(self) -> np.ndarray:

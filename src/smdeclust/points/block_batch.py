@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from smdeclust.points.blocks import assign_block, regrets_block
-from smdeclust.points.linked import Linked
+from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.priced import price_rows
 from smdeclust.points.protocol import ClusterSums, Moves
 from smdeclust.points.row_batch import RowBatch, RowPart, half_gaps, moved_by
@@ -81,7 +81,7 @@ class BlockBatch(RowBatch):
         self,
         scale: float,
         parts: list[BlockPart],
-        linked: Linked,
+        linked: LinkedMeans,
         scatter: float,
         n_threads: int,
         idle: list[Any],

@@ -23,7 +23,7 @@ from smdeclust.points.dask_cluster import Cluster
 from smdeclust.points.dask_priced import Prices
 from smdeclust.points.far import draw_far
 from smdeclust.points.held import Held
-from smdeclust.points.linked import Linked
+from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities, Batch, ClusterSums, Moves
 from smdeclust.points.row_batch import LOOKED_AT, margin_of, moved_by, step_to
 from smdeclust.points.single import RENEW_EVERY, SingleBatch, least_regrets
@@ -105,10 +105,10 @@ class DaskPoints:
         self.scale = float(np.sqrt(self.total_squares / self.total_weight)) or 1.0
 
     @cached_property
-    def linked(self) -> Linked:
+    def linked(self) -> LinkedMeans:
         """The linked groups."""
         n_linked = self.coupling.n_linked
-        return Linked(self.held.means[:n_linked], self.held.group_weights[:n_linked])
+        return LinkedMeans(self.held.means[:n_linked], self.held.group_weights[:n_linked])
 
     def fetch(self, rows: np.ndarray) -> np.ndarray:
         """Some rows of the data, in float64, in the order given."""

@@ -14,7 +14,7 @@ from smdeclust.points.validation import read_only
 PRODUCT_ERROR = 1e-10
 
 
-class Linked:
+class LinkedMeans:
     """The means of the linked groups, dense.
 
     Parameters
@@ -45,7 +45,7 @@ class Linked:
         return float(np.einsum("ij,ij->i", gaps, gaps) @ self.weights)
 
 
-class SparseLinked:
+class SparseLinkedMeans:
     """The same for means in CSR form."""
 
     def __init__(self, means: SparseRows, weights: np.ndarray) -> None:

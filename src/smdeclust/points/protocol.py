@@ -25,6 +25,8 @@ class Abilities:
         Distances are in double precision: labels may be called proven.
     at_once
         Most solutions that one batch refines together.
+    sampled
+        Rows drawn at random are at hand, so that jumps can be weighed on a sample.
     sizes
         It can label points at prices (:class:`PricedBatch`), so that clusters can be bounded.
     """
@@ -32,6 +34,7 @@ class Abilities:
     compiled: bool = False
     exact: bool = True
     at_once: int = 1
+    sampled: bool = False
     sizes: bool = False
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.points.linked import Linked, SparseLinked
+from smdeclust.points.linked import LinkedMeans, SparseLinkedMeans
 from smdeclust.points.protocol import Moves
 from smdeclust.points.single import SingleBatch, least_regrets
 
@@ -108,7 +108,7 @@ class RowBatch(SingleBatch):
     def __init__(
         self,
         parts: list[Any],
-        linked: Linked | SparseLinked,
+        linked: LinkedMeans | SparseLinkedMeans,
         scatter: float,
         n_threads: int,
         idle: list[Any],

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.points.linked import Linked, SparseLinked
+from smdeclust.points.linked import LinkedMeans, SparseLinkedMeans
 from smdeclust.points.protocol import ClusterSums, Fillers, Moves
 
 # After so many iterations of adding differences the sums are added up again from the labels.
@@ -27,7 +27,7 @@ class SingleBatch(ABC):
 
     rounding = 1e-13
 
-    def __init__(self, linked: Linked | SparseLinked, scatter: float) -> None:
+    def __init__(self, linked: LinkedMeans | SparseLinkedMeans, scatter: float) -> None:
         self.linked, self.scatter = linked, scatter
 
     def __enter__(self) -> Self:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from smdeclust.constraints.coupling import Coupling
 from smdeclust.points.far import draw_far
 from smdeclust.points.held import mean_shares
-from smdeclust.points.linked import SparseLinked
+from smdeclust.points.linked import SparseLinkedMeans
 from smdeclust.points.protocol import Abilities, Batch
 from smdeclust.points.sparse_batch import SparseBatch, SparsePart
 from smdeclust.points.sparse_kernels import add_columns, scatter_of_groups
@@ -31,7 +31,7 @@ class SparsePoints:
         As for :class:`ArrayPoints`.
     """
 
-    abilities = Abilities(sizes=True)
+    abilities = Abilities(sampled=True, sizes=True)
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class SparsePoints:
         return float((self.rows.sizes * self.row_weights).sum())
 
     @cached_property
-    def linked(self) -> SparseLinked:
+    def linked(self) -> SparseLinkedMeans:
         """The linked groups."""
         n_linked = self.coupling.n_linked
         means = self.held.means.take(np.arange(n_linked))
-        return SparseLinked(means, self.held.group_weights[:n_linked])
+        return SparseLinkedMeans(means, self.held.group_weights[:n_linked])
 
     def fetch(self, rows: np.ndarray) -> np.ndarray:
         """Some rows of the data, dense: for few."""

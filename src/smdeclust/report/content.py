@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.report.costly_pairs import CostlyPairs
 from smdeclust.report.moved import Moved
-from smdeclust.report.pair_costs import PairCosts
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Content:
     n_soft_pairs: int = 0
     broken_soft_pairs: int = 0
     proof: str = ""
-    costs: PairCosts | None = None
+    costs: CostlyPairs | None = None
     costs_note: str = ""
     feature_weights: Sequence[float] | None = None
     history: dict[str, Any] | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from smdeclust.constraints.pairs import count_broken
 from smdeclust.report import html, pictures
 from smdeclust.report.content import Content
-from smdeclust.report.pair_costs import PairCost
+from smdeclust.report.costly_pairs import CostlyPair
 from smdeclust.report.profiles import profiles, standing_out
 from smdeclust.report.scatter import MARKERS, cluster_marks, drawings
 
@@ -248,7 +248,7 @@ def _pairs(content: Content) -> dict[str, Any] | None:
     return {"words": " ".join(words), "header": header, "rows": lines}
 
 
-def _pair_line(content: Content, pair: PairCost) -> list[object]:
+def _pair_line(content: Content, pair: CostlyPair) -> list[object]:
     pairs = content.must_link if pair.kind == "must_link" else content.cannot_link
     names = " – ".join(content.name(row) for row in pairs[pair.position].tolist())
     share = 100 * pair.cost / content.objective if content.objective > 0 else 0.0

@@ -18,7 +18,7 @@ from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
 
 # Nodes at a stretch of compiled code, less than a second.
-STRIDE = 2_000_000
+NODES_AT_A_TIME = 2_000_000
 # A branch must be better than the best known by this share of it.
 MARGIN = 1e-9
 
@@ -93,7 +93,7 @@ def repetitive(
         stack = np.full(n_groups + 1, -1, dtype=np.int64)
         at, left = first, max_nodes - n_nodes
         while True:
-            budget = int(min(STRIDE, left))
+            budget = int(min(NODES_AT_A_TIME, left))
             at, upper, used = _search(
                 points, weights, starts, after, n_clusters, first, bounds, stack, at, upper,
                 best, budget,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.improve import swap_chains
 from smdeclust.assignment.dense.types import FloatArray, Graph, IntArray
 from smdeclust.constraints.coloring import MOVES_AT_ONCE, count_conflicts, tabu_moves
 from smdeclust.kernels import kernel
@@ -153,7 +153,7 @@ def construct(
     graph
         The arrays of the pair graph.
     descent
-        Whether to finish with `kempe_descent`.
+        Whether to finish with `swap_chains`.
     max_repair_moves
         Moves of the tabu repair, where the orders alone fail.
     budget
@@ -183,5 +183,5 @@ def construct(
             return None
         best = labels
     if descent:
-        best = kempe_descent(costs, graph, best, budget)
+        best = swap_chains(costs, graph, best, budget)
     return best

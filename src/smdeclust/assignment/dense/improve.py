@@ -110,7 +110,7 @@ def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
     return visited
 
 
-def kempe_descent(
+def swap_chains(
     costs: FloatArray, graph: Graph, labels: IntArray, budget: Budget | None = None
 ) -> IntArray:
     """Swap Kempe chains of a feasible labelling while the cost falls; returns new labels.

@@ -21,7 +21,7 @@ _LOWER = highspy.HighsBasisStatus.kLower
 _BASIC = highspy.HighsBasisStatus.kBasic
 
 
-class Relaxation:
+class LinearRelaxation:
     """LP over x[v, k] with clique and odd-cycle rows, added when broken.
 
     Parameters

@@ -1,7 +1,7 @@
 """Separation for soft pairs and for labels that somebody must have: rows that a solution breaks.
 
-Each function returns rows as `Relaxation.add_rows` takes them: where each begins, its nodes, labels
-and coefficients, and its right-hand side. A soft pair e is a node; z is its label 1, broken.
+Each function returns rows as `LinearRelaxation.add_rows` takes them: where each begins, its nodes,
+labels and coefficients, and its right-hand side. A soft pair e is a node; z is its label 1, broken.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Branch and cut over the lazily grown relaxation, with restarts by connected component.
 
-Every bound is the safe Lagrangian one of `Relaxation.reduced_costs`. Labels whose reduced cost
-lifts it to the cutoff are removed; after the root, what is left is split into the connected
+Every bound is the safe Lagrangian one of `LinearRelaxation.reduced_costs`. Labels whose reduced
+cost lifts it to the cutoff are removed; after the root, what is left is split into the connected
 components of nodes that still share open labels, and each is solved on its own, smaller, LP.
 """
 
@@ -16,9 +16,9 @@ from scipy.sparse.csgraph import connected_components
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.cliques import INTEGRALITY
 from smdeclust.assignment.dense.construct import greedy_labels
-from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.improve import swap_chains
 from smdeclust.assignment.dense.instance import Instance
-from smdeclust.assignment.dense.relaxation import Relaxation
+from smdeclust.assignment.dense.relaxation import LinearRelaxation
 from smdeclust.assignment.dense.types import BoolArray, IntArray
 from smdeclust.kernels import kernel
 
@@ -27,7 +27,7 @@ _RESTART_SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class CutResult:
     """The best labels below the cutoff (None if none) and a bound on all labels below it.
 
     `bound` is at least the cutoff (infinity included) where it is proven that nothing lies below.
@@ -92,7 +92,7 @@ def branch_and_cut(
     cutoff: float,
     tolerance: float,
     budget: Budget,
-) -> SearchResult:
+) -> CutResult:
     """Find the cheapest labels strictly below `cutoff`, or prove that there are none.
 
     Parameters
@@ -108,13 +108,13 @@ def branch_and_cut(
     allowed = allowed.copy()
     costs = instance.costs
     if not propagate(allowed, instance.indptr, instance.indices):
-        return SearchResult(None, np.inf, np.inf)
-    lp = Relaxation(instance, allowed)
+        return CutResult(None, np.inf, np.inf)
+    lp = LinearRelaxation(instance, allowed)
     before = int(allowed.sum())
     root_bound = _process(lp, allowed, best, budget, root=True)
     if root_bound >= best.cutoff - tolerance:
         # Infinite where nothing is left below labels that were found here: these still count.
-        return SearchResult(best.labels, best.cost, min(root_bound, best.cutoff))
+        return CutResult(best.labels, best.cost, min(root_bound, best.cutoff))
     left = int(allowed.sum()) - len(costs)
     shrunk = left <= (1.0 - _RESTART_SHARE) * (before - len(costs))
     # Labels that somebody must have couple everything.
@@ -125,7 +125,7 @@ def branch_and_cut(
 
 
 def _process(
-    lp: Relaxation, allowed: BoolArray, best: _Incumbent, budget: Budget, *, root: bool
+    lp: LinearRelaxation, allowed: BoolArray, best: _Incumbent, budget: Budget, *, root: bool
 ) -> float:
     """Solve and cut at one search node; `allowed` shrinks in place. Returns its bound."""
     bound = -np.inf
@@ -167,7 +167,7 @@ def _process(
     return bound
 
 
-def _round(lp: Relaxation, allowed: BoolArray, best: _Incumbent) -> None:
+def _round(lp: LinearRelaxation, allowed: BoolArray, best: _Incumbent) -> None:
     """Look for a better incumbent near the LP solution."""
     instance, n = lp.instance, lp.instance.n_nodes
     rows = np.arange(n)
@@ -183,7 +183,7 @@ def _round(lp: Relaxation, allowed: BoolArray, best: _Incumbent) -> None:
         if stuck:
             return
         masked = np.where(lp.allowed, lp.costs, np.inf)[:n]
-        filled = instance.fill(kempe_descent(masked, instance.graph, labels), masked)
+        filled = instance.fill(swap_chains(masked, instance.graph, labels), masked)
         if filled is None:
             return
         labels, found = filled, instance.cost(filled)
@@ -226,7 +226,7 @@ def _restart(
     root_bound: float,
     best: _Incumbent,
     budget: Budget,
-) -> SearchResult:
+) -> CutResult:
     """Solve the components of what is left separately and join them."""
     costs, n_nodes = instance.costs, instance.n_nodes
     labels = allowed.argmax(axis=1).astype(np.int64)
@@ -248,7 +248,7 @@ def _restart(
         )
         lower[i] = max(lower[i], result.bound)
         if fixed_cost + sum(lower) >= best.cutoff - best.tolerance:
-            return SearchResult(best.labels, best.cost, max(root_bound, fixed_cost + sum(lower)))
+            return CutResult(best.labels, best.cost, max(root_bound, fixed_cost + sum(lower)))
         if result.labels is None:
             complete = False
             continue
@@ -256,12 +256,12 @@ def _restart(
     bound = max(root_bound, fixed_cost + sum(lower))
     if complete:
         best.offer(labels[:n_nodes], instance.cost(labels[:n_nodes]))
-    return SearchResult(best.labels, best.cost, bound)
+    return CutResult(best.labels, best.cost, bound)
 
 
 def _tree(
-    lp: Relaxation, allowed: BoolArray, root_bound: float, best: _Incumbent, budget: Budget
-) -> SearchResult:
+    lp: LinearRelaxation, allowed: BoolArray, root_bound: float, best: _Incumbent, budget: Budget
+) -> CutResult:
     """Depth-first branching from a processed root."""
     stack = [(root_bound, allowed, True)]
     while stack:
@@ -289,10 +289,10 @@ def _tree(
             if propagate(child, lp.indptr, lp.indices):
                 stack.append((bound, child, False))
     bound = min((entry[0] for entry in stack), default=np.inf)
-    return SearchResult(best.labels, best.cost, max(root_bound, min(bound, best.cutoff)))
+    return CutResult(best.labels, best.cost, max(root_bound, min(bound, best.cutoff)))
 
 
-def _choose(lp: Relaxation, allowed: BoolArray) -> tuple[int, int]:
+def _choose(lp: LinearRelaxation, allowed: BoolArray) -> tuple[int, int]:
     """The node and label to branch on; node -1 if every node has one label left.
 
     The most fractional label, weighted by the degree: deciding a hub decides much else. (Strong

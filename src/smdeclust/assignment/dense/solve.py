@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.construct import construct, is_feasible
-from smdeclust.assignment.dense.improve import kempe_descent
+from smdeclust.assignment.dense.improve import swap_chains
 from smdeclust.assignment.dense.instance import Instance
 from smdeclust.assignment.dense.search import branch_and_cut
 from smdeclust.assignment.dense.types import (
@@ -26,7 +26,7 @@ from smdeclust.exceptions import InvalidInputError
 Coloring = Callable[[], "IntArray | None"]
 
 # Largest regrets between these are taken as they are.
-SMALL, LARGE = 2.0**-6, 2.0**20
+LEAST_SIZE, LARGEST_SIZE = 2.0**-6, 2.0**20
 # Rounding of sums of costs.
 RELATIVE_ROUNDING = 1e-15
 # With a budget, no proof is begun where more labels than this are open: one linear programme alone
@@ -97,7 +97,8 @@ def solve_core(
         return _result(instance, labels, base, 0.0, rounding, 0, 0)
     # The linear programmes have absolute tolerances. Powers of two round nothing.
     largest = float(np.where(allowed, regrets.costs, 0.0).max())
-    exponent = 0 if SMALL <= largest <= LARGE or largest == 0 else int(np.frexp(largest)[1])
+    fits = LEAST_SIZE <= largest <= LARGEST_SIZE or largest == 0
+    exponent = 0 if fits else int(np.frexp(largest)[1])
     scaled = np.ldexp(regrets.costs, -exponent)
     value = float(np.ldexp(regret, -exponent)) if labels is not None else np.inf
     reference = np.where(allowed, scaled, 0.0).max(axis=1).sum() if labels is None else value
@@ -152,7 +153,7 @@ def _first_labels(
         start = np.asarray(given, dtype=np.int64)
         if is_feasible(start, costs, graph):
             start_cost = instance.cost(start)
-            labels = kempe_descent(costs, graph, start, budget)
+            labels = swap_chains(costs, graph, start, budget)
     if labels is None:
         labels = construct(costs, graph, max_repair_moves=0, budget=budget)
     if labels is None and coloring is not None:
@@ -160,7 +161,7 @@ def _first_labels(
         if colors is not None:
             renamed = best_renaming(costs, colors)
             if is_feasible(renamed, costs, graph):
-                labels = kempe_descent(costs, graph, renamed, budget)
+                labels = swap_chains(costs, graph, renamed, budget)
     if labels is None:
         labels = construct(costs, graph, budget=budget)
     if labels is not None:

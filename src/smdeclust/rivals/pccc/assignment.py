@@ -16,7 +16,7 @@ from smdeclust.problem import Contracted
 from smdeclust.rivals.pccc.soft_graph import SoftGraph
 
 # Simplex pivots for one proof on a dense core; then the best labels found are used.
-PROOF_PIVOTS = 20_000
+PCCC_PIVOTS = 20_000
 
 
 def soft_assignment(
@@ -48,7 +48,7 @@ def soft_assignment(
     points = np.ascontiguousarray(contracted.points[members])
     linked_costs(points, contracted.weights[members], len(members), centers, centers_t, costs)
     while True:
-        budget = Budget(deadline=deadline, max_pivots=PROOF_PIVOTS)
+        budget = Budget(deadline=deadline, max_pivots=PCCC_PIVOTS)
         found, _, _ = assign(_nearest(costs, q), graph.pairs, None, labels[members], budget)
         if found is not None:
             labels[members] = found

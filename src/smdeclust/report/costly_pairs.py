@@ -23,7 +23,7 @@ Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]
 
 
 @dataclass(frozen=True)
-class PairCost:
+class CostlyPair:
     """What one pair costs.
 
     Attributes
@@ -45,7 +45,7 @@ class PairCost:
 
 
 @dataclass(frozen=True)
-class PairCosts:
+class CostlyPairs:
     """The pairs that were left out one by one, the most expensive first.
 
     Attributes
@@ -64,14 +64,14 @@ class PairCosts:
         Whether the time limit ended the list early.
     """
 
-    solved: tuple[PairCost, ...]
+    solved: tuple[CostlyPair, ...]
     n_pairs: int
     n_implied: int
     n_candidates: int
     out_of_time: bool
 
 
-def pair_costs(
+def costly_pairs(
     problem: Problem,
     labels: np.ndarray,
     objective: float,
@@ -83,7 +83,7 @@ def pair_costs(
     stop: Callable[[], bool] = lambda: False,
     warm: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> PairCosts:
+) -> CostlyPairs:
     """Leave out the pairs that seem to cost most, one by one.
 
     Parameters
@@ -111,7 +111,7 @@ def pair_costs(
     order, n_implied = _candidates(problem, labels, free_labels)
     chosen = order[:limit]
     deadline = np.inf if max_time is None else time.monotonic() + max_time
-    found: list[PairCost] = []
+    found: list[CostlyPair] = []
     out_of_time = False
     for done, (kind, position) in enumerate(chosen):
         if stop() or time.monotonic() >= deadline:
@@ -121,7 +121,7 @@ def pair_costs(
             progress(done, len(chosen))
         found.append(_leave_out(problem, labels, objective, kind, position, solve, warm))
     found.sort(key=lambda pair: (-pair.cost, pair.kind, pair.position))
-    return PairCosts(
+    return CostlyPairs(
         tuple(found),
         len(problem.must_link) + len(problem.cannot_link),
         n_implied,
@@ -138,7 +138,7 @@ def _leave_out(
     position: int,
     solve: Solve,
     warm: bool,
-) -> PairCost:
+) -> CostlyPair:
     must, cannot = problem.must_link, problem.cannot_link
     if kind == "must_link":
         must = np.delete(must, position, axis=0)
@@ -155,9 +155,9 @@ def _leave_out(
             best, best_labels = near.objective, without.expand(near.labels)
     # Differences of rounding are none.
     if best >= objective * (1 - 1e-10):
-        return PairCost(kind, position, 0.0, 0)
+        return CostlyPair(kind, position, 0.0, 0)
     moved = compare(labels, best_labels, problem.n_clusters)
-    return PairCost(kind, position, objective - best, len(moved.rows))
+    return CostlyPair(kind, position, objective - best, len(moved.rows))
 
 
 def _candidates(

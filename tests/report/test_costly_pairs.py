@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import connected_components
 from smdeclust import SMDEClust
 from smdeclust.constraints.bridges import find_bridges
 from smdeclust.problem import Problem
+from smdeclust.report.costly_pairs import costly_pairs
 from smdeclust.report.moved import match_labels
-from smdeclust.report.pair_costs import pair_costs
 
 
 def _n_components(n: int, links: np.ndarray) -> int:
@@ -79,7 +79,7 @@ def test_costs_are_those_of_enumeration(seed):
         again = SMDEClust(2, random_state=0).fit(X, must_link=m, cannot_link=c)
         return again.labels_, again.inertia_
 
-    found = pair_costs(problem, model.labels_, model.inertia_, free.labels_, solve, limit=99)
+    found = costly_pairs(problem, model.labels_, model.inertia_, free.labels_, solve, limit=99)
     optimum = _brute(X, 2, must, cannot)
     assert model.inertia_ == pytest.approx(optimum)
     true = {
