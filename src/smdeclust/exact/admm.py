@@ -54,11 +54,13 @@ class Settings:
     """The pace is slow when closing the gap would take more than this many rounds."""
     settled: float = 0.5
     """Branch when what the relaxation is worth varies by less than this share of what it lacks."""
-    slow_rounds: int = 4
+    slow_rounds: int = 8
     """Rounds of too slow a pace that are put up with while the relaxation is worth enough."""
     max_rounds: int = 60
     max_nodes: int = 2**62
     """Nodes that are bounded before the tree is left as it is."""
+    n_threads: int = 1
+    """Threads for one node. (BLAS is kept to one: on several its small products take longer.)"""
 
 
 @dataclass
@@ -196,7 +198,12 @@ class _Run:
         self.norms = cutting.squared_norms(self.cuts, node.sqrt_weights, node.apart)
         self.work = np.empty_like(self.V)
         self.Y = self.V.copy()
-        self.project = FantopeProjector(node.unit, node.n_clusters, degree=settings.filter_degree)
+        self.project = FantopeProjector(
+            node.unit,
+            node.n_clusters,
+            degree=settings.filter_degree,
+            n_threads=settings.n_threads,
+        )
         self.best = self._dual(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
         self.history = [self.best.bound]
         self.values: list[float] = []
@@ -297,7 +304,7 @@ class _Run:
         # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
         slow = (self.history[-1] - self.history[-5]) / 4.0 * settings.patience < missing
         self.slow_rounds += slow
-        reached = recent[-1] - self.best.bound < 0.3 * missing
+        reached = 0.0 <= recent[-1] - self.best.bound < 0.3 * missing
         late = self.slow_rounds > settings.slow_rounds or self.rounds >= settings.max_rounds
         return (slow and reached) or late
 
@@ -323,6 +330,7 @@ class _Run:
             self.cuts[keep],
             limit=int(settings.cuts_per_group * node.n_groups),
             min_violation=self.min_violation,
+            n_threads=settings.n_threads,
         )
         # Deep cuts first; shallow ones only when there are hardly any others.
         few = 0.5 * settings.cuts_per_group if self.min_violation > 1e-3 else 1.0

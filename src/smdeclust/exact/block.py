@@ -67,7 +67,7 @@ def prove(
     n_jobs
         Processes that work on the tree.
     """
-    block = Block.of(problem, sizes)
+    block = Block.of(problem, labels, sizes)
     incumbent = _Incumbent(problem, labels, block, sizes, deadline)
     result: TreeResult | None = None
     with contextlib.suppress(MemoryError):
@@ -101,7 +101,7 @@ def without_search(problem: Problem, labels: IntArray) -> Proven:
 
     (Ding & He, 2004; the second only where that matrix is small.)
     """
-    block = Block.of(problem)
+    block = Block.of(problem, labels)
     data = block.data
     lower = 0.0
     if data.points.shape[1] <= 1000:
@@ -124,14 +124,19 @@ class Block:
     weight_shift: int
 
     @classmethod
-    def of(cls, problem: Problem, sizes: tuple[float, float] = (0.0, np.inf)) -> Block:
-        """The block of a problem; pairs that run over rows without weight are kept.
+    def of(
+        cls, problem: Problem, labels: IntArray, sizes: tuple[float, float] = (0.0, np.inf)
+    ) -> Block:
+        """The block of a problem, cluster by cluster; pairs that run over rows without weight are
+        kept.
 
         Rows without weight cost nothing wherever they go, and a cluster can be split until every
-        cluster has weight.
+        cluster has weight. Cuts run inside clusters: so they find what they need side by side.
         """
         weights = problem.sample_weight
-        rows = np.arange(problem.n_points) if weights is None else np.flatnonzero(weights > 0)
+        rows = np.argsort(labels, kind="stable")
+        if weights is not None:
+            rows = rows[weights[rows] > 0]
         # One row stands for each group: all others of the group are linked to it.
         first = np.full(problem.n_groups, -1)
         groups = problem.group_of_point[rows]

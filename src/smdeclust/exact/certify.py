@@ -129,7 +129,7 @@ def certify(
         found = without_search(problem, given)
         status, message = "too_large", _estimate(problem)
     else:
-        with threadpool_limits(limits=n_jobs):
+        with threadpool_limits(limits=1):
             found = prove(problem, given, tol=tol, deadline=deadline, sizes=sizes, n_jobs=n_jobs)
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)

@@ -17,26 +17,32 @@ import numpy as np
 
 from smdeclust.exact.relaxation import BoolArray, FloatArray, IntArray
 from smdeclust.kernels import kernel
+from smdeclust.points.threads import map_on_threads
 
 WIDTH = 6
 FAR_BELOW = -1e300
 # Members of a cut are groups with at least this share of Z_ii in common with the center.
 NEAR = 0.05
+# From so many groups on every so many-th center is looked at first, so that no more than this many
+# times the cuts that are kept are found.
+MANY, SAMPLED, PLENTY = 400, 16, 20
 
 
 @kernel()
-def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # type: ignore[no-untyped-def]
-    """Find violated cuts, at most ``per_pair`` for each (center, first member). OUT_: written.
+def separate(Z, apart, centers, min_violation, per_pair, OUT_cuts, OUT_violation):  # type: ignore[no-untyped-def]
+    """Find violated cuts of these centers, at most ``per_pair`` for each (center, first member).
 
     Greedy: for each pair (i, j), the best third group k, then further groups while each adds to the
-    violation. O(n^3) in the worst case, but only entries above a small threshold are looked at.
+    violation. O(n^3) in the worst case, but only entries above a small threshold are looked at, and
+    no further member adds more than the best third one. OUT_: written; returns how many were found.
     """
     n = Z.shape[0]
     count = 0
     capacity = OUT_cuts.shape[0]
+    more = OUT_cuts.shape[1] - 3  # members after the second
     near = np.empty(n, np.int64)
     gain = np.empty(n)
-    for i in range(n):
+    for i in centers:
         zii = Z[i, i]
         if zii <= 0.0:
             continue
@@ -59,13 +65,20 @@ def separate(Z, apart, min_violation, per_pair, OUT_cuts, OUT_violation):  # typ
             for b in range(m):
                 gain[b] = Z[i, near[b]] - Z[j, near[b]]
             gain[a] = -1.0
+            most = -1.0
             for _ in range(per_pair):
-                first = np.argmax(gain[:m]) if m > 0 else 0
-                if m < 2 or gain[first] <= 0.0 or count >= capacity:
+                largest = 0
+                for b in range(1, m):
+                    if gain[b] > gain[largest]:
+                        largest = b
+                if m < 2 or gain[largest] <= 0.0 or count >= capacity:
                     break
-                k = near[first]
-                total = base + gain[first]
-                gain[first] = -1.0
+                k = near[largest]
+                total = base + gain[largest]
+                most = max(most, gain[largest])
+                if total + more * most <= min_violation * zii:
+                    break
+                gain[largest] = -1.0
                 if total < -0.3 * zii:
                     break  # further members would hardly make up for that
                 OUT_cuts[count, 0] = i
@@ -273,26 +286,44 @@ def combined(cuts, mu, root):  # type: ignore[no-untyped-def]
 
 
 def new_cuts(
-    Z: FloatArray, apart: BoolArray, known: IntArray, *, limit: int, min_violation: float
+    Z: FloatArray,
+    apart: BoolArray,
+    known: IntArray,
+    *,
+    limit: int,
+    min_violation: float,
+    n_threads: int = 1,
 ) -> IntArray:
     """Return the most violated cuts not yet known, spread over the (center, member) pairs."""
     n = Z.shape[0]
-    room = np.empty((min(n * n * 3, 3_000_000), WIDTH), np.int64)
-    violation = np.empty(len(room))
-    count = separate(Z, apart, min_violation, 2, room, violation)
-    if count == 0:
-        return np.empty((0, WIDTH), np.int64)
-    found, violation = room[:count], violation[:count]
+    centers = np.arange(n)
+
+    def find(some: IntArray) -> tuple[IntArray, FloatArray]:
+        room = np.empty((min(len(some) * n * 3, 3_000_000), WIDTH), np.int64)
+        violation = np.empty(len(room))
+        count = separate(Z, apart, some, min_violation, 2, room, violation)
+        return room[:count], violation[:count]
+
+    if n >= MANY:  # some centers tell how violated those will be that are kept
+        shares = np.sort(find(np.arange(0, n, SAMPLED))[1])
+        wanted = PLENTY * limit // SAMPLED
+        if len(shares) > wanted:
+            min_violation = max(min_violation, float(shares[-wanted]))
+    parts = map_on_threads(find, np.array_split(centers, n_threads), n_threads)
+    found = np.vstack([cuts for cuts, _ in parts])
+    violation = np.concatenate([shares for _, shares in parts])
+    if len(found) == 0:
+        return found
     # Same set in another order is the same cut: sort the members, padding last.
     members = np.sort(np.where(found[:, 1:] < 0, n, found[:, 1:]), axis=1)
     keys = np.column_stack([found[:, 0], members])
     code = _encode(keys, n)
     _, first = np.unique(code, return_index=True)
     known_keys = np.column_stack([known[:, 0], np.where(known[:, 1:] < 0, n, known[:, 1:])])
-    first = first[~np.isin(code[first], _encode(known_keys, n))]
+    first = np.sort(first[~np.isin(code[first], _encode(known_keys, n))])
     found = np.where(keys == n, -1, keys)[first]
     order = np.argsort(-violation[first], kind="stable")
-    return found[select(found, order, n, 4, limit)]
+    return found[np.sort(select(found, order, n, 4, limit))]  # center by center
 
 
 def _encode(keys: IntArray, n: int) -> IntArray:

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from smdeclust.exact.relaxation import FloatArray
+from smdeclust.points.threads import map_on_threads
 
 # Filtered subspace iteration pays only where a full reduction to tridiagonal form takes long, and
 # LAPACK's eigenvectors of a part of the spectrum only where that part is small.
@@ -59,7 +60,13 @@ class FantopeProjector:
     """
 
     def __init__(
-        self, unit: FloatArray, n_clusters: int, *, use_filter: bool = True, degree: int = 8
+        self,
+        unit: FloatArray,
+        n_clusters: int,
+        *,
+        use_filter: bool = True,
+        degree: int = 8,
+        n_threads: int = 1,
     ) -> None:
         self.unit = unit
         self.rank = n_clusters - 1
@@ -73,6 +80,7 @@ class FantopeProjector:
         self.active = 0
         self.age = 0
         self.degree = degree
+        self.n_threads = n_threads
         self.rng = np.random.default_rng(0)
 
     def __call__(self, T: FloatArray, *, exact: bool = False) -> FloatArray:
@@ -140,17 +148,20 @@ class FantopeProjector:
         high = float(self.values[-min(size, len(self.values)) :][0])
         low = min(self.lowest, high - 1e-3)
         center, radius = 0.5 * (low + high), 0.5 * (high - low)
-        # Single precision will do for the filter: Rayleigh-Ritz below is double.
-        filtered, previous = A.astype(np.float32), X.astype(np.float32)
-        shift, stretch = np.float32(center), np.float32(1.0 / radius)
-        current = (filtered @ previous - shift * previous) * stretch
-        for _ in range(self.degree - 1):
-            following = filtered @ current
-            following -= shift * current
-            following *= np.float32(2.0) * stretch
-            following -= previous
-            previous, current = current, following
-        block = current.astype(np.float64)
+        stretch = 1.0 / radius
+
+        def raise_top(columns: FloatArray) -> FloatArray:
+            previous, current = columns, (A @ columns - center * columns) * stretch
+            for _ in range(self.degree - 1):
+                following = A @ current
+                following -= center * current
+                following *= 2.0 * stretch
+                following -= previous
+                previous, current = current, following
+            return current
+
+        columns = np.array_split(X, self.n_threads, axis=1)
+        block = np.hstack(map_on_threads(raise_top, columns, self.n_threads))
         block -= np.outer(self.unit, self.unit @ block)
         block /= np.linalg.norm(block, axis=0)
         Q, _ = scipy.linalg.qr(block, mode="economic", overwrite_a=True, check_finite=False)

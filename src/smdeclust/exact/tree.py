@@ -236,7 +236,8 @@ class _Search:
         if len(batch) > 1:
             left = self.deadline - len(batch) * self.closing - time.perf_counter()
             jobs = [(n.relaxation, n.state, self.aim(), left, self.settings) for n in batch]
-            outcomes: list[Outcome | None] = Parallel(self.n_jobs)(
+            # (Larger arrays would come to the processes as files that cannot be written to.)
+            outcomes: list[Outcome | None] = Parallel(self.n_jobs, max_nbytes=None)(
                 delayed(solve_alone)(*job) for job in jobs
             )
             return outcomes
@@ -254,7 +255,7 @@ class _Search:
             target=self.aim(),
             deadline=self.deadline - self.closing,
             on_round=on_round,
-            settings=self.settings,
+            settings=replace(self.settings, n_threads=self.n_jobs),
         )
         return [outcome]
 
