@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -95,6 +96,29 @@ def test_the_tree_on_processes() -> None:
         two.labels, 3, two.lower_bound, two.upper_bound, 0.0, "time_limit", 1e-4, proof=two.proof
     )
     assert verify(X, certificate, n_clusters=3).optimal
+
+
+def test_processes_can_write_to_large_nodes() -> None:
+    """Matrices above a megabyte reach the processes writable: joblib would map them from a file."""
+    from smdeclust.exact.admm import Settings, cold_start
+    from smdeclust.exact.block import Block
+    from smdeclust.exact.relaxation import relax
+    from smdeclust.exact.tree import Node, _Search
+    from smdeclust.problem import Problem
+
+    X = np.random.default_rng(0).uniform(size=(380, 2))
+    data = Block.of(Problem.build(X, 3), np.arange(380) % 3).data
+    node = relax(data, NONE, NONE)
+    assert node is not None
+    assert cold_start(node).V.nbytes > 2**20
+    search = _Search(data, lambda *_: 1e9, 1e9, lambda f: f, np.inf, Settings(max_rounds=1), 2)
+    search.deadline = time.perf_counter() + 5.0
+    nodes = [Node(i, NONE, NONE, 0.0, relaxation=node, state=cold_start(node)) for i in range(2)]
+    first, second = search._bound(nodes)
+    assert first is not None
+    assert second is not None
+    assert first.iterations > 0
+    assert first.dual.bound == second.dual.bound > 0
 
 
 def test_one_part_too_large_is_answered_at_once() -> None:

@@ -55,6 +55,27 @@ def test_found_cuts_are_violated_and_new() -> None:
     assert all(value(np.array(cut), A) < 0 for cut in rows)
 
 
+def test_threads_and_a_sample_find_the_same_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads change nothing; the sample only leaves out what would not have been kept."""
+    rng = np.random.default_rng(2)
+    n = 60
+    A = rng.uniform(size=(n, n)) ** 4
+    A = A + A.T + np.diag(rng.uniform(1.0, 2.0, n))
+    apart = np.zeros((n, n), bool)
+    none = np.empty((0, cutting.WIDTH), np.int64)
+    found = {}
+    for n_threads in (1, 2, 3):
+        options = {"limit": 5 * n, "min_violation": 1e-3, "n_threads": n_threads}
+        found[n_threads] = cutting.new_cuts(A, apart, none, **options)
+        monkeypatch.setattr(cutting, "MANY", 1)
+        sampled = cutting.new_cuts(A, apart, none, **options)
+        monkeypatch.undo()
+        known = {tuple(cut) for cut in found[n_threads]}
+        assert len({tuple(cut) for cut in sampled} & known) > 0.9 * len(known)
+    np.testing.assert_array_equal(found[1], found[2])
+    np.testing.assert_array_equal(found[1], found[3])
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_step_projects_onto_signs_and_cuts(seed: int) -> None:
     """With many sweeps the V-step is the projection: feasible, and optimal by its multipliers."""

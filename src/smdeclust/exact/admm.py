@@ -38,6 +38,8 @@ class Settings:
     """Iterations between two rounds of cuts."""
     check_every: int = 20
     """Iterations between two evaluations of the bound."""
+    idle: int = 6
+    """Evaluations without a better bound after which projections are exact for a while."""
     cuts_per_group: float = 40.0
     min_violation: float = 0.03
     """Violation, relative to Z_ii, from which a cut is added; lowered when few are found."""
@@ -213,7 +215,7 @@ class _Run:
         self.min_violation = settings.min_violation
         self.ending = Ending.TARGET
         self.residuals = (np.inf, np.inf)
-        self.exact_until = 0
+        self.exact_until = self.idle = 0
         self.mark: FloatArray | None = None
         self.drift: FloatArray | None = None
         self.stride, self.residual_before = 1.0, np.inf
@@ -238,11 +240,15 @@ class _Run:
         self.iteration += 1
         if self.iteration % settings.check_every == 0:
             bound = safe_bound(node, self.U, self.rho, self.cuts, self.mu)
+            self.idle += 1
             if bound > self.best.bound:
-                self.best = self._dual(bound)
-            # Closer to a solution, yet a worse bound: the filter has missed a direction.
-            elif bound < self.bound_before and primal < self.primal_before:
-                self.exact_until = self.iteration + settings.check_every
+                self.best, self.idle = self._dual(bound), 0
+            # Closer to a solution, yet a worse bound, or no better one for long: the filter has
+            # missed a direction.
+            elif self.idle >= settings.idle or (
+                bound < self.bound_before and primal < self.primal_before
+            ):
+                self.exact_until, self.idle = self.iteration + settings.check_every, 0
             self.bound_before, self.primal_before = bound, primal
         if self.iteration % 10 == 0:
             # Both residuals per unit of their own scale: |Y| is about sqrt(K), |C| is 1.

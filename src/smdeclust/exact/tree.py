@@ -235,7 +235,8 @@ class _Search:
         """Raise the bounds of some nodes: one here, several on processes; None: contradictory."""
         if len(batch) > 1:
             left = self.deadline - len(batch) * self.closing - time.perf_counter()
-            jobs = [(n.relaxation, n.state, self.aim(), left, self.settings) for n in batch]
+            end = time.time() + left
+            jobs = [(n.relaxation, n.state, self.aim(), end, self.settings) for n in batch]
             # (Larger arrays would come to the processes as files that cannot be written to.)
             outcomes: list[Outcome | None] = Parallel(self.n_jobs, max_nbytes=None)(
                 delayed(solve_alone)(*job) for job in jobs
@@ -297,16 +298,18 @@ class _Search:
 
 
 def solve_alone(
-    relaxation: Relaxation | None, state: State | None, target: float, left: float,
+    relaxation: Relaxation | None, state: State | None, target: float, end: float,
     settings: Settings,
 ) -> Outcome | None:  # fmt: skip
-    """Bound one node in a process of its own, on one thread, without looking for clusterings."""
+    """Bound one node in a process of its own, on one thread, without looking for clusterings.
+
+    `end` is a moment of `time.time`, which processes share: some take a second to begin.
+    """
     if relaxation is None or state is None:
         return None
     with threadpool_limits(limits=1):
-        return solve(
-            relaxation, state, target=target, deadline=time.perf_counter() + left, settings=settings
-        )
+        deadline = time.perf_counter() + end - time.time()
+        return solve(relaxation, state, target=target, deadline=deadline, settings=settings)
 
 
 def _of_best(dual: Dual) -> dict[str, Any]:
