@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
+from smdeclust.assignment import exact_assignment
+from smdeclust.constraints.soft_graph import SoftPairs
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.local_search import local_search
-from smdeclust.local_search.limits import Limits
+from smdeclust.local_search import Limits, local_search, make_search
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
@@ -100,7 +101,7 @@ def test_threads_change_nothing(n_threads):
         for limit in (3, 1000):
             if threaded:
                 status, f, n_done = lloyd_on_threads(
-                    contracted, centers, labels, n_done, Limits(max_iter=limit), n_threads
+                    contracted, False, centers, labels, n_done, Limits(max_iter=limit), n_threads
                 )
             else:
                 status, f, n_done = lloyd(
@@ -108,6 +109,7 @@ def test_threads_change_nothing(n_threads):
                     contracted.lanes,
                     contracted.lane_weights,
                     *contracted.graph.arrays,
+                    False,
                     centers,
                     labels,
                     n_done,
@@ -175,3 +177,30 @@ def test_empty_clusters_are_filled_exactly():
         start = problem.enter(np.repeat(X[:1], 4, 0) + 0.1 * rng.normal(size=(4, 2)))
         once = local_search(problem, start, max_iter=1)
         assert local_search(problem, start).objective <= once.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_deep_searches_hurry_and_say_what_they_know(seed, soft):
+    """Where pairs form cycles, good labels are enough on the way: they keep all hard pairs, the
+    end is no worse than its own exact assignment where it is called proven, and a second search
+    that ends in the same clusters says the same."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, size=(60, 3)).astype(float) + rng.normal(0, 1e-3, (60, 3))
+    pairs = rng.integers(0, 60, size=(90, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    price = rng.uniform(0.1, 2.0, len(pairs[::2]))
+    known = SoftPairs(pairs[::2], price, pairs[:0], price[:0]) if soft else None
+    problem = Problem.build(X, 6, None, pairs[1::2] if soft else pairs, soft=known)
+    search = make_search(problem, deep=True, limits=Limits())
+    for start in (X[:6], X[:6], X[20:26]):
+        found = search(problem.enter(start))
+        labels = problem.expand(found.labels)
+        hard = problem.cannot_link
+        assert (labels[hard[:, 0]] != labels[hard[:, 1]]).all()
+        assert found.objective == pytest.approx(
+            problem.objective(found.labels) + problem.penalty(found.labels)
+        )
+        best = exact_assignment(problem, problem.points.leave(found.centers))
+        assert best.cost <= found.objective * (1 + 1e-9)  # forced prices of soft pairs included
+        assert best.cost >= found.objective * (1 - 1e-9) or not found.proven

@@ -104,6 +104,47 @@ def separate_linked(weights, graph, work, labels):
     return SOLVED, cost_of(weights, graph, work, labels)
 
 
+@summing_kernel()
+def reply_linked(weights, graph, work, labels, found):
+    """Good labels where the optimal ones take long: feasible ones, improved group by group.
+
+    `labels` keep the hard pairs, and so do those written to `found`: each linked group takes, in
+    turn and twice, the cheapest label that its neighbours leave it; free groups keep their nearest
+    center. Returns what they cost.
+    """
+    indptr, indices, price, together = graph
+    _, table, squares, costs, _, _, _ = work
+    n_linked, n_clusters = costs.shape
+    height = n_clusters + n_clusters % 2
+    own = np.empty(n_clusters)
+    for g in range(n_linked):
+        found[g] = labels[g]
+    cost = 0.0
+    for turn in range(2):
+        for g in range(n_linked):
+            for k in range(n_clusters):
+                own[k] = weights[g] * table[g // LANES * height + k, g % LANES]
+            for e in range(indptr[g], indptr[g + 1]):
+                taken = found[indices[e]]
+                if len(price) == 0:
+                    own[taken] = np.inf
+                elif not together[e]:
+                    own[taken] += price[e]
+                else:
+                    for k in range(n_clusters):
+                        own[k] += 0.0 if k == taken else price[e]
+            best = found[g]
+            for k in range(n_clusters):
+                if own[k] < own[best]:
+                    best = k
+            found[g] = best
+            if turn == 1:
+                cost += weights[g] * table[g // LANES * height + best, g % LANES]
+    for g in range(n_linked, len(found)):
+        cost += weights[g] * squares[g]
+    return cost + broken_price(found, graph)
+
+
 def assign_easily(contracted: Contracted, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
     """Optimal labels for these centers, clusters may stay empty, but for dense cores.
 

@@ -70,11 +70,11 @@ def exact_assignment(
         )
     if labels is None:
         status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
-        return Assignment(None, np.inf, bound + problem.scatter, status, budget.nodes)
+        return Assignment(None, np.inf, bound + problem.constant, status, budget.nodes)
     return Assignment(
         labels=problem.expand(labels),
-        cost=cost + problem.scatter,
-        bound=bound + problem.scatter,
+        cost=cost + problem.constant,
+        bound=bound + problem.constant,
         status=Status.OPTIMAL if bound >= cost else Status.FEASIBLE,
         nodes=budget.nodes,
     )

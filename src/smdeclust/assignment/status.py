@@ -14,6 +14,7 @@ BRANCH = 2  # an empty cluster may have to be filled by a coupled group: branch
 INFEASIBLE = 3  # no labels satisfy the cannot-links
 PAUSED = 4  # may go on
 STUCK = 5  # labels differ, but the objective does not fall
+ROUGH = 6  # may go on, from labels that are not proven to be optimal
 
 
 class Status(Enum):

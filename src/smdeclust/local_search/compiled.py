@@ -8,7 +8,7 @@ import numpy as np
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.exact import assign_points
-from smdeclust.assignment.status import PAUSED, SOLVED
+from smdeclust.assignment.status import PAUSED, ROUGH, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import LEAST_FALL, STRIDE, Limits
@@ -56,13 +56,15 @@ class CompiledSearch:
             contracted.lanes,
             contracted.lane_weights,
             *contracted.graph.arrays,
+            deep,
         )
+        self.proven: set[bytes] = set()  # partitions that need no further proof
 
     def _iterate(self, state: _State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
         work = state.centers, state.labels, state.n_done
         if self.n_threads > 1:
-            return lloyd_on_threads(self.contracted, *work, self.limits, self.n_threads)
+            return lloyd_on_threads(self.contracted, self.deep, *work, self.limits, self.n_threads)
         pause = min(self.limits.max_iter, state.n_done + self.stride)
         return lloyd(*self.arrays, *work, pause)  # type: ignore[no-any-return]
 
@@ -83,21 +85,16 @@ class CompiledSearch:
         while True:
             n_before, before = state.n_done, state.objective
             status, state.objective, state.n_done = self._iterate(state)
-            state.proven |= state.n_done > n_before
+            if state.n_done > n_before:
+                state.proven = not self.deep or status in (PAUSED, SOLVED)
             if state.n_done > 0 and (state.n_done >= limit or limits.is_late()):
                 break
-            if status == PAUSED and state.objective < before * (1 - LEAST_FALL):
+            if status in (PAUSED, ROUGH) and state.objective < before * (1 - LEAST_FALL):
                 continue
             # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
             # long as the objective falls; where it stops and no chain helps, and in the last
             # iteration, they must be optimal or at the end of the budget.
-            stuck = status not in (PAUSED, SOLVED)
-            last = state.n_done == limit - 1
-            if stuck and not last and (state.n_done == 0 or state.objective < helped):
-                helped = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
-                quick = Budget(deadline=limits.deadline, max_pivots=0)
-                if _assign_and_move(contracted, state, quick):
-                    continue
+            stuck = status not in (PAUSED, ROUGH, SOLVED)
             if (
                 deep
                 and state.n_done > 0
@@ -108,13 +105,24 @@ class CompiledSearch:
                 if _swap_chains(contracted, state):
                     polished = state.labels.copy()
                     continue
+            last = state.n_done == limit - 1
+            if stuck and not last and (state.n_done == 0 or state.objective < helped):
+                helped = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
+                quick = Budget(deadline=limits.deadline, max_pivots=0)
+                if _assign_and_move(contracted, state, quick):
+                    continue
             if not stuck or not (state.n_done == 0 or state.objective < proven_at):
+                break
+            if deep and state.n_done > 0 and _partition(state.labels) in self.proven:
+                state.proven = True
                 break
             proven_at = state.objective * (1 - LEAST_FALL)
             budget = limits.budget()
             if state.n_done == 0:  # quick ways found none, and labels are needed
                 budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
             if not _assign_and_move(contracted, state, budget):
+                if state.proven:
+                    self.proven.add(_partition(state.labels))
                 break
         if kept is not None and not _fell(state, kept):
             # The swaps gained nothing: rounding, where weights are of very different size.
@@ -160,6 +168,12 @@ class _State:
 
     def copy(self) -> _State:
         return replace(self, labels=self.labels.copy(), centers=self.centers.copy())
+
+
+def _partition(labels: np.ndarray) -> bytes:
+    """The same for the same clusters, however they are numbered."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    return bytes(np.argsort(np.argsort(first))[number].astype(np.int32).tobytes())
 
 
 def _fell(state: _State, before: _State) -> bool:

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from smdeclust.assignment.active_set import broken_price
-from smdeclust.assignment.easy import find_nearest, separate_linked, work_space
-from smdeclust.assignment.status import HARD, PAUSED, SOLVED, STUCK
+from smdeclust.assignment.easy import find_nearest, reply_linked, separate_linked, work_space
+from smdeclust.assignment.status import HARD, PAUSED, ROUGH, SOLVED, STUCK
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.limits import LEAST_FALL, Limits
 from smdeclust.points.centers import sum_of_squares
@@ -90,27 +90,34 @@ def _settle(points, weights, labels, found, sums, totals, counts, centers):
 
 
 @kernel()
-def _advance(points, weights, graph, work, found, labels, objective, sums, totals, counts, centers):
+def _advance(
+    points, weights, graph, work, found, labels, objective, sums, totals, counts, centers, hurried
+):
     """The rest of an iteration, from nearest centers on: separate, take over labels, move centers.
 
-    Returns (status, objective): PAUSED where it fell, SOLVED where no label differs, STUCK where
-    labels differ but it does not fall; any other: nothing has changed but the sums.
+    Where there are cycles and it is `hurried`, good labels will do as long as the objective falls.
+    Returns (status, objective): PAUSED where it fell (ROUGH: with such labels), SOLVED where no
+    label differs, STUCK where labels differ but it does not fall; any other: nothing has changed
+    but the sums and, after good labels, the centers.
     """
     status, cost = separate_linked(weights, graph, work, found)
-    if status != SOLVED:
+    rough = status == HARD and hurried and labels[0] >= 0
+    if rough:
+        cost = reply_linked(weights, graph, work, labels, found)
+    elif status != SOLVED:
         return status, objective
     n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)
     if empty:
         return HARD, objective
     if n_changed == 0:
-        return SOLVED, objective
+        return HARD if rough else SOLVED, objective
     fall, _ = _move(sums, totals, centers)
     f = cost - fall if fall < cost else 0.0
     if not f < objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
-        return STUCK, objective
+        return HARD if rough else STUCK, objective
     for g in range(len(labels)):
         labels[g] = found[g]
-    return PAUSED, f
+    return ROUGH if rough else PAUSED, f
 
 
 @kernel()
@@ -124,15 +131,17 @@ def _conclude(points, weights, labels, found, sums, totals, counts, centers, sta
 
 @kernel()
 def lloyd(
-    points, lanes, weights, indptr, indices, price, together, centers, labels, n_done, max_iter
-):
+    points, lanes, weights, indptr, indices, price, together, hurried, centers, labels, n_done,
+    max_iter,
+):  # fmt: skip
     """Iterate from `centers` until the objective does not fall.
 
     `lanes` and `weights` are filled up to whole blocks. `labels` are those of the best solution so
     far (-1 where there is none), `n_done` the iterations that it took. Changes `centers` and
     `labels`. Returns (status, objective, n_done): SOLVED where it converged, PAUSED where it may go
-    on (and has converged, too, if the next call makes it fall no further); with any other status
-    the complete assignment is needed for `centers`, and the search can go on from there.
+    on (and has converged, too, if the next call makes it fall no further), ROUGH the same from
+    labels that need not be optimal (only where `hurried`); with any other status the complete
+    assignment is needed for `centers`, and the search can go on from there.
     """
     graph = (indptr, indices, price, together)  # a tuple would be slower to hand over
     found = np.empty(len(weights), np.int64)
@@ -143,12 +152,13 @@ def lloyd(
     objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
     objective += broken_price(labels, graph)
     status = PAUSED
-    while status == PAUSED and n_done < max_iter:
+    while status in (PAUSED, ROUGH) and n_done < max_iter:
         find_nearest(lanes, 0, 1, centers, work, found)
         status, objective = _advance(
             points, weights, graph, work, found, labels, objective, sums, totals, counts, centers,
+            hurried,
         )  # fmt: skip
-        n_done += status in (PAUSED, SOLVED, STUCK)
+        n_done += status in (PAUSED, SOLVED, STUCK, ROUGH)
     status, objective = _conclude(
         points, weights, labels, found, sums, totals, counts, centers, status
     )
@@ -157,6 +167,7 @@ def lloyd(
 
 def lloyd_on_threads(
     contracted: Contracted,
+    hurried: bool,
     centers: np.ndarray,
     labels: np.ndarray,
     n_done: int,
@@ -174,7 +185,7 @@ def lloyd_on_threads(
     objective += broken_price(labels, graph)
     status = PAUSED
     with ThreadPoolExecutor(n_threads - 1) as pool:
-        while status == PAUSED and n_done < limits.max_iter:
+        while status in (PAUSED, ROUGH) and n_done < limits.max_iter:
             others = [
                 pool.submit(find_nearest, lanes, part, n_threads, centers, work, found)
                 for part in range(1, n_threads)
@@ -183,9 +194,10 @@ def lloyd_on_threads(
             for other in others:
                 other.result()
             status, objective = _advance(
-                contracted.points, weights, graph, work, found, labels, objective, *tally, centers
+                contracted.points, weights, graph, work, found, labels, objective, *tally, centers,
+                hurried,
             )  # fmt: skip
-            n_done += status in (PAUSED, SOLVED, STUCK)
+            n_done += status in (PAUSED, SOLVED, STUCK, ROUGH)
             if limits.is_late():
                 break
     status, objective = _conclude(
