@@ -117,8 +117,7 @@ def test_processes_can_write_to_large_nodes() -> None:
     first, second = search._bound(nodes)
     assert first is not None
     assert second is not None
-    assert first.iterations > 0
-    assert first.dual.bound == second.dual.bound > 0
+    assert min(first.iterations, second.iterations) > 0
 
 
 def test_one_part_too_large_is_answered_at_once() -> None:

@@ -8,6 +8,7 @@ import zipfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -335,3 +336,72 @@ def test_mutations_of_a_certificate_are_never_wrong(honest: tuple) -> None:
         except InvalidCertificateError:
             continue
         assert found.lower_bound <= optimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("route", ["weights", "far point"])
+def test_costs_that_vanish_are_refused(route: str) -> None:
+    """Squares too small for numbers are not a cost of zero: random labels are never optimal."""
+    X = np.random.default_rng(1).normal(size=(40, 3))
+    labels = np.random.default_rng(0).integers(0, 3, 40)
+    given: dict[str, Any] = {}
+    if route == "weights":
+        X, given = X * 1e-120, {"sample_weight": np.full(40, 1e-99)}
+    else:
+        X = np.vstack([X * 1e-165, np.full((1, 3), 1e-139)])
+        labels = np.append(labels, 3)
+    k = int(labels.max()) + 1
+    forged = Certificate(labels, k, 0.0, 0.0, 0.0, "optimal", 1e-4)
+    with pytest.raises(InvalidCertificateError, match="vanish"):
+        verify(X, forged, n_clusters=k, **given)
+    with pytest.raises((InvalidInputError, InvalidCertificateError)):
+        certify(X, labels, max_time=2, **given)
+
+
+def test_costs_that_overflow_are_refused() -> None:
+    """Large numbers times large weights: a sentence, not an OverflowError."""
+    X = np.random.default_rng(1).normal(size=(10, 2)) * 1e130
+    forged = Certificate(np.arange(10) % 2, 2, 0.0, 1.0, 1.0, "time_limit", 1e-4)
+    with pytest.raises(InvalidCertificateError, match="overflow"):
+        verify(X, forged, n_clusters=2, sample_weight=np.full(10, 1e99))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_part_far_smaller_than_the_whole_has_a_true_bound(seed: int) -> None:
+    """Rows that are tiny beside the spread of all: no part is bounded above its optimum."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 12))
+    near = rng.normal(size=n) * 2.0 ** (-74 + int(rng.integers(-1, 3)))
+    X = np.concatenate([near, [2.0**460, 2.0**460]])[:, None]
+    labels = np.concatenate([np.zeros(n, int), [1, 1]])
+    together = [[0, i] for i in range(1, n)]
+    exact = [Fraction(value) for value in near.tolist()]
+    mean = sum(exact, Fraction(0)) / n
+    optimum = sum(((value - mean) ** 2 for value in exact), Fraction(0))
+    cost = float(optimum) * (1 + 1e-15)
+    none, zero = np.array([-1, -1]), np.zeros(3, int)
+    proof = Proof(
+        parent=none, kind=zero[:2], first=none, second=none, leaf_node=np.array([0, 1]),
+        lambda_ptr=zero, cut_ptr=zero, size_ptr=zero, part=labels,
+    )  # fmt: skip
+    forged = Certificate(labels, 2, 0.0, cost, 1.0, "parts", 1e-4, proof=proof)
+    try:
+        found = verify(X, forged, must_link=together, n_clusters=2)
+    except InvalidCertificateError:
+        return
+    assert Fraction(found.lower_bound) <= optimum <= Fraction(found.upper_bound)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_jobs": -5}, {"n_jobs": 0}, {"n_jobs": "x"}, {"tol": "a"}, {"tol": None},
+        {"max_time": "a"}, {"max_time": np.nan}, {"max_time": -1}, {"labels": [None] * 12},
+        {"labels": np.zeros((12, 1), int)}, {"parts": 0}, {"parts": 1.5},
+    ],
+)  # fmt: skip
+def test_bad_options_get_a_sentence(given: dict[str, Any]) -> None:
+    """Whatever is wrong about an option, the error names it."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    options = {"labels": np.arange(12) % 3} | given
+    with pytest.raises(InvalidInputError, match=next(iter(given))):
+        certify(X, **options)

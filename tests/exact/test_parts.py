@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from smdeclust import SMDEClust
 from smdeclust.exact import Certificate, InvalidCertificateError, certify, verify
+from smdeclust.exact.admm import Ending
 from smdeclust.exact.block import cost_of
 from smdeclust.exact.split import split
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
@@ -182,3 +184,37 @@ def test_parts_must_be_a_number(case: tuple) -> None:
     for parts in (0, "all", 1000):
         with pytest.raises(InvalidInputError, match="parts"):
             certify(X, labels, parts=parts, **pairs)
+
+
+def test_an_interrupted_part_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a part is proven: no further part is begun, and the status says so."""
+    import smdeclust.exact.parts as module
+
+    begun = []
+
+    def interrupted(problem, labels, **given):
+        begun.append(len(labels))
+        return replace(prove(problem, labels, **given), ending=Ending.INTERRUPTED)
+
+    prove = module.prove
+    monkeypatch.setattr(module, "prove", interrupted)
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    labels = SMDEClust(3, random_state=0).fit_predict(X)
+    found = certify(X, labels, parts=3, tol=1e-9, max_time=20)
+    assert begun == [30]
+    assert found.status == "interrupted"
+    assert verify(X, found, n_clusters=3).lower_bound >= found.lower_bound > 0
+
+
+def test_interrupted_while_points_are_dealt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same before there are any parts."""
+    import smdeclust.exact.parts as module
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "split", interrupted)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    found = certify(X, np.arange(60) % 3, parts=3)
+    assert found.status == "interrupted"
+    assert verify(X, found, n_clusters=3).lower_bound >= found.lower_bound

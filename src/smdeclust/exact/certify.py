@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,15 @@ def certify(
         bound so far and the status that says so, never an exception.
     """
     start = time.perf_counter()
-    deadline = np.inf if max_time is None else start + max_time
-    if not 0 <= tol < 1:
+    if not _is_number(tol) or not 0 <= tol < 1:
         raise InvalidInputError(f"tol must be a number from 0 to below 1, got {tol!r}")
+    if max_time is not None and not (_is_number(max_time) and max_time >= 0):
+        raise InvalidInputError(f"max_time must be a number from 0, or None, got {max_time!r}")
+    if n_jobs is not None and not (isinstance(n_jobs, Integral) and (n_jobs >= 1 or n_jobs == -1)):
+        raise InvalidInputError(
+            f"n_jobs must be a whole number from 1, -1 for all cores, or None, got {n_jobs!r}"
+        )
+    deadline = np.inf if max_time is None else start + max_time
     names, given = np.unique(_whole_numbers(labels), return_inverse=True)
     given = given.reshape(-1).astype(np.int64)
     problem = Problem.build(
@@ -161,6 +168,10 @@ def certify(
     )
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not math.isnan(value)
+
+
 def _number_of_parts(parts: int | str, problem: Problem, seconds: float) -> int:
     if parts == "auto":
         if problem.n_groups <= WHOLE:
@@ -168,8 +179,8 @@ def _number_of_parts(parts: int | str, problem: Problem, seconds: float) -> int:
         return math.ceil(
             problem.n_groups / part_size(problem.n_clusters, problem.n_groups, seconds)
         )
-    if isinstance(parts, int) and 1 <= parts <= problem.n_groups:
-        return parts
+    if isinstance(parts, Integral) and 1 <= parts <= problem.n_groups:
+        return int(parts)
     raise InvalidInputError(
         f'parts must be "auto" or a number from 1 to the {problem.n_groups} groups, got {parts!r}'
     )
@@ -178,6 +189,10 @@ def _number_of_parts(parts: int | str, problem: Problem, seconds: float) -> int:
 def _whole_numbers(labels: Any) -> Any:
     """Labels that name clusters; not a number is no name."""
     given = np.asarray(labels)
+    if given.ndim != 1 or given.dtype.kind not in "iufbUS":
+        raise InvalidInputError(
+            f"labels must be a list of N numbers or names, got shape {given.shape} of {given.dtype}"
+        )
     if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
         raise InvalidInputError("labels: NaN or infinity is no cluster; give one label per row")
     return given

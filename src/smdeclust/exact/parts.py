@@ -97,7 +97,10 @@ def prove_in_parts(
         Called with a sentence now and then.
     """
     upper = cost_of(problem, labels)
-    number = np.unique(split(problem, labels, n_parts), return_inverse=True)[1].reshape(-1)
+    try:
+        number = np.unique(split(problem, labels, n_parts), return_inverse=True)[1].reshape(-1)
+    except KeyboardInterrupt:
+        return replace(without_search(problem, labels), ending=Ending.INTERRUPTED)
     blocks = [np.flatnonzero(number == p) for p in range(int(number.max()) + 1)]
     parts: list[Part] = []
     jobs = _Jobs(problem, labels, deadline, n_jobs, None if folder is None else Path(folder))
@@ -108,6 +111,7 @@ def prove_in_parts(
         for part in jobs.run(blocks, min(first_tol, 0.01)):
             parts.append(part)
             _say(progress, parts, len(blocks), upper)
+            _stop_if_interrupted([part])
         while len(parts) > 1 and time.time() < deadline < np.inf:
             lower = math.fsum(part.proven.lower_bound for part in parts)
             if relative_gap(upper, lower) <= tol:
@@ -116,7 +120,9 @@ def prove_in_parts(
             if not pairs:
                 break
             joint = [np.concatenate([a.rows, b.rows]) for a, b in pairs]
-            better = _better(pairs, list(jobs.run(joint, max(0.5 * tol, _JOINED_TOL))))
+            joined = list(jobs.run(joint, max(0.5 * tol, _JOINED_TOL)))
+            better = _better(pairs, joined)
+            _stop_if_interrupted(joined)
             if len(better) == 2 * len(pairs):
                 break
             parts = rest + better
@@ -135,6 +141,12 @@ def prove_in_parts(
             task = _Task.of(problem, labels, jobs.group, rows, 0.0, None)
             parts.append(Part(rows, without_search(task.problem(), labels[rows])))
     return _together(problem, labels, parts, ending)
+
+
+def _stop_if_interrupted(parts: list[Part]) -> None:
+    """A Ctrl-C ends the search of a part, which keeps its bound: it is meant for all of them."""
+    if any(part.proven.ending is Ending.INTERRUPTED for part in parts):
+        raise KeyboardInterrupt
 
 
 def _say(progress: Progress | None, parts: list[Part], total: int, upper: float) -> None:

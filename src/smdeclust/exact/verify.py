@@ -33,6 +33,9 @@ DEFAULT_TOL = 1e-4
 # Squares of larger numbers overflow; squares of smaller differences vanish.
 _LARGEST, _SMALLEST = 1e140, 1e-140
 _LIGHTEST = 1e-60
+# Costs beyond these powers of two, and costs below this number, would lose digits or all of them.
+_MOST_EXPONENT = 960
+_VANISHING = 1e-290
 
 
 @dataclass(frozen=True)
@@ -187,16 +190,24 @@ def _admit(
         largest <= _LARGEST and (spread == 0 or spread >= _SMALLEST),
         f"X spans {spread:.3g} with values up to {largest:.3g}: squares overflow or vanish",
     )
-    w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    try:
+        w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        w = np.empty(0)
     require(w.shape == (n,) and bool(np.all(np.isfinite(w) & (w >= 0))), "weights")
     heaviest = float(w.max())
     usual = heaviest > 0 and 1e-100 < heaviest < 1e100
     require(usual and bool(np.all((w == 0) | (w >= _LIGHTEST * heaviest))), "weights too unequal")
     together, apart = (_pairs(pairs, n) for pairs in (must_link, cannot_link))
     low, high = 0 if low is None else low, np.inf if high is None else high
-    require(0 <= low <= high and high >= 1, f"sizes from {low!r} to {high!r}")
+    usual = all(isinstance(size, float | int | np.number) for size in (low, high))
+    require(usual and 0 <= low <= high and high >= 1, f"sizes from {low!r} to {high!r}")
     shift = math.frexp(spread)[1] if spread > 0 else 0
     weight_shift = math.frexp(heaviest)[1] - 1  # weights of 1 stay
+    require(
+        abs(2 * shift + weight_shift) <= _MOST_EXPONENT,
+        f"squares of {spread:.3g} times weights of {heaviest:.3g} overflow or vanish",
+    )
     return Data(
         np.ldexp(X, -shift), np.ldexp(w, -weight_shift), together, apart, k,
         float(low), float(high), shift, weight_shift,
@@ -239,11 +250,26 @@ def _cost_above(data: Data, labels: np.ndarray) -> float:
         X, w = data.X[rows], data.w[rows]
         if len(X) == 0 or not np.ptp(X, axis=0).any():
             continue  # equal points cost nothing, exactly
-        center = X[0] + (w @ (X - X[0])) / w.sum()
-        squares = np.sum((X - center) ** 2, axis=1)
+        size = _exponent(X - X[0])  # of this cluster, so that its squares have digits
+        X = np.ldexp(X - X[0], -size)
+        squares = np.sum((X - (w @ X) / w.sum()) ** 2, axis=1)
         # What underflows is at most the smallest number there is, each.
-        costs.append(math.fsum(w * squares) * (1 + gamma(X.shape[1] + 8)) + X.size * 5e-324)
-    return math.ldexp(math.fsum(costs) * (1 + 4 * EPS), data.exponent)
+        cost = math.fsum(w * squares) * (1 + gamma(X.shape[1] + 8)) + X.size * 5e-324
+        costs.append(math.ldexp(cost, 2 * size) + 5e-324)
+    total = math.ldexp(math.fsum(costs) * (1 + 4 * EPS), data.exponent)
+    require(not costs or total >= _VANISHING, "the squares of the distances to centers vanish")
+    return total
+
+
+def _exponent(values: np.ndarray) -> int:
+    """The power of two that makes the largest of them about 1."""
+    return math.frexp(float(np.abs(values).max()))[1]
+
+
+def _below(value: float, exponent: int) -> float:
+    """2 to a power times a bound that is not negative, not rounded up: tiny ones count as zero."""
+    found = math.ldexp(value, exponent)
+    return found if found >= _VANISHING else 0.0
 
 
 def _sum_of_parts(
@@ -271,7 +297,7 @@ def _sum_of_parts(
         )
     bounds = tuple(math.ldexp(b, data.exponent) for _, leaves in found for b in leaves)
     total = math.fsum(lower for lower, _ in found) * (1 - 2 * EPS)
-    return math.ldexp(total, data.exponent), bounds
+    return _below(total, data.exponent), bounds
 
 
 def part_bound(
@@ -285,6 +311,10 @@ def part_bound(
     if not w.any():
         return 0.0, [0.0] * len(tree.leaves)
     P = X - (w @ X) / w.sum()
+    # This part by itself is to be of size about 1, too.
+    size, heavy = _exponent(P), math.frexp(float(w.max()))[1] - 1
+    P, w, up = np.ldexp(P, -size), np.ldexp(w, -heavy), 2 * size + heavy
+    smaller = -2 * (data.shift + size + data.weight_shift + heavy)
     # One row stands for its group, so that groups joined through other parts stay joined.
     names, of_row = np.unique(group[rows], return_inverse=True)
     number = np.full(int(group.max()) + 1, -1)
@@ -300,7 +330,7 @@ def part_bound(
             continue
         problem = Leaf(P, w, joined[of_row], joined[pairs], k, data.size_min, data.size_max)
         multipliers = multipliers_of(proof, leaf, place)
-        bound, _ = leaf_bound(problem, multipliers.scaled(-2 * (data.shift + data.weight_shift)))
+        bound, _ = leaf_bound(problem, multipliers.scaled(smaller))
         require(math.isfinite(bound), f"leaf {leaf} has no finite bound")
         bounds.append(bound)
     require(math.isfinite(min(bounds)), "no leaf has a clustering, though the labels are one")
@@ -308,4 +338,5 @@ def part_bound(
     # sqrt(f) is 1-Lipschitz in the (weighted) points.
     moved = EPS * math.sqrt(math.fsum(w * np.sum(P * P, axis=1))) * (1 + gamma(P.shape[1] + 8))
     lowest = math.sqrt(max(min(bounds), 0.0)) * (1 - 2 * EPS) - moved
-    return max(lowest, 0.0) ** 2 * (1 - 4 * EPS), bounds
+    lower = _below(max(lowest, 0.0) ** 2 * (1 - 4 * EPS), up)
+    return lower, [math.ldexp(bound, up) for bound in bounds]
