@@ -129,4 +129,6 @@ def build(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Name the folder for the compiled kernels: python -m smdeclust.prebuilt FOLDER")
     build(Path(sys.argv[1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from smdeclust.cli import methods, options, provenance, screen
 from smdeclust.cli.broken_soft import broken_lines, broken_soft_document
-from smdeclust.cli.errors import STOPPED, Outcome
+from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
 from smdeclust.cli.fit_proof import prove_fit
 from smdeclust.cli.fitted import model_document
@@ -87,6 +88,8 @@ def fit(
     files = [LABELS, CENTERS, RESULT, *([REPORT] if report else []), *([PROOF] if certify else [])]
     if out is not None:
         check_folder(out, files, force=force)
+        if report:
+            _check_report_can_be_made()
     with screen.progress("Clustering") as update, patience.listen():
         update("reading")
         inputs = options.read_inputs(data, constraints, reading)
@@ -140,9 +143,21 @@ def fit(
             screen.say(line)
     else:
         show(result, inputs)
+    if result.get("stop_reason") == "max_time":
+        screen.note("the time of --max-time was over: this is the best answer found so far.")
     if run.stopped:
         screen.note("ended by Ctrl-C: this is the best answer found so far (exit code 3).")
         raise Outcome(STOPPED)
+
+
+def _check_report_can_be_made() -> None:
+    """Before any time is spent."""
+    missing = [library for library in ("jinja2", "matplotlib") if find_spec(library) is None]
+    if missing:
+        raise CommandError(
+            f"The report needs {' and '.join(missing)}, which {'are' if missing[1:] else 'is'} not "
+            f'installed: pip install "smdeclust[report]". Or leave the report out: --no-report.'
+        )
 
 
 def solve(

@@ -222,6 +222,8 @@ _FACTS = {
 
 
 def _facts(model: Any) -> dict[str, Any]:
+    from smdeclust.exact.certificate import above_best
+
     found: dict[str, Any] = {}
     for attribute, name in _FACTS.items():
         value = getattr(model, attribute, None)
@@ -230,6 +232,9 @@ def _facts(model: Any) -> dict[str, Any]:
     if getattr(model, "distance_", None) is not None:
         found["distance"] = model.metric_
         found["feature_weights"] = [float(weight) for weight in model.feature_weights_]
+    if hasattr(model, "lower_bound_"):  # exact methods
+        found["lower_bound"] = float(model.lower_bound_)
+        found["proof"] = {"sentence": above_best(float(model.inertia_), found["lower_bound"])}
     if hasattr(model, "size_bounds_"):
         found["size_bounds"] = model.size_bounds_.tolist()
     if getattr(model, "objective_", model.inertia_) != model.inertia_:  # broken pairs were paid for

@@ -112,7 +112,7 @@ def _as_integers(array: np.ndarray, name: str) -> np.ndarray:
         )
     raise InvalidInputError(
         f"{name}: row positions must be integers, got values of type {array.dtype} (first: "
-        f"{array.flat[0]!r}). To use ids, translate them to row positions first."
+        f"{array.flat[0]!r}). For ids, pass constraints=Constraints(..., ids=...)."
     )
 
 
@@ -122,8 +122,8 @@ def _numbers_from_objects(array: np.ndarray, name: str) -> np.ndarray:
         is_number = isinstance(value, (int, float, np.integer, np.floating))
         if not is_number or isinstance(value, (bool, np.bool_)):
             raise InvalidInputError(
-                f"{name}: pair {where // 2} holds {value!r}; row positions must be integers. To "
-                f"use ids, translate them to row positions first."
+                f"{name}: pair {where // 2} holds {value!r}; row positions must be integers. For "
+                f"ids, pass constraints=Constraints(..., ids=...)."
             )
     try:
         return array.astype(np.float64)

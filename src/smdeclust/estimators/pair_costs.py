@@ -15,6 +15,7 @@ from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.bridges import find_bridges
 from smdeclust.constraints.groups import contract
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.extras import optional
 
 # Objectives that differ by no more than this share are the same.
 SAME = 1e-9
@@ -85,7 +86,8 @@ class PairCostTable(Sequence[PairCost]):
 
     def to_frame(self) -> Any:
         """Return the table as a pandas data frame."""
-        import pandas as pd
+        with optional("A data frame"):
+            import pandas as pd
 
         return pd.DataFrame(
             [

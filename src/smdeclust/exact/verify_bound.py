@@ -174,7 +174,10 @@ def _sum_up(
     require(len(multipliers.row) == len(multipliers.column) == len(values), "multipliers: lengths")
     require(bool(np.all(np.isfinite(values))), "a multiplier is not finite")
     i, j = place(multipliers.row), place(multipliers.column)
-    require(bool(np.all(values[~apart[i, j]] >= 0)), "a negative multiplier of rows not kept apart")
+    require(
+        bool(np.all(values[~apart[i, j]] >= 0)),
+        "a negative multiplier of rows not kept apart (are these the pairs of the proof?)",
+    )
     add(i, j, values)
 
     cuts, mu = multipliers.cut_rows, multipliers.cut_value
