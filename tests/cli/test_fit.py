@@ -268,3 +268,15 @@ def test_soft_pairs_are_not_dropped_silently(cli, flowers, tmp_path):
     default = cli("fit", flowers, "-k", 3, "-c", soft, "--json")
     assert "soft pair" not in default.err
     assert json.loads(default.out)["soft_pairs_used"] is True
+
+
+def test_an_exact_method_says_what_it_proved(cli, tmp_path):
+    """The bound is on the screen and in the result, as after --certify."""
+    data = tmp_path / "data.csv"
+    data.write_text("x,z\n" + "".join(f"{i % 3 * 5},{i / 10}\n" for i in range(18)))
+    out = tmp_path / "out"
+    result = cli("fit", data, "-k", 3, "--method", "exact", "--no-report", "--out", out)
+    assert result.code == 0
+    assert "above the best possible" in " ".join(result.out.split())
+    found = json.loads((out / "result.json").read_text())
+    assert found["lower_bound"] <= found["objective"] * (1 + 1e-9)

@@ -114,3 +114,13 @@ def test_methods_without_prices_name_them_too(cli, soft):
     assert len(broken) == 9
     assert all(pair["price"] is None for pair in broken)
     assert "... and 4 more" in fit(cli, (data, pairs), method="cop-kmeans").err
+
+
+def test_confidences_below_a_half_are_mentioned(cli, tmp_path):
+    """They count nothing for the default method, and it says so."""
+    data, pairs = tmp_path / "data.csv", tmp_path / "pairs.csv"
+    data.write_text("x\n0\n1\n5\n6\n")
+    pairs.write_text("i,j,type,confidence\n0,1,cl,0.3\n2,3,ml,0.9\n")
+    result = cli("fit", data, "-k", 2, "-c", pairs)
+    assert result.code == 0
+    assert "1 soft pair with a confidence below 0.5" in " ".join(result.err.split())
