@@ -405,3 +405,24 @@ def test_bad_options_get_a_sentence(given: dict[str, Any]) -> None:
     options = {"labels": np.arange(12) % 3} | given
     with pytest.raises(InvalidInputError, match=next(iter(given))):
         certify(X, **options)
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-13, 1e-16])
+def test_near_duplicates_are_verified(noise: float) -> None:
+    """Clusters of nearly equal points, one of them light: certify and verify agree on the cost,
+    which is not below the true one."""
+    rng = np.random.default_rng(3)
+    X = 0.3 + np.repeat(np.arange(3.0), 8)[:, None] + noise * rng.normal(size=(24, 2))
+    weights = np.where(np.arange(24) % 8 == 0, 1e-40, 1.0)
+    labels = np.repeat(np.arange(3), 8)
+    found = certify(X, labels, sample_weight=weights, max_time=5)
+    checked = verify(X, found, sample_weight=weights, n_clusters=3)
+    cost = Fraction(0)
+    for label in range(3):
+        rows = [(Fraction(weights[i]), [Fraction(v) for v in X[i].tolist()]) for i in range(24)
+                if labels[i] == label]  # fmt: skip
+        total = sum(w for w, _ in rows)
+        for j in range(2):
+            mean = sum(w * x[j] for w, x in rows) / total
+            cost += sum(w * (x[j] - mean) ** 2 for w, x in rows)
+    assert Fraction(checked.lower_bound) <= cost <= Fraction(checked.upper_bound)

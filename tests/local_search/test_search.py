@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from smdeclust.assignment import exact_assignment
 from smdeclust.constraints.soft_graph import SoftPairs
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.local_search import Limits, local_search, make_search
+from smdeclust.local_search import Limits, compiled, local_search, make_search
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
@@ -204,3 +204,17 @@ def test_deep_searches_hurry_and_say_what_they_know(seed, soft):
         best = exact_assignment(problem, problem.points.leave(found.centers))
         assert best.cost <= found.objective * (1 + 1e-9)  # forced prices of soft pairs included
         assert best.cost >= found.objective * (1 - 1e-9) or not found.proven
+
+
+def test_cores_change_no_result(monkeypatch):
+    """Large data: one thread and several make the same search, to the last bit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 8))
+    problem = Problem.build(X, 100)
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(compiled, "available_threads", lambda n=n_threads: n)
+        found.append(local_search(problem, problem.enter(X[:100])))
+    assert found[0].n_iterations > 20
+    assert found[0].objective == found[1].objective
+    np.testing.assert_array_equal(found[0].centers, found[1].centers)

@@ -390,6 +390,6 @@ def mention_doubtful(inputs: Inputs) -> None:
     )
     if n:
         screen.note(
-            f"{screen.plural(n, 'soft pair')} with a confidence below 0.5 count nothing: the "
+            f"{screen.plural(n, 'soft pair')} with a confidence below 0.5 left out: the "
             f"opposite is likelier. If you mean that, write the other kind, and 1 minus this."
         )

@@ -15,7 +15,6 @@ from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxati
 from smdeclust.exact.rounding import improve, rounded_labels
 from smdeclust.exact.tree import TreeResult, search_tree
 from smdeclust.exact.verify_bound import EPS, Leaf, Multipliers, gamma, leaf_bound
-from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 
 logger = logging.getLogger(__name__)
@@ -225,18 +224,12 @@ def keeps_sizes(labels: IntArray, sizes: tuple[float, float]) -> bool:
 def cost_of(problem: Problem, labels: IntArray) -> float:
     """Cost of labels, rounded up; about the first row of each cluster, so that it has digits."""
     weights = np.ones(problem.n_points) if problem.sample_weight is None else problem.sample_weight
-    total, free = 0.0, True
+    total = 0.0
     for label in np.unique(labels):
         rows = (labels == label) & (weights > 0)
         X, w = np.asarray(problem.X[rows], dtype=np.float64), weights[rows]
         if len(X) == 0 or not np.ptp(X, axis=0).any():
             continue
-        free = False
         center = X[0] + (w @ (X - X[0])) / w.sum()
         total += math.fsum(w * np.sum((X - center) ** 2, axis=1))
-    if not free and total < 1e-290:
-        raise InvalidInputError(
-            "The squares of the distances to centers, times the weights, are too small for numbers "
-            "to hold: multiply X or sample_weight by a large number."
-        )
     return total * (1.0 + gamma(problem.n_features + 8))

@@ -13,10 +13,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from smdeclust.exact.admm import Ending
-from smdeclust.exact.block import keeps_sizes, prove, without_search
+from smdeclust.exact.block import cost_of, keeps_sizes, prove, without_search
 from smdeclust.exact.certificate import Certificate, relative_gap
 from smdeclust.exact.parts import part_size, prove_in_parts
 from smdeclust.exact.relaxation import IntArray
+from smdeclust.exact.verify import VANISHING
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 
@@ -73,8 +74,8 @@ def certify(
     max_time
         Seconds after which the best bound so far is returned.
     n_jobs
-        Threads for the linear algebra of the root, processes for the tree below it and for parts;
-        None means one, -1 all there are.
+        Threads for a node that is bounded alone, such as the root; processes for several nodes of
+        the tree and for parts. None means one, -1 all there are.
     size_min, size_max
         Bounds on the number of points in every cluster, where only such clusterings count. (With
         ``sample_weight`` or parts the bound does not use them, and is weaker for it.)
@@ -106,12 +107,13 @@ def certify(
             f"n_jobs must be a whole number from 1, -1 for all cores, or None, got {n_jobs!r}"
         )
     deadline = np.inf if max_time is None else start + max_time
-    names, given = np.unique(_whole_numbers(labels), return_inverse=True)
+    names, given = np.unique(_cluster_names(labels), return_inverse=True)
     given = given.reshape(-1).astype(np.int64)
     problem = Problem.build(
         X, len(names), must_link, cannot_link, sample_weight, size_min=size_min, size_max=size_max
     )
     _check_labels(problem, given)
+    _check_cost(problem, given)
     sizes = (0.0 if size_min is None else size_min, np.inf if size_max is None else size_max)
     if not keeps_sizes(given, sizes):
         raise InvalidInputError(
@@ -168,6 +170,20 @@ def certify(
     )
 
 
+def _check_cost(problem: Problem, labels: IntArray) -> None:
+    """Costs must be numbers with digits: what vanishes would be proven at once."""
+    if cost_of(problem, labels) >= VANISHING:
+        return
+    weights = np.ones(problem.n_points) if problem.sample_weight is None else problem.sample_weight
+    for label in range(problem.n_clusters):
+        rows = np.asarray(problem.X[(labels == label) & (weights > 0)])
+        if len(rows) and np.ptp(rows, axis=0).any():
+            raise InvalidInputError(
+                "The squares of the distances to centers, times the weights, are too small for "
+                "numbers to hold: multiply X or sample_weight by a large number."
+            )
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not math.isnan(value)
 
@@ -186,9 +202,11 @@ def _number_of_parts(parts: int | str, problem: Problem, seconds: float) -> int:
     )
 
 
-def _whole_numbers(labels: Any) -> Any:
+def _cluster_names(labels: Any) -> Any:
     """Labels that name clusters; not a number is no name."""
     given = np.asarray(labels)
+    if given.dtype.kind == "O" and all(isinstance(name, str | Integral) for name in given.flat):
+        given = given.astype(str)
     if given.ndim != 1 or given.dtype.kind not in "iufbUS":
         raise InvalidInputError(
             f"labels must be a list of N numbers or names, got shape {given.shape} of {given.dtype}"

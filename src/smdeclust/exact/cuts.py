@@ -34,7 +34,8 @@ def separate(Z, apart, centers, min_violation, per_pair, OUT_cuts, OUT_violation
 
     Greedy: for each pair (i, j), the best third group k, then further groups while each adds to the
     violation. O(n^3) in the worst case, but only entries above a small threshold are looked at, and
-    no further member adds more than the best third one. OUT_: written; returns how many were found.
+    no further member adds more than the best third one (where Z >= 0). OUT_: written; returns how
+    many were found.
     """
     n = Z.shape[0]
     count = 0
@@ -299,7 +300,7 @@ def new_cuts(
     centers = np.arange(n)
 
     def find(some: IntArray) -> tuple[IntArray, FloatArray]:
-        room = np.empty((min(len(some) * n * 3, 3_000_000), WIDTH), np.int64)
+        room = np.empty((min(len(some) * n * 3, 3_000_000 * len(some) // n + 1), WIDTH), np.int64)
         violation = np.empty(len(room))
         count = separate(Z, apart, some, min_violation, 2, room, violation)
         return room[:count], violation[:count]

@@ -26,6 +26,7 @@ from smdeclust.exact.block import Proven, cost_of, prove, without_search
 from smdeclust.exact.certificate import Certificate, join_proofs, relative_gap
 from smdeclust.exact.relaxation import IntArray, merge_groups
 from smdeclust.exact.split import split
+from smdeclust.exact.tree import STARTING
 from smdeclust.exact.verify import verify
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.problem import Problem
@@ -37,8 +38,8 @@ Progress = Callable[[str], None]
 SMALLEST, LARGEST, PER_CLUSTER = 250, 1000, 50
 # A part of n groups takes about this many seconds times n^2 on one core.
 _SECONDS = 5e-5
-# Seconds below which a part is not begun, and below which no processes are started for them.
-_LEAST_SHARE, _STARTING = 0.05, 10.0
+# Seconds below which a part is not begun.
+_LEAST_SHARE = 0.05
 # The gap of a part that is not worth more time, at first and later.
 _FIRST_TOL, _JOINED_TOL = 5e-4, 2e-4
 _JOINED_LARGEST = 1000
@@ -122,10 +123,10 @@ def prove_in_parts(
             joint = [np.concatenate([a.rows, b.rows]) for a, b in pairs]
             joined = list(jobs.run(joint, max(0.5 * tol, _JOINED_TOL)))
             better = _better(pairs, joined)
+            parts = rest + better
             _stop_if_interrupted(joined)
             if len(better) == 2 * len(pairs):
                 break
-            parts = rest + better
             _say(progress, parts, len(parts), upper)
     except KeyboardInterrupt:
         ending = Ending.INTERRUPTED
@@ -243,7 +244,7 @@ class _Jobs:
             waiting = math.ceil((len(blocks) - index) / self.n_jobs)
             task = _Task.of(self.problem, self.labels, self.group, rows, tol, self.folder)
             tasks.append(delayed(task.run)(self.deadline, waiting))
-        n_jobs = self.n_jobs if time.time() + _STARTING < self.deadline else 1
+        n_jobs = self.n_jobs if time.time() + STARTING < self.deadline else 1
         kind: dict[str, Any] = {} if n_jobs > 1 else {"backend": "sequential"}
         backend = get_active_backend()[0]  # of joblib.parallel_config: processes, or a Dask cluster
         at_once = n_jobs == 1 or getattr(backend, "supports_return_generator", False)

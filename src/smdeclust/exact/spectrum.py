@@ -160,8 +160,8 @@ class FantopeProjector:
                 previous, current = current, following
             return current
 
-        columns = np.array_split(X, self.n_threads, axis=1)
-        block = np.hstack(map_on_threads(raise_top, columns, self.n_threads))
+        n_threads = min(self.n_threads, max(1, X.shape[1] // 8))
+        block = np.hstack(map_on_threads(raise_top, np.array_split(X, n_threads, 1), n_threads))
         block -= np.outer(self.unit, self.unit @ block)
         block /= np.linalg.norm(block, axis=0)
         Q, _ = scipy.linalg.qr(block, mode="economic", overwrite_a=True, check_finite=False)

@@ -28,7 +28,7 @@ Round = Callable[[Relaxation, FloatArray], float]
 # Seconds to close a node of n groups are this times n^3; measured as soon as one is closed.
 _CLOSING = 1e-9
 # Seconds below which no processes are started.
-_STARTING = 10.0
+STARTING = 10.0
 
 _NO_MULTIPLIERS = LeafMultipliers(
     np.empty(0, np.int32),
@@ -192,7 +192,7 @@ class _Search:
                 break
             wanted = self.target(self.upper_bound)
             # Processes take a while to begin.
-            n_jobs = self.n_jobs if time.perf_counter() + _STARTING < self.deadline else 1
+            n_jobs = self.n_jobs if time.perf_counter() + STARTING < self.deadline else 1
             batch = [node for bound, _, node in heapq.nsmallest(n_jobs, self.heap)
                      if bound < wanted]  # fmt: skip
             try:

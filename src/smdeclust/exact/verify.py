@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ _LARGEST, _SMALLEST = 1e140, 1e-140
 _LIGHTEST = 1e-60
 # Costs beyond these powers of two, and costs below this number, would lose digits or all of them.
 _MOST_EXPONENT = 960
-_VANISHING = 1e-290
+VANISHING = 1e-290
 
 
 @dataclass(frozen=True)
@@ -200,12 +201,12 @@ def _admit(
     require(usual and bool(np.all((w == 0) | (w >= _LIGHTEST * heaviest))), "weights too unequal")
     together, apart = (_pairs(pairs, n) for pairs in (must_link, cannot_link))
     low, high = 0 if low is None else low, np.inf if high is None else high
-    usual = all(isinstance(size, float | int | np.number) for size in (low, high))
-    require(usual and 0 <= low <= high and high >= 1, f"sizes from {low!r} to {high!r}")
+    numbers = all(isinstance(size, Real) for size in (low, high))
+    require(numbers and 0 <= low <= high and high >= 1, f"sizes from {low!r} to {high!r}")
     shift = math.frexp(spread)[1] if spread > 0 else 0
     weight_shift = math.frexp(heaviest)[1] - 1  # weights of 1 stay
-    require(
-        abs(2 * shift + weight_shift) <= _MOST_EXPONENT,
+    require(  # (of multipliers, and of costs)
+        max(abs(2 * (shift + weight_shift)), abs(2 * shift + weight_shift)) <= _MOST_EXPONENT,
         f"squares of {spread:.3g} times weights of {heaviest:.3g} overflow or vanish",
     )
     return Data(
@@ -250,14 +251,14 @@ def _cost_above(data: Data, labels: np.ndarray) -> float:
         X, w = data.X[rows], data.w[rows]
         if len(X) == 0 or not np.ptp(X, axis=0).any():
             continue  # equal points cost nothing, exactly
-        size = _exponent(X - X[0])  # of this cluster, so that its squares have digits
-        X = np.ldexp(X - X[0], -size)
-        squares = np.sum((X - (w @ X) / w.sum()) ** 2, axis=1)
+        gaps = X - (X[0] + (w @ (X - X[0])) / w.sum())
+        size = _exponent(gaps)  # of this cluster, so that its squares have digits
+        squares = np.sum(np.ldexp(gaps, -size) ** 2, axis=1)
         # What underflows is at most the smallest number there is, each.
         cost = math.fsum(w * squares) * (1 + gamma(X.shape[1] + 8)) + X.size * 5e-324
         costs.append(math.ldexp(cost, 2 * size) + 5e-324)
-    total = math.ldexp(math.fsum(costs) * (1 + 4 * EPS), data.exponent)
-    require(not costs or total >= _VANISHING, "the squares of the distances to centers vanish")
+    total = float(np.ldexp(math.fsum(costs) * (1 + 4 * EPS), data.exponent))
+    require(not costs or total >= VANISHING, "the squares of the distances to centers vanish")
     return total
 
 
@@ -268,8 +269,9 @@ def _exponent(values: np.ndarray) -> int:
 
 def _below(value: float, exponent: int) -> float:
     """2 to a power times a bound that is not negative, not rounded up: tiny ones count as zero."""
-    found = math.ldexp(value, exponent)
-    return found if found >= _VANISHING else 0.0
+    found = float(np.ldexp(value, exponent))
+    require(math.isfinite(found), "a bound overflows")
+    return found if found >= VANISHING else 0.0
 
 
 def _sum_of_parts(
@@ -295,7 +297,7 @@ def _sum_of_parts(
         found = Parallel(n_jobs, prefer="threads")(
             delayed(part_bound)(data, group, proof, tree) for tree in trees
         )
-    bounds = tuple(math.ldexp(b, data.exponent) for _, leaves in found for b in leaves)
+    bounds = tuple(float(np.ldexp(b, data.exponent)) for _, leaves in found for b in leaves)
     total = math.fsum(lower for lower, _ in found) * (1 - 2 * EPS)
     return _below(total, data.exponent), bounds
 
@@ -339,4 +341,4 @@ def part_bound(
     moved = EPS * math.sqrt(math.fsum(w * np.sum(P * P, axis=1))) * (1 + gamma(P.shape[1] + 8))
     lowest = math.sqrt(max(min(bounds), 0.0)) * (1 - 2 * EPS) - moved
     lower = _below(max(lowest, 0.0) ** 2 * (1 - 4 * EPS), up)
-    return lower, [math.ldexp(bound, up) for bound in bounds]
+    return lower, [float(np.ldexp(bound, up)) for bound in bounds]

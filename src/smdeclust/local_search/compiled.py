@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class CompiledSearch:
         n_products = contracted.points.size * contracted.n_clusters
         links = A_LINK * contracted.n_linked * contracted.n_clusters
         self.stride = max(1, STRIDE // (n_products + links))
-        self.n_threads = 1
+        self.n_threads = 0
         if n_products >= LONG:
             self.n_threads = min(available_threads(), len(contracted.lanes), 1 + n_products // LONG)
         self.arrays = (
@@ -63,7 +64,7 @@ class CompiledSearch:
     def _iterate(self, state: _State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
         work = state.centers, state.labels, state.n_done
-        if self.n_threads > 1:
+        if self.n_threads > 0:  # (with one, too: the cores of a machine change no result)
             return lloyd_on_threads(self.contracted, self.deep, *work, self.limits, self.n_threads)
         pause = min(self.limits.max_iter, state.n_done + self.stride)
         return lloyd(*self.arrays, *work, pause)  # type: ignore[no-any-return]
@@ -93,8 +94,9 @@ class CompiledSearch:
                 continue
             # Cycles, an empty cluster, or a dense core. There, labels of any quality will do as
             # long as the objective falls; where it stops and no chain helps, and in the last
-            # iteration, they must be optimal or at the end of the budget.
-            stuck = status not in (PAUSED, ROUGH, SOLVED)
+            # iteration, they must be optimal or at the end of the budget (but for a deep search
+            # that ends at its limit in a hurry: then they are not called proven).
+            stuck = status not in (PAUSED, SOLVED)
             if (
                 deep
                 and state.n_done > 0
@@ -103,6 +105,7 @@ class CompiledSearch:
             ):
                 kept = state.copy()
                 if _swap_chains(contracted, state):
+                    state.proven = False
                     polished = state.labels.copy()
                     continue
             last = state.n_done == limit - 1
@@ -173,7 +176,8 @@ class _State:
 def _partition(labels: np.ndarray) -> bytes:
     """The same for the same clusters, however they are numbered."""
     _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    return bytes(np.argsort(np.argsort(first))[number].astype(np.int32).tobytes())
+    numbers = np.argsort(np.argsort(first))[number].astype(np.int32)
+    return blake2b(numbers.tobytes(), digest_size=16).digest()
 
 
 def _fell(state: _State, before: _State) -> bool:
@@ -185,6 +189,7 @@ def _assign_and_move(contracted: Contracted, state: _State, budget: Budget) -> b
     upper = None if state.n_done == 0 else state.labels
     found, cost, bound = assign_points(contracted, state.centers, upper, budget)
     if found is None and budget.max_pivots == 0:
+        state.proven = False
         return False  # quick labels were not found: a search may find some
     if found is None:
         raise NoFeasibleSolutionError()

@@ -184,7 +184,7 @@ def lloyd_on_threads(
     objective, _ = _settle(contracted.points, weights, labels, found, *tally, centers)
     objective += broken_price(labels, graph)
     status = PAUSED
-    with ThreadPoolExecutor(n_threads - 1) as pool:
+    with ThreadPoolExecutor(max(1, n_threads - 1)) as pool:
         while status in (PAUSED, ROUGH) and n_done < limits.max_iter:
             others = [
                 pool.submit(find_nearest, lanes, part, n_threads, centers, work, found)
