@@ -21,7 +21,7 @@ log = logging.getLogger("mkdocs.hooks.smdeclust")
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "smdeclust"
 # Rooms whose code the algorithm pages talk about.
-SHOWN = ("problem", "assignment", "local_search", "memetic", "exact", "rivals")
+SHOWN = ("problem", "assignment", "local_search", "memetic", "exact", "baselines")
 LINK = re.compile(r"\]\(src:([\w/]+\.py)(?:#(\w+))?\)")
 # Tags that make a browser fetch something as soon as the page is opened.
 FETCHED = re.compile(

@@ -18,7 +18,7 @@ ROOMS = [
     "smdeclust.datasets",
     "smdeclust.estimators",
     "smdeclust.exact",
-    "smdeclust.experiments",
+    "smdeclust.paper",
     "smdeclust.io",
     "smdeclust.plotting",
     "smdeclust.problem",

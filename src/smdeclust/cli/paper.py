@@ -1,4 +1,4 @@
-"""``smdeclust paper``: the experiments of the paper, by the room ``smdeclust.experiments``."""
+"""``smdeclust paper``: the experiments of the paper, by the room ``smdeclust.paper``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def paper(
     Example:
       smdeclust paper --experiment variants --scale smoke --out results
     """
-    from smdeclust.experiments import run_paper
+    from smdeclust.paper import run_paper
 
     chosen = None if not experiment or "all" in experiment else experiment
     result = run_paper(chosen, str(scale), out, jobs, budget=budget, retry=retry)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.blp_kmeans import milp_search
+from smdeclust.baselines.initialization import INITIALIZATIONS
+from smdeclust.baselines.multi_start import Attempt
 from smdeclust.estimators.base import check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.estimators.rival import StrictRival
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.problem import Problem, Solution
-from smdeclust.rivals.blp_kmeans import milp_search
-from smdeclust.rivals.initialization import INITIALIZATIONS
-from smdeclust.rivals.multi_start import Attempt
 
 
 class BLPKMeans(StrictRival, MultiStartClusterer):

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.cop_kmeans import cop_kmeans
+from smdeclust.baselines.initialization import INITIALIZATIONS
+from smdeclust.baselines.multi_start import Attempt
 from smdeclust.estimators.base import check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.estimators.rival import StrictRival
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.problem import Problem
-from smdeclust.rivals.cop_kmeans import cop_kmeans
-from smdeclust.rivals.initialization import INITIALIZATIONS
-from smdeclust.rivals.multi_start import Attempt
 
 
 class COPKMeans(StrictRival, MultiStartClusterer):

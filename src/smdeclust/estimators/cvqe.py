@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.cvqe import cvqe
+from smdeclust.baselines.initialization import INITIALIZATIONS
+from smdeclust.baselines.multi_start import Attempt
 from smdeclust.estimators.base import check_choice
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.estimators.rival import SoftRival
 from smdeclust.problem import Problem
-from smdeclust.rivals.cvqe import cvqe
-from smdeclust.rivals.initialization import INITIALIZATIONS
-from smdeclust.rivals.multi_start import Attempt
 
 
 class CVQE(SoftRival, MultiStartClusterer):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.dils import Setting, dils, penalty
+from smdeclust.baselines.soft_pairs import SoftPairs
 from smdeclust.estimators.base import check_number
 from smdeclust.estimators.rival import UnweightedRival
 from smdeclust.problem import Problem
-from smdeclust.rivals.dils import Setting, dils, penalty
-from smdeclust.rivals.soft_pairs import SoftPairs
 
 
 class DILS(UnweightedRival):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.hg_means import hg_means
 from smdeclust.estimators.base import check_number
 from smdeclust.estimators.rival import SoftRival
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic import State, stopping
 from smdeclust.problem import Problem
-from smdeclust.rivals.hg_means import hg_means
 
 
 class HGMeans(SoftRival):

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.initialization import INITIALIZATIONS
+from smdeclust.baselines.kempe_swap import kempe_swap
+from smdeclust.baselines.multi_start import Attempt
 from smdeclust.estimators.base import check_choice, check_number
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.estimators.rival import StrictRival
 from smdeclust.problem import Problem
-from smdeclust.rivals.initialization import INITIALIZATIONS
-from smdeclust.rivals.kempe_swap import kempe_swap
-from smdeclust.rivals.multi_start import Attempt
 
 
 class KempeSwapKMeans(StrictRival, MultiStartClusterer):

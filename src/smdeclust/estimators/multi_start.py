@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from smdeclust.baselines.multi_start import Attempt, multi_start
 from smdeclust.estimators.base import ConstrainedClusterer, check_number, show_log
 from smdeclust.problem import Solution
-from smdeclust.rivals.multi_start import Attempt, multi_start
 
 
 class MultiStartClusterer(ConstrainedClusterer):

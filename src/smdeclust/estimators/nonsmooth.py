@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers, transposed
+from smdeclust.baselines.empty_clusters import fill_empty_clusters
+from smdeclust.baselines.nonsmooth import incremental
 from smdeclust.estimators.base import check_number
 from smdeclust.estimators.rival import SoftRival
 from smdeclust.problem import Problem
-from smdeclust.rivals.empty_clusters import fill_empty_clusters
-from smdeclust.rivals.nonsmooth import incremental
 
 
 class NonsmoothClustering(SoftRival):

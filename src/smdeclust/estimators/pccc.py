@@ -6,6 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.baselines.initialization import INITIALIZATIONS
+from smdeclust.baselines.multi_start import Attempt
+from smdeclust.baselines.pccc import SoftGraph, pccc_search
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.pairs import as_pairs, count_broken
 from smdeclust.constraints.rejections import reject_self_cannot_links
@@ -19,9 +22,6 @@ from smdeclust.estimators.given import known_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
-from smdeclust.rivals.initialization import INITIALIZATIONS
-from smdeclust.rivals.multi_start import Attempt
-from smdeclust.rivals.pccc import SoftGraph, pccc_search
 
 
 class PCCC(MultiStartClusterer):

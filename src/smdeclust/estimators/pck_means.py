@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.multi_start import Attempt
+from smdeclust.baselines.pck_means import neighborhood_centers, pck_means
+from smdeclust.baselines.soft_pairs import SoftPairs
 from smdeclust.constraints.groups import contract
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.estimators.rival import SoftRival
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
-from smdeclust.rivals.multi_start import Attempt
-from smdeclust.rivals.pck_means import neighborhood_centers, pck_means
-from smdeclust.rivals.soft_pairs import SoftPairs
 
 
 class PCKMeans(SoftRival, MultiStartClusterer):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.repetitive import repetitive
 from smdeclust.estimators.base import check_number
 from smdeclust.estimators.rival import StrictRival
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.memetic.initialization import random_points
 from smdeclust.problem import Problem
-from smdeclust.rivals.repetitive import repetitive
 
 # Local searches whose best is the first upper bound.
 N_STARTS = 20

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.baselines.soft_hg import Model, soft_hg_means
 from smdeclust.estimators.base import check_number, show_log
 from smdeclust.estimators.rival import UnweightedRival
 from smdeclust.memetic import State, stopping
 from smdeclust.problem import Problem
-from smdeclust.rivals.soft_hg import Model, soft_hg_means
 
 logger = logging.getLogger("smdeclust")
 

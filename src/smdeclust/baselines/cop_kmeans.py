@@ -1,0 +1,115 @@
+"""COP-KM (Wagstaff 2001): groups in random order, each to the nearest center still allowed.
+
+No backtracking: a group whose neighbours block every cluster ends the run, feasible or not. The
+transitive closure of the pairs is what contraction gives: a cannot-link holds for whole groups.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.assignment.distances import nearest_centers, squared_distances
+from smdeclust.baselines.empty_clusters import fill_empty_clusters
+from smdeclust.baselines.multi_start import Attempt
+from smdeclust.baselines.shuffle import make_seed, shuffle
+from smdeclust.kernels import kernel
+from smdeclust.local_search.lloyd import LEAST_FALL
+from smdeclust.points.centers import move_centers, sum_of_squares
+from smdeclust.problem import Problem, Solution
+
+# A start ends after so many iterations in a row without a better solution: orders are drawn again,
+# so one that does not help says little.
+PATIENCE = 20
+
+
+def cop_kmeans(
+    problem: Problem, centers: np.ndarray, rng: np.random.Generator, max_iter: int
+) -> Attempt:
+    """Run one start; it fails where its first placement does.
+
+    A later placement that fails, or does not lower the objective, is an iteration without
+    improvement: the best solution so far stays.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    centers
+        (K, d') start, in the coordinates of ``problem.contracted``.
+    rng
+        Draws the order of the groups with cannot-links, again in every iteration.
+    max_iter
+        Most iterations.
+    """
+    contracted = problem.contracted
+    centers = np.array(centers, dtype=np.float64, order="C")
+    best_centers = centers.copy()
+    labels = np.full(problem.n_groups, -1, dtype=np.int64)
+    objective, n_iterations = _run(
+        contracted.points,
+        contracted.weights,
+        contracted.indptr,
+        contracted.indices,
+        centers,
+        labels,
+        best_centers,
+        make_seed(rng),
+        max_iter,
+    )
+    if objective == np.inf:
+        return Attempt(None, n_iterations)
+    value = objective + problem.scatter
+    return Attempt(Solution(labels, best_centers, value, n_iterations, False), n_iterations)
+
+
+@kernel()
+def _run(points, weights, indptr, indices, centers, labels, best_centers, seed, max_iter):
+    """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
+    `seed`. Returns the objective, infinite where the first placement failed, and the iterations."""
+    n_linked = len(indptr) - 1
+    order = np.arange(n_linked)
+    found = np.empty_like(labels)
+    objective = np.inf
+    n_done, n_idle = 0, 0
+    patience = PATIENCE if n_linked > 0 else 1  # without cannot-links there is no order
+    while n_done < max_iter and n_idle < patience:
+        n_done += 1
+        n_idle += 1
+        shuffle(order, seed)
+        if not place(points, weights, indptr, indices, order, centers, found):
+            if objective == np.inf:
+                break
+            continue
+        fill_empty_clusters(points, weights, found, centers)
+        move_centers(points, weights, found, centers)
+        f = sum_of_squares(points, weights, found, centers)
+        if objective == np.inf or f < objective - LEAST_FALL * objective:
+            objective = f
+            labels[:] = found
+            best_centers[:] = centers
+            n_idle = 0
+    return objective, n_done
+
+
+@kernel()
+def place(points, weights, indptr, indices, order, centers, labels):
+    """Label every group, or return False at the first that is blocked everywhere.
+
+    Writes `labels`. O(G K d + edges).
+    """
+    n_linked = len(indptr) - 1
+    n_clusters = len(centers)
+    centers_t = centers.T.copy()
+    row = np.empty(n_clusters)
+    labels[:n_linked] = -1
+    for g in order:
+        squared_distances(points[g], centers, centers_t, row)
+        for e in range(indptr[g], indptr[g + 1]):
+            if labels[indices[e]] >= 0:
+                row[labels[indices[e]]] = np.inf
+        best = np.argmin(row)
+        if row[best] == np.inf:
+            return False
+        labels[g] = best
+    nearest_centers(points, weights, n_linked, centers, centers_t, labels)
+    return True

@@ -1,0 +1,191 @@
+"""DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): two solutions, recombined and improved.
+
+Fitness is the mean over clusters of the mean distance to the cluster's mean, plus a penalty for
+every broken pair: the largest distance between two points over the number of pairs. The worse of
+two solutions is replaced by a recombination of both whose segment of labels was drawn once more and
+which then went through a local search of single relabelings.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from smdeclust.baselines.shuffle import make_seed, shuffle
+from smdeclust.baselines.soft_pairs import SoftPairs
+from smdeclust.kernels import kernel
+from smdeclust.problem import Problem, Solution
+
+# The largest distance is measured on at most so many points.
+MOST_MEASURED = 2000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Numbers of the method.
+
+    Attributes
+    ----------
+    inherit
+        Probability that a label comes from the better solution.
+    segment
+        Share of the points whose labels are drawn once more.
+    similarity
+        The worse solution is drawn once more where it is worse by more than this share.
+    max_evaluations
+        Relabelings weighed in all.
+    """
+
+    inherit: float
+    segment: float
+    similarity: float
+    max_evaluations: int
+
+
+def dils(
+    problem: Problem,
+    pairs: SoftPairs,
+    setting: Setting,
+    rng: np.random.Generator,
+    deadline: float | None = None,
+) -> tuple[Solution, int]:
+    """Run the method; returns the better solution and the number of evaluations."""
+    points, k = problem.contracted.points, problem.n_clusters
+    seed = make_seed(rng)
+    left = setting.max_evaluations
+
+    def improve(labels: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal left
+        fill(labels, k, rng)
+        fitness, spent = _descend(
+            points, pairs.indptr, pairs.indices, pairs.signed, labels, k, seed, left
+        )
+        left -= max(1, spent)
+        return fitness, labels
+
+    def random_labels() -> np.ndarray:
+        return rng.integers(0, k, len(points))
+
+    better, worse = sorted((improve(random_labels()) for _ in range(2)), key=lambda s: s[0])
+    length = max(1, int(setting.segment * len(points)))
+    n_done = 0
+    while left > 0 and (deadline is None or time.perf_counter() < deadline):
+        n_done += 1
+        child = np.where(rng.random(len(points)) < setting.inherit, better[1], worse[1])
+        rows = (rng.integers(len(points)) + np.arange(length)) % len(points)
+        child[rows] = rng.integers(0, k, length)
+        found = improve(child)
+        if found[0] < worse[0]:
+            worse = found
+        if worse[0] < better[0]:
+            better, worse = worse, better
+        if worse[0] - better[0] > setting.similarity * abs(better[0]):
+            worse = improve(random_labels())
+    labels = better[1]
+    solution = Solution(labels, problem.contracted.points[:k].copy(), better[0], n_done, False)
+    return solution, setting.max_evaluations - left
+
+
+def fill(labels: np.ndarray, n_clusters: int, rng: np.random.Generator) -> None:
+    """Give every empty cluster a random point of a cluster with several. Changes `labels`."""
+    counts = np.bincount(labels, minlength=n_clusters)
+    for k in np.flatnonzero(counts == 0):
+        row = rng.choice(np.flatnonzero(counts[labels] > 1))
+        counts[labels[row]] -= 1
+        counts[k] += 1
+        labels[row] = k
+
+
+def penalty(points: np.ndarray, n_pairs: int, rng: np.random.Generator) -> float:
+    """The largest distance over the number of pairs; what a broken pair costs."""
+    if n_pairs == 0:
+        return 0.0
+    if len(points) > MOST_MEASURED:
+        points = points[rng.choice(len(points), MOST_MEASURED, replace=False)]
+    return float(pdist(points).max(initial=0.0)) / n_pairs
+
+
+@kernel()
+def _deviation(points, labels, k, center):
+    """Write the mean of cluster k to `center`; returns the mean distance to it."""
+    n_features = points.shape[1]
+    n = 0
+    for j in range(n_features):
+        center[j] = 0.0
+    for i in range(len(points)):
+        if labels[i] == k:
+            n += 1
+            for j in range(n_features):
+                center[j] += points[i, j]
+    if n == 0:
+        return 0.0
+    total = 0.0
+    for j in range(n_features):
+        center[j] /= n
+    for i in range(len(points)):
+        if labels[i] == k:
+            square = 0.0
+            for j in range(n_features):
+                gap = points[i, j] - center[j]
+                square += gap * gap
+            total += np.sqrt(square)
+    return total / n
+
+
+@kernel()
+def _broken_cost(i, k, indptr, indices, signed, labels):
+    """What the pairs of point i cost if its label is k."""
+    total = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        same = labels[indices[e]] == k
+        if same != (signed[e] > 0):
+            total += abs(signed[e])
+    return total
+
+
+@kernel()
+def _descend(points, indptr, indices, signed, labels, n_clusters, seed, max_evaluations):
+    """Relabel single points, in random order, while that lowers the fitness.
+
+    No cluster is emptied. Changes `labels` and `seed`; returns the fitness and the relabelings
+    weighed. Each costs O(N + n d) for the n points of the two clusters.
+    """
+    center = np.empty(points.shape[1])
+    deviation = np.empty(n_clusters)
+    counts = np.zeros(n_clusters, np.int64)
+    broken = 0.0
+    for k in range(n_clusters):
+        deviation[k] = _deviation(points, labels, k, center)
+    for i in range(len(points)):
+        counts[labels[i]] += 1
+        broken += 0.5 * _broken_cost(i, labels[i], indptr, indices, signed, labels)
+    order = np.arange(len(points))
+    n_done, improved = 0, True
+    while improved and n_done < max_evaluations:
+        improved = False
+        shuffle(order, seed)
+        for row in order:
+            a = labels[row]
+            for b in range(n_clusters):
+                if b == a or counts[a] < 2 or n_done >= max_evaluations:
+                    continue
+                n_done += 1
+                change = _broken_cost(row, b, indptr, indices, signed, labels)
+                change -= _broken_cost(row, a, indptr, indices, signed, labels)
+                labels[row] = b
+                at_a = _deviation(points, labels, a, center)
+                at_b = _deviation(points, labels, b, center)
+                gain = (deviation[a] + deviation[b] - at_a - at_b) / n_clusters - change
+                if gain > 1e-12:
+                    counts[a] -= 1
+                    counts[b] += 1
+                    deviation[a], deviation[b] = at_a, at_b
+                    broken += change
+                    a = labels[row]
+                    improved = True
+                else:
+                    labels[row] = a
+    return deviation.sum() / n_clusters + broken, n_done

@@ -1,0 +1,136 @@
+"""Kempe Swap K-Means (Ren & Deng 2026): feasible labels improved by swaps of Kempe chains.
+
+Must-linked points are one group. The assignment step swaps, for fixed centers, the colours of a
+Kempe chain between two clusters wherever that brings its groups closer, so that every cannot-link
+holds all the time; then centers move to the means, now and then with a perturbation that fades.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from smdeclust.baselines.multi_start import Attempt
+from smdeclust.kernels import kernel
+from smdeclust.local_search import PROOF_PIVOTS, local_search
+from smdeclust.local_search.kempe import kempe_chain
+from smdeclust.points.centers import move_centers, sum_of_squares
+from smdeclust.problem import Problem, Solution
+
+# A perturbation moves a center by this share of the mean distance of the points to theirs, at
+# first; each further one by this factor less.
+FIRST_SHARE = 0.5
+FADING = 0.8
+# Gains below this share of the costs are rounding.
+LEAST_GAIN = 1e-12
+
+
+def kempe_swap(
+    problem: Problem,
+    centers: np.ndarray,
+    rng: np.random.Generator,
+    max_iter: int,
+    n_perturbations: int,
+    deadline: float | None = None,
+) -> Attempt:
+    """Run one start.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    centers
+        (K, d') start.
+    rng
+        Draws the perturbations.
+    max_iter
+        Most iterations between two perturbations.
+    n_perturbations
+        How often centers that came to rest are perturbed.
+    deadline
+        Stop at this moment of ``time.perf_counter()``.
+    """
+    contracted = problem.contracted
+    # The first labels only have to be feasible: one exact assignment.
+    first = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
+    labels, centers = np.array(first.labels), first.centers.copy()
+    best, n_done, share = first.objective, 1, FIRST_SHARE
+    best_labels, best_centers = labels.copy(), centers.copy()
+    for turn in range(n_perturbations + 1):
+        if turn > 0:
+            labels = best_labels.copy()
+            spread = np.sqrt(
+                max(best - problem.scatter, 0.0) / max(contracted.weights.sum(), 1e-300)
+            )
+            noise = rng.normal(size=centers.shape) / np.sqrt(centers.shape[1])
+            centers = best_centers + share * spread * noise
+            share *= FADING
+        for _ in range(max_iter):
+            n_done += 1
+            costs = contracted.weights[:, None] * _squares(contracted.points, centers)
+            swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
+            move_centers(contracted.points, contracted.weights, labels, centers)
+            if swaps == 0:
+                break
+        f = (
+            float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
+            + problem.scatter
+        )
+        if f < best * (1 - 1e-12):
+            best, best_labels, best_centers = f, labels.copy(), centers.copy()
+        if deadline is not None and time.perf_counter() >= deadline:
+            break
+    return Attempt(Solution(best_labels, best_centers, best, n_done, False), n_done)
+
+
+def _squares(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    gaps = points[:, None, :] - centers[None, :, :]
+    return np.einsum("gkj,gkj->gk", gaps, gaps)
+
+
+@kernel()
+def swap_chains(costs, indptr, indices, labels):
+    """Swap chains while that lowers the sum of costs[g, labels[g]]; no cluster is emptied.
+
+    A free group is a chain of its own. Changes `labels`; returns the number of swaps.
+    """
+    n_groups, n_clusters = costs.shape
+    n_linked = len(indptr) - 1
+    counts = np.zeros(n_clusters, np.int64)
+    total = 0.0
+    for g in range(n_groups):
+        counts[labels[g]] += 1
+        total += costs[g, labels[g]]
+    mark = np.zeros(n_linked, np.int64)
+    chain = np.zeros(n_linked + 1, np.int64)
+    stamp, swaps, improved = 0, 0, True
+    while improved:
+        improved = False
+        for g in range(n_groups):
+            for b in range(n_clusters):
+                a = labels[g]
+                if b == a:
+                    continue
+                n = 1
+                chain[0] = g
+                if g < n_linked:
+                    stamp += 1
+                    n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
+                gain, leaving = 0.0, 0
+                for i in range(n):
+                    v = chain[i]
+                    other = b if labels[v] == a else a
+                    gain += costs[v, labels[v]] - costs[v, other]
+                    leaving += 1 if labels[v] == a else -1
+                if gain <= LEAST_GAIN * total or counts[a] <= leaving or counts[b] <= -leaving:
+                    continue
+                for i in range(n):
+                    v = chain[i]
+                    labels[v] = b if labels[v] == a else a
+                counts[a] -= leaving
+                counts[b] += leaving
+                total -= gain
+                swaps += 1
+                improved = True
+    return swaps

@@ -1,0 +1,200 @@
+"""PCK-Means (Basu, Banerjee, Mooney 2004): f plus a cost for every broken pair.
+
+Points are placed one by one in random order, each where distance and the pairs with the points
+placed so far cost least. Then, all placed, some more passes look at every point again, which cannot
+raise the objective.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.assignment.distances import squared_distances
+from smdeclust.baselines.empty_clusters import fill_empty_clusters
+from smdeclust.baselines.multi_start import Attempt
+from smdeclust.baselines.shuffle import make_seed, shuffle
+from smdeclust.baselines.soft_pairs import SoftPairs
+from smdeclust.constraints.groups import Grouping
+from smdeclust.kernels import kernel
+from smdeclust.local_search.lloyd import LEAST_FALL
+from smdeclust.points.centers import move_centers, sum_of_squares
+from smdeclust.problem import Problem, Solution
+
+# A start ends after so many iterations in a row without a better solution: orders are drawn again,
+# so one that does not help says little.
+PATIENCE = 10
+# Passes over the points between two moves of the centers.
+MOST_PASSES = 6
+
+
+def neighborhood_centers(
+    problem: Problem, groups: Grouping, rng: np.random.Generator, *, draw: bool = False
+) -> np.ndarray:
+    """Return the means of the K largest must-link groups of several points, then random points.
+
+    Parameters
+    ----------
+    problem
+        The points, without pairs.
+    groups
+        What the must-links join.
+    rng
+        Draws points, in proportion to their weights, where there are fewer than K groups.
+    draw
+        Draw K groups in proportion to their sizes instead of taking the largest: starts that
+        should differ.
+    """
+    compound = np.flatnonzero(groups.size > 1)
+    if draw and len(compound) > problem.n_clusters:
+        share = groups.size[compound] / groups.size[compound].sum()
+        chosen = rng.choice(compound, size=problem.n_clusters, replace=False, p=share)
+    else:
+        chosen = compound[np.argsort(-groups.size[compound], kind="stable")][: problem.n_clusters]
+    points = problem.contracted.points
+    centers = np.empty((problem.n_clusters, points.shape[1]))
+    for k, group in enumerate(chosen):
+        rows = groups.of_point == group
+        weight = problem.weights[rows]
+        centers[k] = np.average(points[rows], axis=0, weights=weight if weight.any() else None)
+    missing = problem.n_clusters - len(chosen)
+    if missing == 0:
+        return centers
+    chance = np.where(np.isin(groups.of_point, chosen), 0.0, problem.weights)
+    if np.count_nonzero(chance) < missing:
+        chance = problem.weights
+    rows = rng.choice(problem.n_points, size=missing, replace=False, p=chance / chance.sum())
+    centers[len(chosen) :] = points[rows]
+    return centers
+
+
+def pck_means(
+    problem: Problem, pairs: SoftPairs, centers: np.ndarray, rng: np.random.Generator, max_iter: int
+) -> Attempt:
+    """Run one start; the objective of the solution is f plus the cost of the broken pairs.
+
+    Parameters
+    ----------
+    problem
+        The points, without pairs.
+    pairs
+        The soft pairs and their costs.
+    centers
+        (K, d') start, in the coordinates of ``problem.contracted``.
+    rng
+        Draws the order of the points, again in every iteration.
+    max_iter
+        Most iterations; it also ends after some in a row without a better solution.
+    """
+    contracted = problem.contracted
+    centers = np.array(centers, dtype=np.float64, order="C")
+    best_centers = centers.copy()
+    labels = np.full(problem.n_groups, -1, dtype=np.int64)
+    objective, n_iterations = _run(
+        contracted.points,
+        contracted.weights,
+        pairs.indptr,
+        pairs.indices,
+        pairs.signed,
+        centers,
+        labels,
+        best_centers,
+        make_seed(rng),
+        max_iter,
+    )
+    return Attempt(Solution(labels, best_centers, objective, n_iterations, False), n_iterations)
+
+
+@kernel()
+def _run(points, weights, indptr, indices, signed, centers, labels, best_centers, seed, max_iter):
+    """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
+    `seed`. Returns the objective and the iterations."""
+    order = np.arange(len(points))
+    found = np.empty_like(labels)
+    objective = np.inf
+    n_done, n_idle = 0, 0
+    # Only points with pairs can change once all are placed: their costs are kept.
+    slots = np.full(len(points), -1)
+    n_paired = 0
+    for i in range(len(points)):
+        if indptr[i + 1] > indptr[i]:
+            slots[i] = n_paired
+            n_paired += 1
+    rows = np.empty((n_paired, len(centers)))
+    patience = PATIENCE if n_paired > 0 else 1  # without pairs the order does not matter
+    while n_done < max_iter and n_idle < patience:
+        n_done += 1
+        n_idle += 1
+        shuffle(order, seed)
+        found[:] = -1
+        _place(points, weights, indptr, indices, signed, order, centers, found, slots, rows)
+        for _ in range(MOST_PASSES - 1):
+            if _look_again(indptr, indices, signed, order, found, slots, rows) == 0:
+                break
+        fill_empty_clusters(points, weights, found, centers)
+        move_centers(points, weights, found, centers)
+        value = sum_of_squares(points, weights, found, centers)
+        value += _cost_of_broken(indptr, indices, signed, found)
+        if objective == np.inf or value < objective - LEAST_FALL * objective:
+            objective = value
+            labels[:] = found
+            best_centers[:] = centers
+            n_idle = 0
+    return objective, n_done
+
+
+@kernel()
+def _cost_of_broken(indptr, indices, signed, labels):
+    """What the pairs broken by `labels` cost. O(N + pairs)."""
+    total = 0.0
+    for i in range(len(labels)):
+        for e in range(indptr[i], indptr[i + 1]):
+            same = labels[i] == labels[indices[e]]
+            if same != (signed[e] > 0):
+                total += abs(signed[e])
+    return 0.5 * total
+
+
+@kernel()
+def _place(points, weights, indptr, indices, signed, order, centers, labels, slots, rows):
+    """Label the points in this order, each at the least cost given all labels that are not -1.
+
+    Changes `labels`; writes the weighted squared distances of points with pairs to `rows`.
+    O(N K d + pairs).
+    """
+    centers_t = centers.T.copy()
+    row = np.empty(len(centers))
+    for i in order:
+        squared_distances(points[i], centers, centers_t, row)
+        if slots[i] < 0:
+            labels[i] = np.argmin(row)
+            continue
+        for k in range(len(row)):
+            row[k] *= weights[i]
+        rows[slots[i]] = row
+        labels[i] = _cheapest(i, indptr, indices, signed, labels, row)
+
+
+@kernel()
+def _look_again(indptr, indices, signed, order, labels, slots, rows):
+    """The same for the points with pairs, all placed; returns how many moved."""
+    n_moved = 0
+    row = np.empty(rows.shape[1])
+    for i in order:
+        if slots[i] >= 0:
+            row[:] = rows[slots[i]]
+            best = _cheapest(i, indptr, indices, signed, labels, row)
+            n_moved += best != labels[i]
+            labels[i] = best
+    return n_moved
+
+
+@kernel()
+def _cheapest(i, indptr, indices, signed, labels, row):
+    """The best cluster of point i; `row` holds its distances and is changed.
+
+    Being with a must-linked point saves its cost, being with a cannot-linked one adds it.
+    """
+    for e in range(indptr[i], indptr[i + 1]):
+        if labels[indices[e]] >= 0:
+            row[labels[indices[e]]] -= signed[e]
+    return np.argmin(row)

@@ -1,0 +1,135 @@
+"""The doors of this room: run the paper's experiments, or plans of one's own, and report."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from smdeclust.paper.machine import usable_cores
+from smdeclust.paper.paper import EXPERIMENTS, paper_plan, without_missing_data
+from smdeclust.paper.plan import Plan, Skipped, in_order
+from smdeclust.paper.progress import show_progress
+from smdeclust.paper.runner import Progress, run_all
+from smdeclust.paper.store import Store
+
+logger = logging.getLogger(__name__)
+
+STORE_NAME = "runs.sqlite"
+REPORT_NAME = "reproduction.md"
+
+
+@dataclass(frozen=True)
+class PaperResult:
+    """What came of a call.
+
+    Attributes
+    ----------
+    progress
+        Rows that were there before, rows written now, runs left.
+    skipped
+        For each experiment, what its scale or missing data left out.
+    store, report
+        The files.
+    """
+
+    progress: Progress
+    skipped: dict[str, tuple[Skipped, ...]]
+    store: Path
+    report: Path
+
+
+def run_paper(
+    experiments: Sequence[str] | None = None,
+    scale: str = "small",
+    out: Path | str = "results",
+    jobs: int | None = None,
+    progress: bool = True,
+    *,
+    budget: float | None = None,
+    retry: bool = False,
+) -> PaperResult:
+    """Run the paper's experiments and write their tables and figures.
+
+    Started again with the same folder it goes on where it was.
+
+    Parameters
+    ----------
+    experiments
+        Some of ``violations``, ``variants``, ``synthetic``, ``large``, ``exact``, ``soft``; None
+        for all.
+    scale
+        ``smoke``, ``small`` or ``paper``.
+    out
+        Folder for the results: ``runs.sqlite`` with one row a run, ``reproduction.md`` and the
+        tables and figures beside it.
+    jobs
+        Processes; by default one a core.
+    progress
+        Whether a terminal shows a bar.
+    budget
+        Seconds after which the runs stop; what is left is for the next call.
+    retry
+        Repeat what failed or ran into its limit before.
+    """
+    plans = [paper_plan(name, scale) for name in experiments or EXPERIMENTS]
+    plans = without_missing_data(plans)
+    return run_plans(plans, scale, out, jobs, progress, budget=budget, retry=retry)
+
+
+def run_plans(
+    plans: Sequence[Plan],
+    scale: str = "own",
+    out: Path | str = "results",
+    jobs: int | None = None,
+    progress: bool = True,
+    *,
+    budget: float | None = None,
+    retry: bool = False,
+) -> PaperResult:
+    """Run plans of any kind; the arguments are those of `run_paper`.
+
+    Examples
+    --------
+    One's own method beside ours on one's own data::
+
+        from smdeclust.paper import METHODS, Data, Method, Part, Plan, run_plans
+
+        mine = Method("mine", "mymethods:fast", {"n_init": 50})
+        data = Data("animals", ("few pairs", "many pairs"), "mydata:load")
+        part = Part((METHODS["SMDEClust"], mine), (data,), seeds=(0, 1, 2), time_limit=60)
+        run_plans([Plan("animals", "My comparison", (part,))], out="my-results")
+    """
+    folder = Path(out)
+    runs = in_order(plans)
+    with Store(folder / STORE_NAME, writing=True) as store:
+        store.save_plans(plans, scale)
+        if retry:
+            store.forget_failures()
+        todo = [run for run in runs if not store.is_done(run)]
+        n_jobs = jobs if jobs is not None else usable_cores()
+        logger.info("%d runs, %d of them done before", len(runs), len(runs) - len(todo))
+        with show_progress(todo, len(runs), max(1, n_jobs), progress) as on_end:
+            done = run_all(runs, store, jobs=jobs, budget=budget, on_end=on_end)
+    written = report(folder / STORE_NAME, folder / REPORT_NAME)
+    skipped = {plan.name: plan.skipped for plan in plans}
+    return PaperResult(done, skipped, folder / STORE_NAME, written)
+
+
+def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
+    """Write the tables and figures of all runs in a store.
+
+    Parameters
+    ----------
+    store
+        The SQLite file.
+    target
+        The Markdown file to write, tables and figures included; the tables as CSV and LaTeX and
+        the figures as PNG and SVG go to the folder of the same name beside it.
+    remark
+        A paragraph of one's own on how the runs were made.
+    """
+    from smdeclust.paper.report import write_report
+
+    return write_report(Path(store), Path(target), remark)

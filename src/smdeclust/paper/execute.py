@@ -1,0 +1,148 @@
+"""One run: load, warm up, fit, and judge the labels."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+
+from smdeclust.constraints.pairs import count_broken, count_distinct
+from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.paper.data import Instance
+from smdeclust.paper.machine import describe_machine
+from smdeclust.paper.methods import resolve
+from smdeclust.paper.plan import Run
+from smdeclust.paper.store import Outcome
+
+_warm: set[str] = set()
+
+
+def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> Outcome:
+    """Carry out a run in this process; a failure is an outcome, not an exception.
+
+    Parameters
+    ----------
+    run
+        What to do.
+    on_phase
+        Called with ``"started"`` right before ``fit``, when data are loaded and kernels compiled,
+        and with ``"fitted"`` right after it.
+    """
+    try:
+        instance: Instance = resolve(run.loader)(run.dataset, run.configuration)
+        factory = resolve(run.method.factory)
+        model = factory(instance.n_clusters, run.seed, **run.method.settings)
+        _warm_up(run, factory)
+    except Exception as error:
+        return Outcome("failed", _sentence(error), machine=describe_machine())
+    on_phase("started")
+    started, cpu = time.perf_counter(), time.process_time()
+    status, reason = "ok", ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(instance.X, must_link=instance.must_link, cannot_link=instance.cannot_link)
+    except NoFeasibleSolutionError as error:
+        status, reason = "infeasible", _sentence(error)
+    except Exception as error:
+        status, reason = "failed", _sentence(error)
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
+    on_phase("fitted")
+    judged: dict[str, Any] = {}
+    if status == "ok":
+        try:
+            judged = _judge(run, instance, np.asarray(model.labels_))
+            judged["details"] |= getattr(model, "details_", {})
+        except Exception as error:
+            status, reason = "failed", f"the labels cannot be judged: {_sentence(error)}"
+    return Outcome(
+        status,
+        reason,
+        seconds=seconds,
+        cpu_seconds=cpu_seconds,
+        local_searches=_count(model, "n_local_searches_"),
+        local_iterations=_count(model, "n_local_iterations_"),
+        iterations=_count(model, "n_iter_"),
+        stop_reason=getattr(model, "stop_reason_", None),
+        parameters=_parameters(model),
+        machine=describe_machine(),
+        **judged,
+    )
+
+
+def objective(X: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Sum of squared distances of the points to the means of their clusters."""
+    _, cluster, size = np.unique(labels, return_inverse=True, return_counts=True)
+    total = 0.0
+    order = np.argsort(cluster.reshape(-1), kind="stable")
+    for rows in np.split(order, np.cumsum(size)[:-1]):
+        gaps = X[rows] - X[rows].mean(axis=0)
+        total += float(np.einsum("ij,ij->", gaps, gaps))
+    return total
+
+
+def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str, Any]:
+    """All that follows from the labels, the same way for every method."""
+    if labels.shape != (len(instance.X),):
+        raise ValueError(f"labels_ has shape {labels.shape} for {len(instance.X)} points")
+    must, cannot = count_broken(instance.must_link, instance.cannot_link, labels)
+    counted = {}
+    for configuration in run.count:
+        pairs = resolve(run.loader)(run.dataset, configuration)
+        both = pairs.must_link, pairs.cannot_link
+        broken = count_broken(*both, labels)
+        counted[configuration] = [*broken, *map(count_distinct, both)]
+    agreement = None
+    if instance.y is not None:
+        agreement = float(adjusted_rand_score(instance.y, labels))
+    return {
+        "objective": objective(instance.X, labels),
+        "broken_must_links": must,
+        "broken_cannot_links": cannot,
+        "adjusted_rand": agreement,
+        "details": {"broken": counted} if counted else {},
+    }
+
+
+def _warm_up(run: Run, factory: Callable[..., Any]) -> None:
+    """Fit something tiny first, so that compiling is not timed."""
+    mark = run.method.factory + json.dumps(dict(run.method.settings), sort_keys=True)
+    if mark in _warm:
+        return
+    # Overlapping clusters and pairs by class: many cannot-links break, so all kernels are called.
+    rng = np.random.default_rng(0)
+    classes = np.arange(60) % 3
+    X = rng.normal(size=(60, 2)) + classes[:, None]
+    pairs = rng.choice(60, size=(45, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    together = classes[pairs[:, 0]] == classes[pairs[:, 1]]
+    must, cannot = pairs[together][:5], pairs[~together]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            factory(3, 0, **run.method.settings).fit(X, must_link=must, cannot_link=cannot)
+    except NoFeasibleSolutionError:
+        pass
+    _warm.add(mark)
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    try:
+        return json.loads(json.dumps(model.get_params(), default=repr))
+    except Exception:  # an estimator of somebody else need not have them
+        return {}
+
+
+def _count(model: Any, name: str) -> int | None:
+    value = getattr(model, name, None)
+    return None if value is None else int(value)
+
+
+def _sentence(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:2000]

@@ -1,0 +1,230 @@
+"""What is to be run, as data: methods, data sets, configurations, seeds, limits.
+
+A `Plan` is a list of parts; each part is the product of methods, data sets, configurations and
+seeds. Nothing here computes: a plan can be printed, stored and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import smdeclust
+
+NO_PAIRS = "none"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A clustering method under one setting.
+
+    Attributes
+    ----------
+    name
+        What tables and figures call it.
+    factory
+        ``"module:function"``, importable wherever the package is. It is called as
+        ``function(n_clusters, seed, **settings)`` and returns an estimator with
+        ``fit(X, must_link=..., cannot_link=...)`` and ``labels_``.
+    settings
+        Keyword arguments of the factory: numbers, strings, booleans, lists or None.
+    """
+
+    name: str
+    factory: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def but(self, name: str, **settings: Any) -> Method:
+        """The same method under another name and with these settings changed."""
+        return Method(name, self.factory, {**self.settings, **settings})
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set with its constraint configurations.
+
+    Attributes
+    ----------
+    name
+        What tables call it.
+    configurations
+        Names of its configurations, each one instance of the problem.
+    loader
+        ``"module:function"``, called as ``function(name, configuration)``; returns an
+        `~smdeclust.paper.data.Instance`. The configuration ``"none"`` asks for no pairs.
+    """
+
+    name: str
+    configurations: tuple[str, ...]
+    loader: str = "smdeclust.paper.data:paper_instance"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of ``fit``.
+
+    Attributes
+    ----------
+    method, seed
+        What is run.
+    dataset, loader, configuration
+        On what.
+    count
+        Configurations whose broken pairs are counted in the result: for a run without pairs.
+    time_limit
+        Seconds after which ``fit`` is ended from outside; None lets it take its time.
+    """
+
+    method: Method
+    dataset: str
+    loader: str
+    configuration: str
+    seed: int
+    count: tuple[str, ...] = ()
+    time_limit: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Identity of the run in the store.
+
+        All that determines its result, the version of the library included, and nothing else: two
+        experiments that need the same run share it.
+        """
+        identity = {
+            "factory": self.method.factory,
+            "settings": dict(self.method.settings),
+            "dataset": self.dataset,
+            "loader": self.loader,
+            "configuration": self.configuration,
+            "count": list(self.count),
+            "seed": self.seed,
+            "version": smdeclust.__version__,
+        }
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def __str__(self) -> str:
+        return f"{self.method.name} on {self.dataset}/{self.configuration}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The product of methods, data sets (with their configurations) and seeds.
+
+    Attributes
+    ----------
+    methods, data, seeds
+        The factors.
+    time_limit
+        Seconds for one run; None for no limit.
+    priority
+        Parts of lower numbers are run first, over all plans.
+    unconstrained
+        One run a data set and seed, without pairs; the broken pairs of every configuration are
+        counted instead.
+    reference
+        Its methods are what the others are held against: they stand in no ranking.
+    """
+
+    methods: tuple[Method, ...]
+    data: tuple[Data, ...]
+    seeds: tuple[int, ...]
+    time_limit: float | None = None
+    priority: int = 0
+    unconstrained: bool = False
+    reference: bool = False
+
+    def runs(self) -> list[Run]:
+        """All runs of this part, data set by data set."""
+        found = []
+        for data in self.data:
+            cases: Iterable[tuple[str, tuple[str, ...]]]
+            if self.unconstrained:
+                cases = [(NO_PAIRS, data.configurations)]
+            else:
+                cases = [(configuration, ()) for configuration in data.configurations]
+            for configuration, count in cases:
+                found += [
+                    Run(method, data.name, data.loader, configuration, seed, count, self.time_limit)
+                    for method in self.methods
+                    for seed in self.seeds
+                ]
+        return found
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something that the paper has and this plan has not."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One experiment at one scale.
+
+    Attributes
+    ----------
+    name
+        Short name, as ``--experiment`` takes it.
+    title
+        A heading.
+    parts
+        What is run.
+    skipped
+        What is left out of the paper's experiment, and why.
+    """
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+    def runs(self) -> list[Run]:
+        """All runs, each once, in the order of the parts."""
+        return list({run.key: run for part in self.parts for run in part.runs()}.values())
+
+    def compared_runs(self) -> list[Run]:
+        """The runs of methods that are compared with each other."""
+        compared = tuple(part for part in self.parts if not part.reference)
+        return Plan(self.name, self.title, compared).runs()
+
+    def methods(self) -> list[str]:
+        """Names of the methods that are compared, each once, in order."""
+        compared = [part for part in self.parts if not part.reference]
+        return list(dict.fromkeys(method.name for part in compared for method in part.methods))
+
+    def to_json(self) -> str:
+        """The plan as text; `from_json` reads it."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        """Read what `to_json` wrote."""
+        raw = json.loads(text)
+        parts = tuple(
+            Part(
+                methods=tuple(Method(**method) for method in part["methods"]),
+                data=tuple(
+                    Data(d["name"], tuple(d["configurations"]), d["loader"]) for d in part["data"]
+                ),
+                seeds=tuple(part["seeds"]),
+                time_limit=part["time_limit"],
+                priority=part["priority"],
+                unconstrained=part["unconstrained"],
+                reference=part.get("reference", False),
+            )
+            for part in raw["parts"]
+        )
+        skipped = tuple(Skipped(**item) for item in raw["skipped"])
+        return Plan(raw["name"], raw["title"], parts, skipped)
+
+
+def in_order(plans: Iterable[Plan]) -> list[Run]:
+    """The runs of several plans, each once, parts of lower priority numbers first."""
+    parts = sorted((part for plan in plans for part in plan.parts), key=lambda part: part.priority)
+    return list({run.key: run for part in parts for run in part.runs()}.values())

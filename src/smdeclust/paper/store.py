@@ -1,0 +1,230 @@
+"""One row a run in an SQLite file, written when the run ends.
+
+Rows are committed one by one, with a write-ahead log and full synchronisation: a process that is
+killed at any moment leaves all rows of ended runs behind, and the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from smdeclust.exceptions import SMDEClustError
+from smdeclust.paper.plan import Plan, Run
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    key TEXT PRIMARY KEY,
+    dataset TEXT NOT NULL,
+    configuration TEXT NOT NULL,
+    method TEXT NOT NULL,
+    factory TEXT NOT NULL,
+    loader TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    time_limit REAL,
+    status TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    objective REAL,
+    seconds REAL,
+    cpu_seconds REAL,
+    local_searches INTEGER,
+    local_iterations INTEGER,
+    iterations INTEGER,
+    stop_reason TEXT,
+    broken_must_links INTEGER,
+    broken_cannot_links INTEGER,
+    adjusted_rand REAL,
+    details TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    machine TEXT NOT NULL,
+    finished TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS plans (
+    name TEXT PRIMARY KEY,
+    scale TEXT NOT NULL,
+    plan TEXT NOT NULL
+);
+"""
+
+
+class StoreBusyError(SMDEClustError, RuntimeError):
+    """Another process is writing to this store."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes
+    ----------
+    status
+        ``"ok"`` (labels came back, whether or not they break pairs), ``"infeasible"`` (the method
+        found no feasible labels), ``"failed"`` (an exception), ``"timeout"``, ``"crashed"`` (its
+        process died).
+    reason
+        In words, where the status is not ``"ok"``.
+    objective
+        Sum of squared distances to the means of the clusters, computed from the labels.
+    seconds, cpu_seconds
+        Of ``fit`` alone: not loading, not compiling.
+    local_searches, local_iterations, iterations, stop_reason
+        As the estimator says.
+    broken_must_links, broken_cannot_links
+        Counted on the labels.
+    adjusted_rand
+        Agreement with the classes.
+    details
+        Anything else; ``broken`` holds the broken and all pairs of each configuration counted.
+    parameters
+        All parameters of the estimator.
+    machine
+        Processor, system and versions.
+    """
+
+    status: str
+    reason: str = ""
+    objective: float | None = None
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+    local_searches: int | None = None
+    local_iterations: int | None = None
+    iterations: int | None = None
+    stop_reason: str | None = None
+    broken_must_links: int | None = None
+    broken_cannot_links: int | None = None
+    adjusted_rand: float | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+
+
+class Store:
+    """The rows of ended runs, and the plans they belong to.
+
+    Parameters
+    ----------
+    path
+        The SQLite file; made where there is none.
+    writing
+        Ask to be the only writer.
+
+    Raises
+    ------
+    StoreBusyError
+        If another process is already writing to it.
+    """
+
+    def __init__(self, path: Path | str, *, writing: bool = False) -> None:
+        self.path = Path(path)
+        self._guard: sqlite3.Connection | None = None
+        if writing:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._guard = self._become_writer()
+        elif not self.path.is_file():
+            raise FileNotFoundError(
+                f"{self.path} does not exist: there are no results yet. Run the experiments first."
+            )
+        self._rows = sqlite3.connect(self.path, timeout=60.0)
+        self._rows.row_factory = sqlite3.Row
+        if writing:
+            self._rows.execute("PRAGMA journal_mode = WAL")
+            self._rows.execute("PRAGMA synchronous = FULL")
+            self._rows.executescript(_SCHEMA)
+
+    def _become_writer(self) -> sqlite3.Connection:
+        # An exclusive transaction in a file of its own: the system drops it when the process ends,
+        # however it ends, on every platform.
+        guard = sqlite3.connect(f"{self.path}.lock", timeout=0.5, isolation_level=None)
+        try:
+            guard.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            guard.close()
+            raise StoreBusyError(
+                f"Another process is writing to {self.path}. Wait for it, or choose another folder."
+            ) from error
+        return guard
+
+    def close(self) -> None:
+        """Release the file."""
+        self._rows.close()
+        if self._guard is not None:
+            self._guard.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, run: Run, outcome: Outcome, finished: str) -> None:
+        """Write the row of a run; when this returns, the row is safe."""
+        row = {
+            "key": run.key,
+            "dataset": run.dataset,
+            "configuration": run.configuration,
+            "method": run.method.name,
+            "factory": run.method.factory,
+            "loader": run.loader,
+            "settings": json.dumps(dict(run.method.settings), sort_keys=True),
+            "seed": run.seed,
+            "time_limit": run.time_limit,
+            "finished": finished,
+            **{
+                name: json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+                for name, value in vars(outcome).items()
+            },
+        }
+        names = ", ".join(row)
+        marks = ", ".join(f":{name}" for name in row)
+        with self._rows:
+            self._rows.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({marks})", row)
+
+    def save_plans(self, plans: Iterable[Plan], scale: str) -> None:
+        """Remember what was asked for."""
+        with self._rows:
+            self._rows.executemany(
+                "INSERT OR REPLACE INTO plans (name, scale, plan) VALUES (?, ?, ?)",
+                [(plan.name, scale, plan.to_json()) for plan in plans],
+            )
+
+    def plans(self) -> dict[str, tuple[str, Plan]]:
+        """Scale and plan of each experiment, by name."""
+        rows = self._rows.execute("SELECT name, scale, plan FROM plans ORDER BY rowid")
+        return {row["name"]: (row["scale"], Plan.from_json(row["plan"])) for row in rows}
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """All rows by key."""
+        found = {}
+        for row in self._rows.execute("SELECT * FROM runs"):
+            record = dict(row)
+            for name in ("settings", "details", "parameters", "machine"):
+                record[name] = json.loads(record[name])
+            found[record["key"]] = record
+        return found
+
+    def is_done(self, run: Run) -> bool:
+        """Whether a run need not be repeated.
+
+        One that was ended at its limit is repeated under a longer one only.
+        """
+        row = self._rows.execute(
+            "SELECT status, time_limit FROM runs WHERE key = ?", (run.key,)
+        ).fetchone()
+        if row is None:
+            return False
+        if row["status"] != "timeout":
+            return True
+        return run.time_limit is not None and run.time_limit <= row["time_limit"]
+
+    def forget_failures(self) -> int:
+        """Delete the rows of runs that failed, crashed or ran into their limit; return how many."""
+        with self._rows:
+            gone = self._rows.execute(
+                "DELETE FROM runs WHERE status IN ('failed', 'crashed', 'timeout')"
+            )
+        return gone.rowcount
