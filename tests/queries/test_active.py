@@ -104,3 +104,16 @@ def test_what_an_oracle_may_say() -> None:
         as_answer((0, 1), "perhaps")
     with pytest.raises(InvalidInputError, match="0.5 to 1"):
         as_answer((0, 1), (True, 0.2))
+
+
+def test_soft_answers_are_asked_once() -> None:
+    """An oracle that is never quite sure is asked about another pair each time."""
+    asked = []
+
+    def unsure(i: int, j: int) -> tuple[bool, float]:
+        asked.append((min(i, j), max(i, j)))
+        return oracle(i, j), 0.9
+
+    loop = ActiveClustering(small(), unsure, budget=30, patience=None).fit(X)
+    assert len(set(asked)) == len(asked) == 30
+    assert loop.constraints_.n_soft == 30

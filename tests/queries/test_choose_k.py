@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from smdeclust import Constraints, InfeasibleConstraintsError, SMDEClust, choose_n_clusters
+from smdeclust import (
+    Constraints,
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    SMDEClust,
+    choose_n_clusters,
+)
 from smdeclust.queries.choose_k import Candidate, recommend
 
 QUICK = SMDEClust(max_populations=1, max_generations=2, random_state=0)
@@ -55,3 +63,41 @@ def test_fewest_within_the_error() -> None:
     chosen, reason = recommend(rows)
     assert chosen == 3
     assert "within its error" in reason
+
+
+def test_bad_input() -> None:
+    """Halves, pairs of other points and missing values are errors, not impossible numbers."""
+    X, _ = make_blobs(20, centers=3, random_state=0)
+    with pytest.raises(InvalidInputError, match="2.5"):
+        choose_n_clusters(X, [2, 2.5])
+    with pytest.raises(InvalidInputError, match="whole numbers"):
+        choose_n_clusters(X, [])
+    with pytest.raises(InvalidInputError, match="of 30 points"):
+        choose_n_clusters(X, [2], constraints=Constraints(must_link=[(0, 1)], n_points=30))
+    with pytest.raises(InvalidInputError, match="row 0"):
+        choose_n_clusters(np.where(np.arange(20)[:, None] == 0, np.nan, X), [2])
+
+
+def test_more_clusters_than_points() -> None:
+    """A number above N is impossible; one that samples cannot have has no stability."""
+    X, _ = make_blobs(10, centers=3, random_state=0)
+    choice = choose_n_clusters(X, [2, 9, 11], estimator=QUICK)
+    assert [np.isinf(row.objective) for row in choice.table] == [False, False, True]
+    assert "only 10 points" in choice.table[2].note
+    assert np.isnan(choice.table[1].stability)
+    assert choice.n_clusters == 2
+
+
+def test_soft_pairs_are_kept_in_every_fold() -> None:
+    """Hard pairs are held out in turn; soft ones always count, in the objective as well."""
+    X, y = make_blobs(40, centers=3, random_state=0)
+    rows = np.flatnonzero(y == 0)[:6]
+    pairs = Constraints(
+        must_link=[(int(a), int(b)) for a, b in pairwise(rows)],
+        soft_cannot_link=[(int(rows[0]), int(rows[5]), 0.9)],
+        n_points=40,
+    )
+    choice = choose_n_clusters(X, [3], constraints=pairs, estimator=QUICK)
+    model = SMDEClust(3, random_state=0).fit(X, constraints=pairs)
+    assert choice.table[0].objective == pytest.approx(model.objective_)
+    assert model.objective_ > model.inertia_

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import NotFittedError
 
-from smdeclust import Constraints, InvalidInputError, SMDEClust, suggest_pairs
+from smdeclust import (
+    Constraints,
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    SMDEClust,
+    suggest_pairs,
+)
 from smdeclust.queries.known import Known
 from smdeclust.queries.strategies import STRATEGIES
 
@@ -128,3 +135,54 @@ def test_bad_input() -> None:
         suggest_pairs(model, X, n_pairs=0)
     with pytest.raises(InvalidInputError, match="X has 10 rows"):
         suggest_pairs(model, X[:10])
+    with pytest.raises(InvalidInputError, match="row 3"):
+        suggest_pairs(model, np.where(np.arange(len(X))[:, None] == 3, np.nan, X))
+    with pytest.raises(InvalidInputError, match="of 10 points"):
+        suggest_pairs(model, X, constraints=Constraints(must_link=[(0, 1)], n_points=10))
+    with pytest.raises(InvalidInputError, match="90"):
+        suggest_pairs(model, X, constraints=Constraints(must_link=[(0, 90)]))
+    both = Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)], n_points=len(X))
+    with pytest.raises(InfeasibleConstraintsError, match="0 - 1 - 2"):
+        suggest_pairs(model, X, constraints=both)
+    with pytest.raises(NotFittedError):
+        suggest_pairs(SMDEClust(3), X)
+
+
+@pytest.mark.parametrize("strategy", ALL)
+def test_one_point_has_no_pairs(strategy: str) -> None:
+    """With one point there is nothing to ask."""
+    model = SMDEClust(1, random_state=0).fit([[1.0, 2.0]])
+    assert suggest_pairs(model, [[1.0, 2.0]], strategy=strategy, random_state=0) == []
+
+
+@pytest.mark.parametrize("strategy", ALL)
+def test_soft_answers_are_answers(strategy: str) -> None:
+    """Neither a pair answered softly nor what follows from soft pairs that hold is asked."""
+    X, y = blobs()
+    known = Constraints(n_points=len(X))
+    asked: set[tuple[int, int]] = set()
+    for turn in range(25):
+        model = SMDEClust(3, max_populations=1, max_generations=2, random_state=0)
+        model.fit(X, constraints=known)
+        found = suggest_pairs(model, X, constraints=known, strategy=strategy, random_state=turn)
+        if not found:
+            break
+        i, j = found[0].pair
+        assert (min(i, j), max(i, j)) not in asked
+        assert not Known.read(known, model.labels_, 3).follows(i, j)
+        asked.add((min(i, j), max(i, j)))
+        # Every fifth answer is wrong.
+        kind = "soft_must_link" if (y[i] == y[j]) != (turn % 5 == 4) else "soft_cannot_link"
+        known = known.add(**{kind: [(i, j, 0.9)]})
+    assert len(asked) >= 8
+
+
+def test_soft_pairs_that_hard_ones_contradict() -> None:
+    """Hard pairs added after the fit count more than soft pairs that it keeps."""
+    X, _ = blobs()
+    known = Constraints(soft_must_link=[(0, 1, 0.9)], n_points=len(X))
+    model = SMDEClust(3, random_state=0).fit(X, constraints=known)
+    pair = (0, int(np.flatnonzero(model.labels_ == model.labels_[0])[1]))
+    known = Constraints(soft_must_link=[(*pair, 0.9)], cannot_link=[pair], n_points=len(X))
+    assert Known.read(known, model.labels_, 3).group_of[pair[0]] != pair[1]
+    assert suggest_pairs(model, X, constraints=known)

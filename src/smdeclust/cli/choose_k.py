@@ -51,12 +51,11 @@ def choose_k(
         check_file(plot, force=force)
     inputs = options.read_inputs(data, constraints, reading)
     options.mention_columns(inputs)
-    known = _sized(inputs)
     with screen.progress("Choosing", total=len(numbers)) as update:
         choice: Choice = choose_n_clusters(
             inputs.X,
             numbers,
-            constraints=known,
+            constraints=inputs.constraints,
             estimator=SMDEClust(random_state=seed, max_time=max_time),
             n_folds=folds,
             random_state=seed,
@@ -97,16 +96,6 @@ def _numbers(text: str) -> list[int]:
     if not found or found[0] < 1:
         raise CommandError(f"-k {text}: expected numbers to try, such as -k 2..12 or -k 3,5,8.")
     return found
-
-
-def _sized(inputs: Any) -> Any:
-    """The pairs as an object that knows how many points there are."""
-    from smdeclust import Constraints
-
-    pairs = inputs.constraints
-    return Constraints(
-        must_link=pairs.must_link, cannot_link=pairs.cannot_link, n_points=len(inputs.X)
-    )
 
 
 def _document(choice: Any) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
+from smdeclust.estimators.given import known_pairs
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.points.validation import as_points
 
 # Share of the points in each sample that stability is judged by.
 SAMPLE = 0.8
@@ -105,17 +107,24 @@ def choose_n_clusters(
     Choice
         ``n_clusters``, ``reason``, ``least``, ``table``.
     """
-    points = np.asarray(X, dtype=np.float64)
-    numbers = sorted({int(k) for k in candidates})
-    if not numbers or numbers[0] < 1:
-        raise InvalidInputError("candidates must be whole numbers from 1 on, at least one of them.")
+    points = as_points(X)
+    given = list(candidates)
+    whole = [isinstance(k, int | np.integer) and not isinstance(k, bool) and k >= 1 for k in given]
+    if not given or not all(whole):
+        wrong = f", got {given[whole.index(False)]!r}" if given else ""
+        raise InvalidInputError(
+            f"candidates must be whole numbers from 1 on, at least one of them{wrong}."
+        )
+    numbers = sorted({int(k) for k in given})
     if n_folds < 2 or n_samples < 2:
         raise InvalidInputError("n_folds and n_samples must be at least 2.")
     if estimator is None:
         from smdeclust.estimators import SMDEClust
 
         estimator = SMDEClust(random_state=0)
-    known = Constraints(n_points=len(points)) if constraints is None else constraints
+    known = Constraints(n_points=len(points))
+    if constraints is not None:
+        known |= known_pairs(estimator, points, None, constraints, {}, soft=True)
     table = []
     for k in numbers:
         if progress is not None:
@@ -148,7 +157,7 @@ def recommend(possible: list[Candidate]) -> tuple[int, str]:
             f"{reason}; the most, {best.kept:.1%} with {best.n_clusters}, is within its error, and "
             f"fewer clusters say the same more simply."
         )
-    best = max(possible, key=lambda row: (row.stability, row.n_clusters))
+    best = max(possible, key=lambda row: (np.nan_to_num(row.stability, nan=-2.0), row.n_clusters))
     return best.n_clusters, (
         f"There are too few pairs to judge by. Samples of the points agree most on "
         f"{best.n_clusters} clusters (adjusted Rand index {best.stability:.2f})."
@@ -164,13 +173,17 @@ def _try(
     n_samples: int,
     rng: np.random.Generator,
 ) -> Candidate:
+    if k > len(points):
+        note = f"There are only {len(points)} points."
+        return Candidate(k, np.inf, np.nan, np.nan, np.nan, note)
     folds = _folds(known, n_folds, rng)
     samples = [_sample(len(points), rng) for _ in range(n_samples)]
     try:
-        objective = float(clone(model).fit(points, constraints=known).inertia_)
+        full = clone(model).fit(points, constraints=known)
+        objective = float(getattr(full, "objective_", full.inertia_))
         shares = [_kept(model, points, rest, held) for rest, held in folds]
         stability = _stability(model, points, known, samples)
-    except (InfeasibleConstraintsError, InvalidInputError) as error:
+    except InfeasibleConstraintsError as error:
         return Candidate(k, np.inf, np.nan, np.nan, np.nan, str(error))
     shares = [share for share in shares if np.isfinite(share)]
     kept = float(np.mean(shares)) if shares else np.nan
@@ -182,26 +195,19 @@ def _folds(
     known: Constraints, n_folds: int, rng: np.random.Generator
 ) -> list[tuple[Constraints, Constraints]]:
     """Pairs to fit with and pairs to judge by."""
-    parts = {}
-    for kind in ("must_link", "cannot_link"):
-        order = rng.permutation(len(getattr(known, kind)))
-        parts[kind] = np.array_split(order, n_folds)
     if len(known.must_link) + len(known.cannot_link) < n_folds:
         return []
-    out = []
-    for fold in range(n_folds):
-        held = Constraints(
-            must_link=known.must_link[parts["must_link"][fold]],
-            cannot_link=known.cannot_link[parts["cannot_link"][fold]],
-            n_points=len(known),
+    fold_of = {
+        kind: rng.permutation(len(getattr(known, kind))) % n_folds
+        for kind in ("must_link", "cannot_link")
+    }
+    return [
+        (
+            known.keep({kind: fold != number for kind, fold in fold_of.items()}),
+            known.keep({kind: fold == number for kind, fold in fold_of.items()}),
         )
-        rest = Constraints(
-            must_link=np.delete(known.must_link, parts["must_link"][fold], axis=0),
-            cannot_link=np.delete(known.cannot_link, parts["cannot_link"][fold], axis=0),
-            n_points=len(known),
-        )
-        out.append((rest, held))
-    return out
+        for number in range(n_folds)
+    ]
 
 
 def _kept(model: Any, points: np.ndarray, rest: Constraints, held: Constraints) -> float:
@@ -223,6 +229,8 @@ def _stability(
 ) -> float:
     """Mean agreement of clusterings of the samples, on the points that two of them share."""
     labels = []
+    if len(samples[0]) < model.n_clusters:
+        return np.nan
     for rows in samples:
         found = np.full(len(points), -1, dtype=np.int64)
         found[rows] = clone(model).fit(points[rows], constraints=known[rows]).labels_

@@ -6,12 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
+from smdeclust.constraints import Constraints
 from smdeclust.constraints.graph import cannot_link_graph
 from smdeclust.constraints.groups import contract
+from smdeclust.constraints.pairs import as_pairs
+from smdeclust.constraints.rejections import reject_contradictions, reject_self_cannot_links
+from smdeclust.constraints.store import KINDS
 
 
 class Known:
-    """Hard pairs, read as answers.
+    """Pairs, read as answers.
 
     A *group* is a set of points that belong together. A *neighbourhood* is one of a set of groups
     that are all known to be different from each other: each stands for a cluster of its own. A
@@ -29,11 +33,37 @@ class Known:
         self, n_points: int, n_clusters: int, must_link: np.ndarray, cannot_link: np.ndarray
     ) -> None:
         self.n_points, self.n_clusters = n_points, n_clusters
+        self.answered: set[tuple[int, int]] = set()  # by soft answers, believed or not
         grouping = contract(n_points, must_link, cannot_link)
         self.group_of = grouping.of_point
         self.n_linked, self.n_compound = grouping.n_linked, grouping.n_compound
         edges = grouping.of_point[cannot_link]
+        reject_self_cannot_links(cannot_link)
+        reject_contradictions(edges, must_link, cannot_link, n_points)
         self._indptr, self._indices = cannot_link_graph(edges, grouping.n_linked)
+
+    @classmethod
+    def read(cls, constraints: Constraints, labels: np.ndarray, n_clusters: int) -> Known:
+        """All hard pairs, and those soft pairs that the clustering `labels` keeps.
+
+        Soft pairs that are kept contradict nothing that is kept. Where hard pairs were added after
+        the clustering was made they may; then the hard pairs alone count.
+        """
+        known = constraints.hardened()
+        n = len(labels)
+        must, cannot, soft_must, soft_cannot = (as_pairs(getattr(known, k), n, k) for k in KINDS)
+        kept_must = soft_must[labels[soft_must[:, 0]] == labels[soft_must[:, 1]]]
+        kept_cannot = soft_cannot[labels[soft_cannot[:, 0]] != labels[soft_cannot[:, 1]]]
+        hard_hold = (labels[must[:, 0]] == labels[must[:, 1]]).all() and (
+            labels[cannot[:, 0]] != labels[cannot[:, 1]]
+        ).all()
+        if hard_hold:
+            must = np.concatenate([must, kept_must])
+            cannot = np.concatenate([cannot, kept_cannot])
+        out = cls(n, n_clusters, must, cannot)
+        soft = np.sort(np.concatenate([soft_must, soft_cannot]), axis=1)
+        out.answered = {(i, j) for i, j in soft.tolist()}
+        return out
 
     def apart_from(self, group: int) -> np.ndarray:
         """The groups known to differ from this one by an answer of their own."""

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
+from smdeclust.estimators.given import known_pairs
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points.validation import as_points
 from smdeclust.queries.known import Known
 from smdeclust.queries.picture import Picture
 from smdeclust.queries.strategies import STRATEGIES
@@ -32,7 +35,8 @@ def suggest_pairs(
 ) -> list[Suggestion]:
     """Return the pairs of rows that are most worth asking somebody about.
 
-    No pair is returned whose answer follows from the constraints. Fewer than `n_pairs` come back
+    No pair is returned whose answer follows from the constraints (soft pairs count where the model
+    keeps them) or that was answered softly before. Fewer than `n_pairs` come back
     where fewer are worth asking. Several at once are about different points.
 
     Parameters
@@ -66,6 +70,9 @@ def suggest_pairs(
         raise InvalidInputError(f"n_pairs must be at least 1, got {n_pairs}.")
     picture = look_at(model, X, constraints, np.random.default_rng(random_state))
     refused = {(min(pair), max(pair)) for pair in ((int(i), int(j)) for i, j in skip)}
+    refused |= picture.known.answered
+    if picture.known.n_points < 2:
+        return []
     if strategy == RANDOM:
         return _random_pairs(picture, n_pairs, refused)
     found: list[Suggestion] = []
@@ -94,8 +101,9 @@ def look_at(
     model: Any, X: Any, constraints: Constraints | None, rng: np.random.Generator
 ) -> Picture:
     """The clustering as strategies see it."""
+    check_is_fitted(model, "labels_")
     labels = np.asarray(model.labels_, dtype=np.int64)
-    points = np.asarray(X, dtype=np.float64)
+    points = as_points(X).astype(np.float64, copy=False)
     if len(points) != len(labels):
         raise InvalidInputError(
             f"X has {len(points)} rows, but the model was fitted to {len(labels)}."
@@ -105,11 +113,9 @@ def look_at(
         points = np.asarray(distance.transform(points), dtype=np.float64)
     n_clusters = len(model.cluster_centers_)
     centers = np.array([points[labels == k].mean(axis=0) for k in range(n_clusters)])
-    none = np.empty((0, 2), dtype=np.int64)
-    must = none if constraints is None else np.asarray(constraints.must_link)
-    cannot = none if constraints is None else np.asarray(constraints.cannot_link)
-    known = Known(len(points), n_clusters, must, cannot)
-    return Picture(points, labels, centers, known, rng)
+    given = Constraints(n_points=len(points)) if constraints is None else constraints
+    known_pairs(model, points, None, given, {}, soft=True)
+    return Picture(points, labels, centers, Known.read(given, labels, n_clusters), rng)
 
 
 def match_labels(labels: np.ndarray, onto: np.ndarray, n_clusters: int) -> np.ndarray:
