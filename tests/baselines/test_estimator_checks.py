@@ -25,8 +25,9 @@ from smdeclust import (
     VNSClustering,
 )
 
-# scikit-learn compares runs on weighted points with runs on repeated ones. They draw other starts, so
-# they agree only where both end at the optimum: searches here are long enough for its fifteen points.
+# scikit-learn compares runs on weighted points with runs on repeated ones. They draw other starts,
+# so they agree only where both end at the optimum: searches here are long enough for its fifteen
+# points.
 RIVALS = [
     COPKMeans(n_init=100),
     BLPKMeans(n_init=100),
