@@ -124,7 +124,7 @@ def choose_n_clusters(
         estimator = SMDEClust(random_state=0)
     known = Constraints(n_points=len(points))
     if constraints is not None:
-        known |= known_pairs(estimator, points, None, constraints, {}, soft=True)
+        known |= known_pairs(estimator, points, None, constraints, {}, soft=True) or constraints
     table = []
     for k in numbers:
         if progress is not None:
