@@ -14,7 +14,7 @@ from smdeclust.cli import methods
 from smdeclust.cli.methods import METHODS, Run
 from smdeclust.cli.options import Inputs, Reading
 
-_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba", "highspy")
+_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba", "highspy")
+_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
 
 
 @cache

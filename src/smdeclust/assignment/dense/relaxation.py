@@ -7,18 +7,15 @@ after new rows, new nodes or removed labels: the dual simplex always continues w
 
 from __future__ import annotations
 
-import highspy
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.cliques import violated_cliques
 from smdeclust.assignment.dense.instance import Instance
+from smdeclust.assignment.dense.linear_program import NO_SOLUTION, OPTIMAL, linear_program
 from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
 from smdeclust.assignment.dense.rows import all_filled, kept_apart, kept_together
 from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
-
-_LOWER = highspy.HighsBasisStatus.kLower
-_BASIC = highspy.HighsBasisStatus.kBasic
 
 
 class LinearRelaxation:
@@ -49,7 +46,6 @@ class LinearRelaxation:
         self.x[np.arange(n), self.nearest] = 1.0
         self.open = allowed.copy()  # upper bounds now in the LP
         self.feasible = True
-        self._row_dual = np.zeros(0)
         # Cut rows, flat: variables and right-hand sides, for the safe bound.
         self._cut_rows: list[IntArray] = []
         self._cut_size: list[IntArray] = []
@@ -63,17 +59,7 @@ class LinearRelaxation:
         self._n_rows = 0
         self.n_cuts = 0
         self._purge_at = 500
-        self._highs = highspy.Highs()
-        for name, value in (
-            ("output_flag", False),
-            ("threads", 1),
-            ("presolve", "off"),
-            ("simplex_strategy", 1),
-            # Devex: steepest-edge weights would be computed again at each of many short solves.
-            ("simplex_dual_edge_weight_strategy", 1),
-            ("dual_feasibility_tolerance", 1e-9),
-        ):
-            self._highs.setOptionValue(name, value)
+        self._program = linear_program()
 
     # ---------------------------------------------------------------- growing the LP
 
@@ -88,30 +74,13 @@ class LinearRelaxation:
         self.column[node, label] = self._n_cols + np.arange(m)
         upper = np.where(self.open[node, label], np.inf, 0.0)
         cost = self.costs[node, label] - self.nearest_cost[node]
-        empty = np.zeros(0, np.int32)
-        self._highs.addCols(
-            m, cost, np.zeros(m), upper, 0, np.zeros(m + 1, np.int32), empty, np.zeros(0)
-        )
+        self._program.add_columns(cost, upper)
         starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(nodes)))))
-        ones = np.ones(len(nodes))
-        columns = (self._n_cols + np.arange(m)).astype(np.int32)
-        self._highs.addRows(len(nodes), ones, ones, m, starts.astype(np.int32), columns, np.ones(m))
-        basis = self._highs.getBasis()
-        col_status = list(basis.col_status)
-        row_status = list(basis.row_status)
-        if len(col_status) < self._n_cols + m:  # nothing solved yet
-            col_status = [_LOWER] * (self._n_cols + m)
-            row_status = [_BASIC] * (self._n_rows + len(nodes))
+        ones, columns = np.ones(len(nodes)), self._n_cols + np.arange(m)
+        self._program.add_rows(ones, ones, starts, columns, np.ones(m))
         # Any open label may be basic: the cheapest keeps the basis dual feasible.
         masked = np.where(self.open[nodes], self.costs[nodes], np.inf)
-        for j in self.column[nodes, masked.argmin(axis=1)]:
-            col_status[j] = _BASIC
-        for i in range(len(nodes)):
-            row_status[self._n_rows + i] = _LOWER
-        basis.col_status = col_status
-        basis.row_status = row_status
-        basis.valid = True
-        self._highs.setBasis(basis)
+        self._program.make_basic(self.column[nodes, masked.argmin(axis=1)], len(nodes))
         self._col_node.append(node)
         self._col_label.append(label)
         self._n_cols += m
@@ -135,15 +104,8 @@ class LinearRelaxation:
             nodes, labels, columns = nodes[present], labels[present], columns[present]
             coefficients = coefficients[present]
         m = len(rhs)
-        self._highs.addRows(
-            m,
-            np.full(m, -np.inf),
-            rhs,
-            len(columns),
-            starts.astype(np.int32),
-            columns.astype(np.int32),
-            coefficients,
-        )
+        low = np.full(m, -np.inf)
+        self._program.add_rows(low, rhs, starts, columns, coefficients)
         self._cut_rows.append(self._n_rows + np.arange(m))
         self._cut_size.append(np.diff(starts))
         self._cut_node.append(nodes)
@@ -183,27 +145,17 @@ class LinearRelaxation:
         return added
 
     def purge_if_long(self) -> None:
-        """Drop the cut rows that are slack now if the rows have doubled since the last time.
-
-        Slack rows are basic, so the basis stays a basis without them.
-        """
+        """Drop the cut rows that are slack now if the rows have doubled since the last time."""
         if self.n_cuts <= self._purge_at:
             return
-        basis = self._highs.getBasis()
-        row_status = list(basis.row_status)
-        rows = np.concatenate(self._cut_rows)
-        size = np.concatenate(self._cut_size)
-        basic = np.array([row_status[r] == _BASIC for r in rows])
+        rows, size = np.concatenate(self._cut_rows), np.concatenate(self._cut_size)
+        basic = self._program.slack_rows()[rows]
         self._purge_at = 2 * (len(rows) - int(basic.sum())) + 200
         if not basic.any():
             return
         gone = np.zeros(self._n_rows, dtype=bool)
         gone[rows[basic]] = True
-        dropped = np.flatnonzero(gone).astype(np.int32)
-        self._highs.deleteRows(len(dropped), dropped)
-        basis.row_status = [s for s, g in zip(row_status, gone, strict=True) if not g]
-        basis.valid = True
-        self._highs.setBasis(basis)
+        self._program.drop_rows(gone)
         renumber = np.cumsum(~gone) - 1
         variables = np.repeat(~basic, size)
         self._cut_rows = [renumber[rows[~basic]]]
@@ -212,9 +164,8 @@ class LinearRelaxation:
         self._cut_label = [np.concatenate(self._cut_label)[variables]]
         self._cut_coefficient = [np.concatenate(self._cut_coefficient)[variables]]
         self._cut_rhs = [np.concatenate(self._cut_rhs)[~basic]]
-        self._row_dual = self._row_dual[~gone]
-        self._n_rows -= len(dropped)
-        self.n_cuts -= len(dropped)
+        self._n_rows -= int(gone.sum())
+        self.n_cuts -= int(gone.sum())
 
     # ---------------------------------------------------------------- solving
 
@@ -222,9 +173,8 @@ class LinearRelaxation:
         """Set which labels are open (a subset of those allowed at the start)."""
         changed = (open_labels != self.open) & (self.column >= 0)
         if changed.any():
-            columns = self.column[changed].astype(np.int32)
             upper = np.where(open_labels[changed], np.inf, 0.0)
-            self._highs.changeColsBounds(len(columns), columns, np.zeros(len(columns)), upper)
+            self._program.set_upper(self.column[changed], upper)
         self.open = open_labels.copy()
         idle = ~self.active
         if idle.any():
@@ -238,25 +188,13 @@ class LinearRelaxation:
 
         Charges the pivots, at least one.
         """
-        if budget.max_pivots < np.inf:
-            most = min(max(1, budget.max_pivots - budget.pivots), 2**31 - 1)
-            self._highs.setOptionValue("simplex_iteration_limit", int(most))
-        if budget.deadline < np.inf:
-            # The limit counts from the first run of this solver on.
-            left = self._highs.getRunTime() + max(0.01, budget.time_left())
-            self._highs.setOptionValue("time_limit", left)
-        self._highs.run()
-        budget.pivots += max(1, int(self._highs.getInfo().simplex_iteration_count))
-        status = self._highs.getModelStatus()
-        self.feasible = status != highspy.HighsModelStatus.kInfeasible
-        if status != highspy.HighsModelStatus.kOptimal:
+        status = self._program.solve(budget)
+        self.feasible = status != NO_SOLUTION
+        if status != OPTIMAL:
             return False
-        solution = self._highs.getSolution()
-        values = np.array(solution.col_value)
         node = np.concatenate(self._col_node)
         label = np.concatenate(self._col_label)
-        self.x[node, label] = np.maximum(values, 0.0)
-        self._row_dual = np.array(solution.row_dual)
+        self.x[node, label] = np.maximum(self._program.x, 0.0)
         return True
 
     def reduced_costs(self) -> tuple[float, FloatArray]:
@@ -271,11 +209,8 @@ class LinearRelaxation:
         constant = 0.0
         if self.n_cuts:
             rows = np.concatenate(self._cut_rows)
-            y = (
-                np.minimum(self._row_dual[rows], 0.0)
-                if len(self._row_dual)
-                else np.zeros(len(rows))
-            )
+            duals = self._program.row_dual
+            y = np.minimum(duals[rows], 0.0) if len(duals) else np.zeros(len(rows))
             rhs = np.concatenate(self._cut_rhs)
             size = np.concatenate(self._cut_size)
             n, n_labels = reduced.shape
