@@ -37,17 +37,20 @@ def test_a_program_grows_shrinks_and_may_become_infeasible(program):
     lp.add_columns(np.array([1.0, 2.0, 0.5]), np.full(3, np.inf))
     lp.add_rows(np.ones(1), np.ones(1), np.array([0, 3]), np.arange(3), np.ones(3))
     lp.make_basic(np.array([2]), 1)
-    assert lp.solve(Budget()) == OPTIMAL and np.allclose(lp.x, [0, 0, 1])
+    assert lp.solve(Budget()) == OPTIMAL
+    assert np.allclose(lp.x, [0, 0, 1])
     lp.add_rows(
         np.full(2, -np.inf), np.array([0.25, 9.0]), np.array([0, 1, 3]), np.array([2, 0, 1]),
         np.ones(3),
     )  # fmt: skip
-    assert lp.solve(Budget()) == OPTIMAL and np.allclose(lp.x, [0.75, 0, 0.25])
+    assert lp.solve(Budget()) == OPTIMAL
+    assert np.allclose(lp.x, [0.75, 0, 0.25])
     assert np.allclose(lp.row_dual, [1.0, -0.5, 0.0])
     assert lp.slack_rows().tolist() == [False, False, True]
     lp.drop_rows(lp.slack_rows())
     lp.set_upper(np.array([0]), np.zeros(1))
-    assert lp.solve(Budget()) == OPTIMAL and np.allclose(lp.x, [0, 0.75, 0.25])
+    assert lp.solve(Budget()) == OPTIMAL
+    assert np.allclose(lp.x, [0, 0.75, 0.25])
     lp.set_upper(np.array([0, 1]), np.zeros(2))
     assert lp.solve(Budget()) == NO_SOLUTION
 

@@ -216,13 +216,14 @@ class ColdProgram:
             options["maxiter"] = int(min(max(1, budget.max_pivots - budget.pivots), 2**31 - 1))
         if budget.deadline < np.inf:
             options["time_limit"] = max(0.01, budget.time_left())
-        result = linprog(
-            self._costs,
-            A_ub=matrix[~equal], b_ub=self._high[~equal],
-            A_eq=matrix[equal], b_eq=self._high[equal],
-            bounds=np.column_stack([np.zeros(len(self._upper)), self._upper]),
-            method="highs-ds", options=options,
-        )  # fmt: skip
+        given: Any = {
+            "c": self._costs,
+            "A_ub": matrix[~equal], "b_ub": self._high[~equal],
+            "A_eq": matrix[equal], "b_eq": self._high[equal],
+            "bounds": np.column_stack([np.zeros(len(self._upper)), self._upper]),
+            "method": "highs-ds", "options": options,
+        }  # fmt: skip
+        result: Any = linprog(**given)
         budget.pivots += max(1, int(result.nit))
         if result.status != 0:
             return NO_SOLUTION if result.status == 2 else UNSOLVED
