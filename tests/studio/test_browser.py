@@ -205,3 +205,38 @@ def test_two_pages_share(table: Path) -> None:
         other.click("#together")
         page.wait_for_function("window.studio.state.n_pairs === 2")
         other.wait_for_function("window.studio.state.n_pairs === 2")
+
+
+def test_errors_are_shown_until_they_are_read(tmp_path: Path) -> None:
+    """A table that cannot be read, on the start page: a sentence that stays until it is closed."""
+    bad, good = tmp_path / "bad.npy", tmp_path / "good.csv"
+    bad.write_bytes(b"\x93NUMPY\x01\x00garbage")
+    good.write_text("id,a,b\n" + "".join(f"r{i},{i % 5},{i % 3}\n" for i in range(30)))
+
+    def bring(page: Any, path: Path) -> None:
+        with page.expect_file_chooser() as chooser:
+            page.click("#open-file")
+        chooser.value.set_files(str(path))
+
+    with studio("--folder", tmp_path / "work") as running, browser_page(running.url) as page:
+        bring(page, bad)
+        message = page.locator("#messages .message")
+        message.wait_for()
+        assert "bad.npy" in message.inner_text()
+        bring(page, good)
+        settled(page)
+        page.wait_for_timeout(1500)
+        assert message.is_visible()
+        message.locator("button").click()
+        assert message.count() == 0
+
+
+def test_looks_of_clusters_do_not_repeat(table: Path) -> None:
+    """24 clusters have 24 colors, 200 clusters 200 looks."""
+    script = """import("./static/picture.js").then(({ color, symbol }) =>
+        Array.from({ length: 200 }, (_, k) => [color(k), symbol(k)]))"""
+    for scheme in ("light", "dark"):
+        with studio(table) as running, browser_page(running.url, color_scheme=scheme) as page:
+            looks = page.evaluate(script)
+            assert len({look[0] for look in looks[:24]}) == 24
+            assert len(set(map(tuple, looks))) == 200

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Table, read_constraints, read_table
+from smdeclust.io import Table, read_constraints, read_table, write_bytes, write_rows
 from smdeclust.studio import exports, solving, view
 from smdeclust.studio.conflicts import find_conflict
 from smdeclust.studio.wishes import Ground, History, Pair, Wishes, change
-from smdeclust.studio.work_folder import WorkFolder
+from smdeclust.studio.work_folder import LABELS, PAIRS, SETTINGS, WorkFolder
 from smdeclust.studio.worker import Worker
 
 # Pairs that are sent to the page, and soft pairs beyond which only the first are drawn.
@@ -41,7 +43,7 @@ class Desk:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder_path = folder
+        self.folder_path = self.start_folder = folder
         self.table: Table | None = None
         self.title = ""
         self.labels: np.ndarray | None = None
@@ -52,7 +54,8 @@ class Desk:
         self._prover: Worker | None = None
         self._epoch = 0
         self._busy = False
-        self._compared_with: tuple[np.ndarray, float] | None = None
+        self._compared_with: tuple[np.ndarray, float, Any] | None = None
+        self._space: Any = None
         self._listeners: set[asyncio.Queue[tuple[str, Any]]] = set()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._skipped: list[tuple[int, int]] = []
@@ -114,26 +117,32 @@ class Desk:
         data: Path | None,
         n_clusters: int | None,
         pairs: Sequence[Pair] = (),
+        folder: Path | None = None,
         **settings: Any,
     ) -> None:
-        """Begin with a table, or go on where the work folder stands."""
-        self.close()
-        self.table, self.title = table, title
-        self._folder = WorkFolder(self.folder_path, data, table)
-        first = Wishes(n_clusters or table.n_clusters or 3, table.feature_names)
+        """Begin with a table, or go on where the work folder stands; all of it or nothing."""
+        work = WorkFolder(folder or self.folder_path, data, table)
         ground = Ground(len(table.X), table.feature_names)
+        first = Wishes(
+            min(n_clusters or table.n_clusters or 3, ground.n_points), table.feature_names
+        )
         first = change(first, {"do": "set", **settings}, ground)
-        wishes = self._folder.load(first, ground)
-        if n_clusters is not None:
-            wishes = change(wishes, {"do": "set", "n_clusters": n_clusters}, ground)
-        known = {pair.key for pair in wishes.pairs}
-        wishes = replace(wishes, pairs=(*wishes.pairs, *(p for p in pairs if p.key not in known)))
-        conflict = find_conflict(wishes, len(table.X), [])
-        if conflict is not None:
-            raise InvalidInputError(str(conflict["sentence"]))
-        self._history = History(wishes)
-        self._folder.save_wishes(wishes)
-        self.labels, self.solution = self._folder.load_labels(), {}
+        with work.changing():
+            wishes = work.load(first, ground)
+            if n_clusters is not None:
+                wishes = change(wishes, {"do": "set", "n_clusters": n_clusters}, ground)
+            known = {pair.key for pair in wishes.pairs}
+            added = (pair for pair in pairs if pair.key not in known)
+            wishes = replace(wishes, pairs=(*wishes.pairs, *added))
+            conflict = find_conflict(wishes, len(table.X), [])
+            if conflict is not None:
+                raise InvalidInputError(str(conflict["sentence"]))
+            work.save(wishes)
+        self.close()
+        self.table, self.title, self._folder, self.folder_path = table, title, work, work.path
+        self._history, self._skipped = History(wishes), []
+        self._compared_with, self._space = None, None
+        self.labels, self.solution = work.load_labels(), {}
         self._solver = Worker(solving.make_handlers, table, self._on_message)
         if self._loop is not None:
             self._resolve()
@@ -143,29 +152,41 @@ class Desk:
         from sklearn.datasets import load_iris
 
         iris = load_iris()
-        names = tuple(name.removesuffix(" (cm)") for name in iris.feature_names)
-        ids = tuple(f"flower {i}" for i in range(len(iris.data)))
-        table = Table(X=iris.data.astype(np.float64), feature_names=names, ids=ids)
-        self.open(table, "Iris flowers (demo)", None, 3)
+        names = [name.removesuffix(" (cm)") for name in iris.feature_names]
+        rows = ([f"flower {i}", *row] for i, row in enumerate(iris.data.tolist()))
+        path = self.start_folder / "iris-demo" / "iris.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_rows(path, ["id", *names], rows)
+        title = "Iris flowers (demo)"
+        self.open(read_table(path), title, path.resolve(), None, folder=path.parent)
         self.tell("state", self.state())
 
     async def open_upload(self, name: str, content: bytes) -> None:
-        """A table that a page sent: kept in the work folder, read by the usual readers."""
-        plain = "".join(c for c in Path(name).name if c.isalnum() or c in "._-").lstrip(".")
-        path = self.folder_path / (plain or "data.csv")
-        if path.name in ("pairs.csv", "settings.json", "labels.csv"):
-            path = path.with_name(f"data-{path.name}")
-        self.folder_path.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.part")
-        try:
-            aside.write_bytes(content)
-            table = await asyncio.to_thread(read_table, aside)
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
-        for old in ("pairs.csv", "settings.json", "labels.csv"):
-            (self.folder_path / old).unlink(missing_ok=True)
-        self.open(table, path.name, path, None)
+        """A table that a page sent: kept in a folder of its own, and read by the usual readers.
+
+        The same table sent again goes on where its work was left; nothing is ever overwritten.
+        """
+        given = Path(name)
+        stem = _harmless(given.stem)[:80] or "data"
+        file = f"{stem}.{_harmless(given.suffix)[:10] or 'csv'}"
+        if file in (PAIRS, SETTINGS, LABELS):
+            file = f"data-{file}"
+        with tempfile.TemporaryDirectory() as aside:
+            path = Path(aside) / file
+            path.write_bytes(content)
+            try:
+                table = await asyncio.to_thread(read_table, path)
+            except InvalidInputError as error:
+                raise InvalidInputError(str(error).replace(str(path), file)) from None
+        place = self.start_folder / stem
+        for number in itertools.count(2):
+            if not place.exists() or _holds(place / file, content):
+                break
+            place = self.start_folder / f"{stem}-{number}"
+        place.mkdir(parents=True, exist_ok=True)
+        if not (place / file).exists():
+            write_bytes(place / file, content)
+        self.open(table, file, (place / file).resolve(), None, folder=place)
         self.tell("state", self.state())
 
     def start(self) -> None:
@@ -193,40 +214,57 @@ class Desk:
         """
         if self._history is None:
             raise InvalidInputError("No table is open yet.")
-        history, ground = self._history, self.ground
-        before = history.now
-        if len(actions) == 1 and actions[0].get("do") in ("undo", "redo"):
-            history.undo() if actions[0]["do"] == "undo" else history.redo()
-        else:
-            wishes = before
+        ground = self.ground
+
+        def step(history: History) -> None:
+            if len(actions) == 1 and actions[0].get("do") in ("undo", "redo"):
+                history.undo() if actions[0]["do"] == "undo" else history.redo()
+                return
+            wishes = history.now
             for action in actions:
                 wishes = change(wishes, action, ground)
-            self._refuse_conflicts(before, wishes)
             history.do(wishes)
-        self._after_change(before)
-        return self.state()
+
+        return self._change(step)
 
     async def add_pairs_file(self, content: bytes) -> dict[str, Any]:
         """Add the pairs of a file, in any format that can be read."""
         table = self.need_table()
-        self.folder_path.mkdir(parents=True, exist_ok=True)
-        aside = self.folder_path / ".dropped-pairs.part"
-        try:
-            aside.write_bytes(content)
-            ids = table.ids
-            found = await asyncio.to_thread(read_constraints, aside, n_points=len(table.X), ids=ids)
-        except InvalidInputError as error:
-            raise InvalidInputError(str(error).replace(str(aside), "The pairs")) from None
-        finally:
-            aside.unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory() as aside:
+            path = Path(aside) / "pairs"
+            path.write_bytes(content)
+            try:
+                found = await asyncio.to_thread(
+                    read_constraints, path, n_points=len(table.X), ids=table.ids
+                )
+            except InvalidInputError as error:
+                raise InvalidInputError(str(error).replace(str(path), "The pairs")) from None
+        if table is not self.table:
+            raise InvalidInputError("Another table was opened meanwhile: send the pairs again.")
         pairs = pairs_of(found)
-        before = self.wishes
-        merged = {pair.key: pair for pair in before.pairs} | {pair.key: pair for pair in pairs}
-        wishes = replace(before, pairs=tuple(merged.values()))
-        self._refuse_conflicts(before, wishes)
+
+        def step(history: History) -> None:
+            merged = {pair.key: pair for pair in (*history.now.pairs, *pairs)}
+            history.do(replace(history.now, pairs=tuple(merged.values())))
+
+        return self._change(step)
+
+    def _change(self, step: Callable[[History], None]) -> dict[str, Any]:
+        """Take one step: checked, on the disk, and only then here; otherwise nothing happened."""
+        assert self._folder is not None
         assert self._history is not None
-        self._history.do(wishes)
-        self._after_change(before)
+        shown = self.wishes
+        with self._folder.changing():
+            history = self._history.copy()
+            if self._folder.was_changed():  # by another studio, or by hand
+                history.do(self._folder.load(shown, self.ground))
+            before = history.now
+            step(history)
+            self._refuse_conflicts(before, history.now)
+            if history.now != before:
+                self._folder.save(history.now)
+        self._history = history
+        self._after_change(shown)
         return self.state()
 
     def _refuse_conflicts(self, before: Wishes, wishes: Wishes) -> None:
@@ -238,10 +276,8 @@ class Desk:
             raise RefusedError(conflict | {"names": {str(row): n for row, n in names.items()}})
 
     def _after_change(self, before: Wishes) -> None:
-        assert self._folder is not None
         if self.wishes == before:
             return
-        self._folder.save_wishes(self.wishes)
         only_names = replace(self.wishes, names=before.names) == before
         if not only_names:
             self._resolve()
@@ -256,7 +292,12 @@ class Desk:
             self._prover.close()
             self._prover = None
         if self.labels is not None and "objective" in self.solution:
-            self._compared_with = (self.labels, self.solution["objective"])
+            self._compared_with = (self.labels, self.solution["objective"], self._space)
+        # Costs of different columns or distances cannot be compared; a learned distance is new
+        # every time.
+        wishes = self.wishes
+        is_fixed = wishes.metric == "euclidean"
+        self._space = (wishes.columns, wishes.standardize) if is_fixed else object()
         self._busy = True
         for future in self._waiting.values():
             future.cancel()
@@ -294,12 +335,15 @@ class Desk:
         objective = found["objective"]
         n_moved, change_of_cost = None, None
         if self._compared_with is not None:
-            old, old_objective = self._compared_with
+            old, old_objective, space = self._compared_with
             n_moved = int(np.count_nonzero(old != labels))
-            if old_objective > 0:
+            if old_objective > 0 and space == self._space:
                 change_of_cost = objective / old_objective - 1
         self.labels = labels
-        self._folder.save_labels(labels)
+        try:
+            self._folder.save_labels(labels)
+        except OSError as error:
+            self.tell("failed", {"sentence": f"The clusters were not saved: {error.strerror}."})
         self._busy = not found["final"]
         self.solution = found | {
             "n_moved": n_moved,
@@ -354,8 +398,9 @@ class Desk:
     async def export(self, name: str) -> tuple[bytes, str]:
         """One of the files that can be taken away."""
         table = self.need_table()
+        assert self._folder is not None
         return await asyncio.to_thread(
-            exports.make, name, table, self.wishes, self.labels, self.folder_path
+            exports.make, name, table, self.wishes, self.labels, self._folder
         )
 
     # ---- pages that listen
@@ -374,6 +419,14 @@ class Desk:
         """Send an event to every page."""
         for queue in self._listeners:
             queue.put_nowait((name, data))
+
+
+def _harmless(name: str) -> str:
+    return "".join(c for c in name if c.isalnum() or c in "._-").lstrip(".-")
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
 
 
 def pairs_of(constraints: Any) -> list[Pair]:

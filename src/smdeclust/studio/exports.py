@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 
@@ -14,13 +13,13 @@ from smdeclust.io import Table
 from smdeclust.studio.conflicts import hard_pairs
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
-from smdeclust.studio.work_folder import PAIRS, pairs_text
+from smdeclust.studio.work_folder import PAIRS, WorkFolder, pairs_text
 
 NAMES = ("labels.csv", "pairs.csv", "settings.json", "recipe.py", "report.html")
 
 
 def make(
-    name: str, table: Table, wishes: Wishes, labels: np.ndarray | None, folder: Path
+    name: str, table: Table, wishes: Wishes, labels: np.ndarray | None, folder: WorkFolder
 ) -> tuple[bytes, str]:
     """Return the content of a file and its type."""
     if name not in NAMES:
@@ -52,7 +51,7 @@ def labels_text(table: Table, wishes: Wishes, labels: np.ndarray) -> str:
     return out.getvalue()
 
 
-def recipe(wishes: Wishes, table: Table, folder: Path) -> str:
+def recipe(wishes: Wishes, table: Table, folder: WorkFolder) -> str:
     """The lines of Python that cluster the same table with the same knowledge."""
     options = [str(wishes.n_clusters)]
     for name in ("size_min", "size_max"):
@@ -62,21 +61,22 @@ def recipe(wishes: Wishes, table: Table, folder: Path) -> str:
     if wishes.metric != "euclidean":
         options.append(f"metric={wishes.metric!r}")
     options.append("random_state=0")
-    scale = ["X = StandardScaler().fit_transform(X)"] if wishes.standardize else []
-    imports = ["from sklearn.preprocessing import StandardScaler"] if wishes.standardize else []
-    chosen = list(wishes.columns)
+    read = [repr(str(folder.data or "data.csv"))]
+    for option, column in (("id_column", table.id_name), ("label", table.label_name)):
+        read += [f"{option}={column!r}"] if column is not None else []
+    pairs = [repr(str(folder.path.resolve() / PAIRS))]
+    pairs += ["ids=table.ids"] if table.ids is not None else ["n_points=len(X)"]
     return "\n".join(
         [
-            *imports,
+            *(["from sklearn.preprocessing import StandardScaler"] if wishes.standardize else []),
             "from smdeclust import Constraints, SMDEClust",
             "from smdeclust.io import read_table",
             "",
-            "table = read_table(DATA)  # put the path of your data file here",
-            f"columns = {chosen!r}",
+            f"table = read_table({', '.join(read)})",
+            f"columns = {list(wishes.columns)!r}",
             "X = table.X[:, [table.feature_names.index(name) for name in columns]]",
-            *scale,
-            f"constraints = Constraints.read({PAIRS!r}, "
-            + ("ids=table.ids)" if table.ids is not None else "n_points=len(X))"),
+            *(["X = StandardScaler().fit_transform(X)"] if wishes.standardize else []),
+            f"constraints = Constraints.read({', '.join(pairs)})",
             f"model = SMDEClust({', '.join(options)})",
             "model.fit(X, constraints=constraints)",
             "print(model.labels_)",
@@ -85,7 +85,7 @@ def recipe(wishes: Wishes, table: Table, folder: Path) -> str:
     )
 
 
-def report(table: Table, wishes: Wishes, labels: np.ndarray, folder: Path) -> str:
+def report(table: Table, wishes: Wishes, labels: np.ndarray, folder: WorkFolder) -> str:
     """The report of the clustering as it stands, one file, complete in itself."""
     from smdeclust.problem import Problem
     from smdeclust.report import Content, render_report

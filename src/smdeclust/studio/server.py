@@ -22,6 +22,7 @@ GET  api/export/NAME  labels.csv, pairs.csv, settings.json, recipe.py, report.ht
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
@@ -185,6 +186,10 @@ def _safe(handler: Handler) -> Handler:
             return _refused(str(error))
         except TooLargeError:
             return _refused("That is more than can be sent at once.", 413)
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            why = "the disk is full" if full else str(error.strerror or error).lower()
+            return _refused(f"This could not be saved: {why}. Nothing was changed.", 507)
         except (ValueError, UnicodeDecodeError, RecursionError):
             return _refused("The message could not be read.")
 

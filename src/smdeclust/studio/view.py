@@ -14,6 +14,9 @@ from smdeclust.studio.wishes import Wishes
 PAGE = 200
 SAMPLE = 50_000
 
+# Standard deviations from the mean of all points below which a column sets no cluster apart.
+LEAST_APART = 0.1
+
 
 def chosen_points(table: Table, wishes: Wishes) -> np.ndarray:
     """The columns that count, brought to one scale where that was asked for."""
@@ -94,6 +97,7 @@ def portraits(table: Table, labels: np.ndarray, n_clusters: int) -> list[dict[st
     out = []
     for k in range(n_clusters):
         order = np.argsort(-np.abs(profile[k]), kind="stable")[:3]
+        order = order[np.abs(profile[k, order]) >= LEAST_APART]
         out.append(
             {
                 "size": int(sizes[k]),

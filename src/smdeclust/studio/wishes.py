@@ -118,8 +118,10 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
         return replace(wishes, **_checked_settings(wishes, given, ground))
     if kind == "name":
         number = _whole(action.get("cluster"), "cluster", 0, wishes.n_clusters - 1)
-        name = str(action.get("name", "")).strip()[:LONGEST_NAME]
-        names = dict(wishes.names) | {number: name}
+        name = action.get("name", "")
+        if not isinstance(name, str):
+            raise InvalidInputError("The name of a cluster must be text.")
+        names = dict(wishes.names) | {number: name.strip()[:LONGEST_NAME]}
         return replace(wishes, names=tuple(sorted((k, v) for k, v in names.items() if v)))
     raise InvalidInputError(f"There is no action {kind!r}: use pairs, drop, set or name.")
 
@@ -198,6 +200,12 @@ class History:
         self.now = first
         self._before: list[Wishes] = []
         self._after: list[Wishes] = []
+
+    def copy(self) -> History:
+        """The same history, to be changed apart from this one."""
+        other = History(self.now)
+        other._before, other._after = [*self._before], [*self._after]
+        return other
 
     def do(self, wishes: Wishes) -> None:
         """Go on to new wishes; nothing can be redone from there."""

@@ -24,8 +24,12 @@ class App {
       solution: (solution) => this.takeSolution(solution),
       proof: (proof) => { this.state.solution.gap = proof.gap; this.report(); },
       costs: (rows) => { this.costs = new Map(rows.map((row) => [row.pair.slice().sort((a, b) => a - b).join(), row])); this.panel(); },
-      failed: (failure) => this.say(failure.sentence, true),
-    }, (lost) => { if (lost !== null) this.say("The studio does not answer. Is it still running?", true); else if (this.lost) this.report(); this.lost = lost !== null; });
+      failed: (failure) => this.complain(failure.sentence),
+    }, (lost) => {
+      if (lost !== null) this.complain(service.SILENT);
+      else { for (const message of $("messages").children) if (message.firstChild.textContent === service.SILENT) message.remove(); if (this.lost) this.report(); }
+      this.lost = lost !== null;
+    });
   }
 
   // ---- what comes from the server
@@ -69,7 +73,7 @@ class App {
     if (key === this.placesKey) return this.picture.draw();
     this.placesKey = key;
     const titles = { pca: ["widest direction", "second widest"], pairs: ["most telling direction", "second most telling"], columns: [x, y] }[kind];
-    try { await this.picture.setPlaces(await service.places(kind, x, y), titles); } catch (error) { this.say(error.message, true); }
+    try { await this.picture.setPlaces(await service.places(kind, x, y), titles); } catch (error) { this.complain(error.message); }
     return null;
   }
 
@@ -80,7 +84,7 @@ class App {
   }
 
   refused(error) {
-    if (error.status !== 409) { this.say(error.message, true); this.panel(); return; }
+    if (error.status !== 409) { this.complain(error.message); this.panel(); return; }
     const { sentence, pairs, ways, names } = error.answer;
     $("conflict-sentence").textContent = sentence;
     const name = (row) => names[row] ?? row;
@@ -100,14 +104,14 @@ class App {
   apart() {
     if (this.firstGroup) {
       const pairs = this.firstGroup.flatMap((i) => this.selected.filter((j) => j !== i).map((j) => [i, j]));
-      if (pairs.length > 10000) { this.say(`That would be ${pairs.length} pairs; at most 10,000 at once.`, true); return; }
+      if (pairs.length > 10000) { this.complain(`That would be ${pairs.length} pairs; at most 10,000 at once.`); return; }
       this.firstGroup = null; this.say_pairs(pairs, false);
     } else if (this.selected.length === 2) this.say_pairs([this.selected], false);
   }
 
   async suggest(skip) {
     this.tab = "ask";
-    try { this.question = await service.suggest(skip); } catch (error) { this.say(error.message, true); return; }
+    try { this.question = await service.suggest(skip); } catch (error) { this.complain(error.message); return; }
     if (this.question.pair) this.select(this.question.pair);
     this.panel();
   }
@@ -118,12 +122,21 @@ class App {
     if (together === null) { await this.suggest(pair); return; }
     if (await this.act({ do: "pairs", pairs: [pair], together, confidence: this.confidence })) await this.suggest();
   }
-  async askCosts() { this.say("Finding what each pair costs…"); try { await service.costs(); } catch (error) { this.say(error.message, true); } }
+  async askCosts() { this.say("Finding what each pair costs…"); try { await service.costs(); } catch (error) { this.complain(error.message); } }
   async addPairsText(text) { if (text.trim()) { try { await service.sendPairs(text); } catch (error) { this.refused(error); } } }
 
   // ---- what is shown
 
-  say(text, bad = false) { const status = $("status"); status.textContent = text; status.classList.toggle("bad", bad); status.classList.toggle("busy", false); }
+  say(text) { const status = $("status"); status.textContent = text; status.classList.remove("busy"); }
+
+  // What went wrong stays until it is read and closed, on every page.
+  complain(text) {
+    const shown = [...$("messages").children];
+    if (shown.some((other) => other.firstChild.textContent === text)) return;
+    if (shown.length >= 4) shown[0].remove();
+    const message = h("div", { className: "message" }, h("span", {}, text), h("button", { onclick: () => message.remove() }, "Close"));
+    $("messages").append(message);
+  }
 
   report() {
     const { solution, busy } = this.state, parts = [];
@@ -214,9 +227,9 @@ class App {
     on("mode-pan", "click", () => this.setMode("pan")); on("mode-lasso", "click", () => this.setMode("lasso"));
     on("help-button", "click", () => $("help").showModal());
     on("conflict", "close", () => { this.picture.blamed = []; this.picture.draw(); });
-    on("open-demo", "click", () => service.openDemo().catch((error) => alert(error.message)));
+    on("open-demo", "click", () => service.openDemo().catch((error) => this.complain(error.message)));
     const choose = (use) => { const input = $("file"); input.value = ""; input.onchange = () => { if (input.files[0]) use(input.files[0]); }; input.click(); };
-    const openTable = (file) => service.openTable(file.name, file).catch((error) => alert(error.message));
+    const openTable = (file) => service.openTable(file.name, file).catch((error) => this.complain(error.message));
     const openPairs = (file) => service.sendPairs(file).catch((error) => this.refused(error));
     on("open-file", "click", () => choose(openTable)); on("open-other", "click", () => choose(openTable)); on("open-pairs", "click", () => choose(openPairs));
     document.addEventListener("dragover", (event) => event.preventDefault());

@@ -27,6 +27,7 @@ const SHAPES = {
   cross: '<path d="M4.2 1h3.6v3.2H11v3.6H7.8V11H4.2V7.8H1V4.2h3.2z"/>', x: '<path d="M2.5 1 6 4.5 9.5 1 11 2.5 7.5 6 11 9.5 9.5 11 6 7.5 2.5 11 1 9.5 4.5 6 1 2.5z"/>',
   star: '<path d="m6 .5 1.6 3.6 3.9.4-2.9 2.6.8 3.9L6 9 2.6 11l.8-3.9L.5 4.5l3.9-.4z"/>', hexagon: '<path d="M3 1h6l2.5 5L9 11H3L.5 6z"/>',
   "triangle-down": '<path d="M6 11 1 2h10z"/>', pentagon: '<path d="m6 .5 5.5 4.2-2 6.3h-7l-2-6.3z"/>',
+  hourglass: '<path d="M1 1h10L1 11h10z"/>', bowtie: '<path d="M1 1v10L11 1v10z"/>',
 };
 export function mark(k) {
   const holder = h("span", { className: "mark" });
@@ -46,7 +47,7 @@ export function clusters(app) {
         h("input", { value: settings.names[k] || "", placeholder: `cluster ${k}`, maxLength: 80, "aria-label": `Name of cluster ${k}`, onchange: (event) => app.act({ do: "name", cluster: k, name: event.target.value }) }),
         h("span", {}, `${cluster.size} points${bounds(cluster.size)}`),
         h("button", { onclick: () => app.showCluster(k), title: "Show its points in the table" }, "Points")),
-      h("p", { className: "faint", style: "margin:.4rem 0 0" }, "Set apart by ", cluster.apart.map((a) => `${a.column} ${a.by > 0 ? "high" : "low"}`).join(", "), "."),
+      h("p", { className: "faint", style: "margin:.4rem 0 0" }, cluster.apart.length ? ["Set apart by ", cluster.apart.map((a) => `${a.column} ${a.by > 0 ? "high" : "low"}`).join(", "), "."] : "Close to the average in every column."),
       h("div", { className: "profile" }, order.map(([, j]) => {
         const value = cluster.profile[j], width = Math.min(50, (50 * Math.abs(value)) / most);
         return [h("span", { className: "name" }, columns[j]),
@@ -103,7 +104,7 @@ export function points(app) {
         })))),
       h("p", {}, h("button", { disabled: start === 0, onclick: () => load(Math.max(0, start - 200)) }, "Earlier"), " ", h("button", { disabled: start + page.rows.length >= page.n_rows, onclick: () => load(start + 200) }, "Later")));
   };
-  load(0).catch((error) => app.say(error.message, true));
+  load(0).catch((error) => app.complain(error.message));
   return [holder];
 }
 

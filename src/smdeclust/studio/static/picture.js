@@ -1,10 +1,20 @@
 // The scatter of all points (plotly.js, WebGL): colours and shapes by cluster, pairs as lines.
 
-// Okabe and Ito's colours, told apart by colour-blind people too; shapes double what they say.
-export const COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8a00", "#7f7f7f"];
-const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "cross", "x", "star", "hexagon", "triangle-down", "pentagon"];
-export const color = (k) => COLORS[k % COLORS.length];
-export const symbol = (k) => SYMBOLS[Math.floor(k / COLORS.length + k) % SYMBOLS.length];
+// Looks of clusters: 24 colors, far apart also for color-blind people and at least 3:1 against the
+// page, light or dark; twelve shapes double what they say. No look repeats within 24 clusters, and
+// a color that comes again has another shape.
+const LIGHT = [
+  "#0072b2", "#cc7a00", "#009e73", "#cc5f9a", "#56a0d8", "#b8400e", "#857300", "#5b3fa8", "#184830", "#9c60fc", "#840054", "#785460",
+  "#003c78", "#6c2400", "#b41890", "#fc3c54", "#006c24", "#0c18b4", "#0054e4", "#9030cc", "#6c8490", "#00a800", "#cc0054", "#b4786c",
+];
+const DARK = [
+  "#4da6e8", "#e69f00", "#00b887", "#e089b8", "#8fd0ff", "#ff7a4d", "#c9c24a", "#a98bff", "#906c54", "#c024a8", "#00fcc0", "#f0fc00",
+  "#5460f0", "#e41824", "#fce4e4", "#009000", "#008490", "#fcb49c", "#f04890", "#9078b4", "#f060e4", "#78f048", "#3cc000", "#909c48",
+];
+const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "cross", "x", "star", "hexagon", "triangle-down", "pentagon", "hourglass", "bowtie"];
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+export const color = (k) => (dark.matches ? DARK : LIGHT)[k % 24];
+export const symbol = (k) => SYMBOLS[(k + 5 * Math.floor(k / 24)) % 12];
 const MOST_LINES = 5000;
 
 export class Picture {

@@ -8,8 +8,10 @@ export class Refused extends Error {
   }
 }
 
+export const SILENT = "The studio does not answer. Is it still running?";
+
 async function ask(path, options) {
-  const response = await fetch(path, options);
+  const response = await fetch(path, options).catch(() => { throw new Refused({ sentence: SILENT }, 0); });
   if (response.ok) return response;
   let answer = {};
   try { answer = await response.json(); } catch { answer = { sentence: await response.text().catch(() => "") }; }
