@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from smdeclust.distance import DIAGONAL, FULL, Frame, kept_beyond_chance, learn, split_pairs
+from smdeclust.distance import DIAGONAL, FULL, Frame, learn
 from smdeclust.distance.frame import MAX_DIRECTIONS
+from smdeclust.distance.learn import with_clusters
 
 
 def naive_scatter(points, labels, weights):
@@ -58,6 +59,9 @@ def test_frame_forgets_units(rotate):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 3))
     other = X * [1e-3, 1.0, 1e5] + [7.0, -1e3, 1e7]
+    huge = Frame.of(X * [1e-90, 1e77, 1e130], np.ones(40), rotate=rotate)
+    expected = Frame.of(X, np.ones(40), rotate=rotate).enter(X)
+    np.testing.assert_allclose(huge.enter(X * [1e-90, 1e77, 1e130]), expected, rtol=1e-6)
     here, there = (Frame.of(points, np.ones(40), rotate=rotate) for points in (X, other))
     np.testing.assert_allclose(there.enter(other), here.enter(X), rtol=1e-6, atol=1e-6)
 
@@ -106,7 +110,7 @@ def test_criterion_falls(spread):
 
     learned = learn(X, np.arange(60), np.ones(60), spread, lloyd, n_columns=3)
     assert (np.diff(learned.criterion) < 0).all()
-    scatter = spread.within(X, learned.labels, np.ones(60)) + learned.target
+    scatter = with_clusters(X, learned.labels, np.ones(60), spread, learned.target, 3)
     assert learned.criterion[-1] == pytest.approx(60 * spread.log_det(scatter))
 
 
@@ -120,18 +124,19 @@ def test_first_distance_is_that_of_the_groups():
     assert learned.labels is None
 
 
-def test_held_out_pairs():
-    """Every pair is held out once; what is kept is counted against chance."""
-    rng = np.random.default_rng(6)
-    must, cannot = np.arange(14).reshape(-1, 2), np.arange(6).reshape(-1, 2)
-    folds = list(split_pairs(must, cannot, rng))
-    for position, pairs in enumerate((must, cannot)):
-        out = np.concatenate([held[position] for _, held in folds])
-        assert sorted(map(tuple, out)) == sorted(map(tuple, pairs))
-        for fitted, held in folds:
-            assert len(fitted[position]) + len(held[position]) == len(pairs)
-    labels = np.array([0, 0, 1, 1])
-    assert kept_beyond_chance(labels, np.array([[0, 1]]), np.array([[0, 2]])) == pytest.approx(1.0)
-    one = np.zeros(4, dtype=int)
-    assert kept_beyond_chance(one, np.array([[0, 1]]), np.array([[0, 2]])) == pytest.approx(0.0)
-    assert list(split_pairs(must[:0], cannot[:0], rng)) == []
+def test_must_links_are_never_forgotten():
+    """Whatever the clusters say, the scatter inside must-link groups stays in the distance."""
+    rng = np.random.default_rng(7)
+    X = np.column_stack([rng.normal(size=200) * 5, rng.integers(0, 2, 200) * 4.0])
+    X[:, 1] += rng.normal(size=200) * 0.3
+    groups = np.arange(200)
+    for side in (0, 1):  # pairs across the first column, inside the classes of the second
+        rows = np.flatnonzero((X[:, 1] > 2) == side)[:80]
+        groups[rows] = np.repeat(rows[::2], 2)
+    halves = (X[:, 0] > 0).astype(int)  # the wrong clusters, round after round
+    learned = learn(
+        X, np.unique(groups, return_inverse=True)[1], np.ones(200), FULL,
+        lambda points, labels, n_starts: halves, n_columns=2,
+    )  # fmt: skip
+    lengths = (learned.root**2).sum(axis=0)
+    assert lengths[1] > 5 * lengths[0]

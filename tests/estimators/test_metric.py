@@ -245,3 +245,53 @@ def test_limits_and_errors(stretched):
     assert Problem.build(X, 3, **pairs).violations(model.labels_) == (0, 0)
     with pytest.raises(InvalidInputError, match="metric must be one of"):
         SMDEClust(3, metric="cosine").fit(X)
+
+
+@pytest.mark.parametrize("metric", ["learned", "diagonal"])
+def test_without_pairs_nothing_is_learned(metric):
+    """No pairs teach nothing: the clusters are those of the data as given, and a note says so."""
+    X = load_iris().data
+    model = SMDEClust(3, metric=metric, **QUICK).fit(X)
+    assert model.metric_ == "euclidean"
+    assert "no pairs" in " ".join(model.notes_)
+    np.testing.assert_array_equal(model.labels_, SMDEClust(3, **QUICK).fit(X).labels_)
+    distance = LearnedDistance(3, diagonal=metric == "diagonal").fit(X)
+    np.testing.assert_allclose(distance.transform(X), X - X.mean(axis=0))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("unit", [1e77, 1e-90])
+def test_extreme_units(stretched, metric, unit):
+    """Units far from 1 change nothing."""
+    X, _, pairs = stretched
+    here = SMDEClust(3, metric=metric, **QUICK).fit(X, **pairs)
+    there = SMDEClust(3, metric=metric, **QUICK).fit(X * unit, **pairs)
+    assert adjusted_rand_score(here.labels_, there.labels_) == 1.0
+    np.testing.assert_allclose(there.feature_weights_, here.feature_weights_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["learned", "diagonal"])
+def test_sizes_are_in_the_order_of_the_labels(stretched, metric):
+    """Sizes and bounds of clusters go with their numbers, also where a distance renumbers them."""
+    X, _, pairs = stretched
+    for seed in range(4):
+        turned = X @ np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+        model = SMDEClust(3, metric=metric, size_min=[5, 10, 50], **QUICK).fit(turned, **pairs)
+        np.testing.assert_array_equal(model.cluster_sizes_, np.bincount(model.labels_))
+        assert (model.size_bounds_[:, 0] <= model.cluster_sizes_).all()
+
+
+def test_soft_pairs_teach(stretched):
+    """Soft pairs alone teach the distance, although some are wrong."""
+    X, y, _ = stretched
+    pairs = draw_pairs(y, 150)
+    wrong = np.random.default_rng(0).random(150) < 0.1
+    both = np.concatenate([pairs["must_link"], pairs["cannot_link"]])
+    together = (np.arange(150) < len(pairs["must_link"])) ^ wrong
+    soft = {"soft_must_link": both[together].tolist(), "soft_cannot_link": both[~together].tolist()}
+    scores = [
+        adjusted_rand_score(y, SMDEClust(3, metric=metric, **QUICK).fit(X, **soft).labels_)
+        for metric in ("euclidean", "learned", "auto")
+    ]
+    assert scores[1] > scores[0] + 0.2
+    assert scores[2] > scores[0] + 0.2

@@ -47,18 +47,25 @@ class Frame:
         pixel at the edge, a rare word) would be blown up by its small standard deviation; its
         fourth moment keeps it smaller.
         """
-        mean, square, fourth = _moments(points, weights)
-        varies = np.sqrt(square) > CONSTANT * np.abs(mean)
+        mean, unit, square, fourth = _moments(points, weights)
+        spread = np.sqrt(square) * unit
+        varies = spread > CONSTANT * np.abs(mean)
         factor = np.zeros(len(mean))
         factor[varies] = fourth[varies] ** -0.25
         # So that the variance is 1 on average, and one target fits all data.
         total = float((square * factor**2).sum())
         if total > 0:
             factor *= np.sqrt(np.count_nonzero(varies) / total)
-        frame = cls(mean, factor, np.sqrt(square))
+        frame = cls(mean, factor / unit, spread)
         if not rotate or len(mean) <= MAX_DIRECTIONS:
             return frame
-        return cls(mean, factor, frame.spread, _leading(frame.enter(points), weights))
+        return cls(mean, frame.factor, spread, _leading(frame.enter(points), weights))
+
+    @classmethod
+    def as_given(cls, points: Any, weights: np.ndarray) -> Frame:
+        """The columns as they are, centered where they are dense."""
+        mean, unit, square, _ = _moments(points, weights)
+        return cls(mean, np.ones(len(mean)), np.sqrt(square) * unit)
 
     @property
     def n_directions(self) -> int:
@@ -83,22 +90,33 @@ class Frame:
         return rows * self.factor
 
 
-def _moments(points: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weighted mean, variance and fourth moment about the mean of each column."""
+def _moments(points: Any, weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Weighted mean of each column, its unit, and variance and fourth moment in that unit.
+
+    A unit is a power of two near the largest size, so that no moment overflows or vanishes.
+    """
     share = weights / weights.sum()
     if not is_sparse(points):
         mean = share @ points
-        gaps = (points - mean) ** 2
-        return mean, share @ gaps, share @ gaps**2
-    power = csr_array(points, dtype=np.float64, copy=True)
+        gaps = points - mean
+        unit = _power_of_two(np.abs(gaps).max(axis=0))
+        gaps = (gaps / unit) ** 2
+        return mean, unit, share @ gaps, share @ gaps**2
+    unit = _power_of_two(np.asarray(abs(points).max(axis=0).todense()).ravel())
+    scaled = csr_array(points @ diags_array(1 / unit), dtype=np.float64)
+    power = scaled
     raw = []
     for _ in range(4):
         raw.append(np.asarray(share @ power))
-        power = power.multiply(points).tocsr()
+        power = power.multiply(scaled).tocsr()
     m, m2, m3, m4 = raw
     square = np.maximum(m2 - m**2, 0.0)
     fourth = m4 - 4 * m * m3 + 6 * m**2 * m2 - 3 * m**4
-    return m, square, np.maximum(fourth, square**2)  # never less, but for rounding
+    return m * unit, unit, square, np.maximum(fourth, square**2)  # never less, but for rounding
+
+
+def _power_of_two(size: np.ndarray) -> np.ndarray:
+    return np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
 
 
 def _leading(scaled: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from smdeclust.constraints import Constraints
 from smdeclust.constraints.groups import contract
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.distance import DIAGONAL, FULL, Frame, Learned, learn
-from smdeclust.distance.learn import N_STARTS, criterion_of
+from smdeclust.distance.learn import N_STARTS, with_clusters
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.quick_clusters import QuickClusters
@@ -35,18 +36,20 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     """The distance that pairs of points teach, as a linear map of the data.
 
     Points that belong together show which directions vary inside a group and so say little about
-    it. The map shrinks these directions. It lowers Friedman and Rubin's determinant criterion,
-    N log det(W + v T): W is the scatter inside the clusters, T the scale of the columns, and v a
+    it. The map shrinks these directions. It lowers a determinant criterion,
+    N log det(M + c W + v T): M is the scatter inside the must-link groups, W that inside the
+    clusters of a round (worth four points for each column), T the scale of the columns, and v a
     quarter of a point for each column. Squared Euclidean distance after the map is the learned
     distance, so any method can follow it in a pipeline.
 
-    The distance does not depend on the units of the columns: scaling one changes nothing.
+    The distance does not depend on the units of the columns: scaling one changes nothing. Without
+    any pair there is nothing to learn from, and the columns stay as given.
 
     Parameters
     ----------
     n_clusters
-        K: learn from must-link groups and from clusters, in turn. ``None``: from must-link groups
-        alone.
+        K: learn from must-link groups, and from clusters in two rounds. ``None``: from must-link
+        groups alone.
     diagonal
         Whether to learn one weight for each column only. Sparse matrices need this.
     random_state
@@ -63,9 +66,10 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         (d,) how much each column counts: the squared length of a step of one standard deviation
         in it, 1 on average; 0 where a column is constant.
     euclidean_weights_
-        (d,) the same in Euclid's distance of the data as given.
+        (d,) the same in the Euclidean distance of the data as given.
     labels_
-        (N,) clusters of the last round (of the rows in ``rows_``); None without `n_clusters`.
+        (N,) clusters of the last round (of the rows in ``rows_``); None without `n_clusters` or
+        without pairs.
     rows_
         Rows it was learned from; all, up to 5000.
     history_
@@ -122,12 +126,12 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         weight = as_weights(sample_weight, n_points)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        rows = sample_rows(n_points, together, apart, rng)
+        known = Constraints(together, apart, n_points=n_points, by_row=True)
+        rows = sample_rows(n_points, known, rng)
         if len(rows) < n_points:
-            points = points[rows]
-            together, apart = (restricted(pairs, rows, n_points) for pairs in (together, apart))
+            points, known = points[rows], known[rows]
             weight = None if weight is None else weight[rows]
-        self._learn(points, together, apart, weight, rng, rows, None)
+        self._learn(points, known.must_link, known.cannot_link, weight, rng, rows, None)
         return self
 
     def _learn(
@@ -142,12 +146,17 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         n_starts: tuple[int, ...] = N_STARTS,
     ) -> Self:
         """Learn from validated rows."""
+        self._spread = DIAGONAL if self.diagonal else FULL
+        self._weights = np.ones(len(rows)) if weight is None else weight
+        if len(must_link) + len(cannot_link) == 0:
+            self._frame = Frame.as_given(points, self._weights)
+            same = self._spread.target(points.shape[1])
+            self._describe(Learned(same, same, None, []), rows)
+            return self
         cluster = None
         if self.n_clusters is not None:
             problem = Problem.build(points, self.n_clusters, must_link, cannot_link, weight)
             cluster = QuickClusters(problem, rng, deadline)
-        self._spread = DIAGONAL if self.diagonal else FULL
-        self._weights = np.ones(len(rows)) if weight is None else weight
         self._frame = Frame.of(points, self._weights, rotate=not self.diagonal)
         learned = learn(
             self._frame.enter(points),
@@ -168,13 +177,12 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.diagonal:
             self._factors = learned.root * self._frame.factor
             self.components_ = _diagonal(self._factors)
-            lengths = self._factors**2
+            steps = (self._factors * self._frame.spread) ** 2
         else:
             self.components_ = self._frame.components(learned.root)
-            lengths = np.einsum("rj,rj->j", self.components_, self.components_)
-        steps = lengths * self._frame.spread**2
+            steps = ((self.components_ * self._frame.spread) ** 2).sum(axis=0)
         self.feature_weights_ = steps / (steps.mean() or 1.0)
-        plain = self._frame.spread**2
+        plain = (self._frame.spread / (self._frame.spread.max() or 1.0)) ** 2
         self.euclidean_weights_ = plain / (plain.mean() or 1.0)
         self.labels_ = learned.labels
         self.rows_ = rows
@@ -187,13 +195,15 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         }
 
     def criterion(self, X: Any, labels: np.ndarray) -> float:
-        """N log det(W + v T) of these labels of the rows that the distance was learned from."""
+        """N log det(M + c W + v T) of these labels of the rows that it was learned from."""
         check_is_fitted(self, "components_")
-        points = self._frame.enter(self._check(X, reset=False))
-        return criterion_of(points, np.asarray(labels), self._weights, self._spread, self._target)
+        points, labels = self._frame.enter(self._check(X, reset=False)), np.asarray(labels)
+        known = self._weights, self._spread, self._target, self._frame.n_columns
+        scatter = with_clusters(points, labels, *known)
+        return float(self._weights.sum()) * self._spread.log_det(scatter)
 
     def transform(self, X: Any) -> Any:
-        """Return the points in coordinates where the learned distance is Euclid's.
+        """Return the points in coordinates where the learned distance is Euclidean.
 
         Dense points are centered as well; sparse ones stay sparse and are not. A Dask array is
         mapped when it is computed.
@@ -227,7 +237,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self, "components_")
         if not self.diagonal:
-            return np.asarray(Z) @ np.linalg.pinv(self.components_).T + self.mean_
+            unit = np.where(self._frame.spread > 0, self._frame.spread, 1.0)
+            back = np.linalg.pinv(self.components_ * unit).T
+            return np.asarray(Z) @ back * unit + self.mean_
         factors = self._factors
         inverse = np.divide(1.0, factors, out=np.zeros_like(factors), where=factors != 0)
         if is_sparse(Z):
@@ -264,21 +276,11 @@ def _diagonal(factors: np.ndarray) -> Any:
     return np.diag(factors) if len(factors) <= MANY_COLUMNS else csr_array(diags_array(factors))
 
 
-def sample_rows(
-    n_points: int, must_link: np.ndarray, cannot_link: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Rows to learn from: all, or `MAX_ROWS` of which as many as fit are in pairs."""
+def sample_rows(n_points: int, known: Constraints, rng: np.random.Generator) -> np.ndarray:
+    """Rows to learn from: all, or `MAX_ROWS` of which as many as fit are in hard pairs."""
     if n_points <= MAX_ROWS:
         return np.arange(n_points)
-    paired = rng.permutation(np.concatenate([must_link, cannot_link])).ravel()
+    paired = rng.permutation(np.concatenate([known.must_link, known.cannot_link])).ravel()
     order = np.concatenate([paired[: MAX_ROWS // 2 * 2], rng.permutation(n_points)])
     _, first = np.unique(order, return_index=True)
     return np.sort(order[np.sort(first)][:MAX_ROWS])
-
-
-def restricted(pairs: np.ndarray, rows: np.ndarray, n_points: int) -> np.ndarray:
-    """The pairs with both ends among `rows`, by their positions there."""
-    place = np.full(n_points, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    inside = place[pairs]
-    return inside[(inside >= 0).all(axis=1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,27 +10,27 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
+from smdeclust.constraints import Constraints
 from smdeclust.constraints.pairs import as_pairs
-from smdeclust.distance import kept_beyond_chance, split_pairs
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after
 from smdeclust.estimators.given import given_pairs
-from smdeclust.estimators.learned_distance import LearnedDistance, restricted, sample_rows
-from smdeclust.estimators.quick_clusters import QuickClusters
+from smdeclust.estimators.learned_distance import LearnedDistance, sample_rows
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.choose import fits_contracted
 from smdeclust.points.validation import as_weights
-from smdeclust.problem import Problem
+from smdeclust.views import HeldOut, folds
 
 # Of a limit on time, what learning may take; the clustering gets the rest.
 SHARE_OF_TIME = 0.5
 
-# Starts of a clustering in Euclid's distance that is compared with a learned one.
-PLAIN_STARTS = 6
+# A search that is good enough to compare distances, and to see which soft pairs can be kept.
+QUICK = {"max_populations": 1, "population_size": 6, "max_generations": 1, "callback": None}
+NO_SIZES = {"size_min": None, "size_max": None}
 
 
 @dataclass(frozen=True)
@@ -38,62 +39,76 @@ class Lesson:
 
     points: Any
     rows: np.ndarray
-    must_link: np.ndarray
-    cannot_link: np.ndarray
+    known: Constraints
     weight: np.ndarray | None
-    n_clusters: int
     diagonal: bool
     deadline: float | None
+    quick: Any  # from a seed to an unfitted estimator with the Euclidean distance
 
     def learn(
         self,
         rng: np.random.Generator,
-        must_link: np.ndarray,
-        cannot_link: np.ndarray,
+        known: Constraints,
         n_starts: tuple[int, ...] = N_STARTS,
+        plain: np.ndarray | None = None,
     ) -> LearnedDistance:
-        """The distance that these pairs teach."""
-        distance = LearnedDistance(self.n_clusters, diagonal=self.diagonal)
-        known = self.points, must_link, cannot_link, self.weight
-        return distance._learn(*known, rng, self.rows, self.deadline, n_starts)
+        """The distance that hard pairs teach, and those soft ones that `plain` labels keep."""
+        if known.n_soft:
+            known = kept_as_hard(known, self.plain_labels(rng, known) if plain is None else plain)
+        distance = LearnedDistance(self.quick(0).n_clusters, diagonal=self.diagonal)
+        pairs = known.must_link, known.cannot_link
+        return distance._learn(
+            self.points, *pairs, self.weight, rng, self.rows, self.deadline, n_starts
+        )
 
-    def plain_labels(
-        self, rng: np.random.Generator, must_link: np.ndarray, cannot_link: np.ndarray
-    ) -> np.ndarray:
-        """Clusters in Euclid's distance under these pairs."""
-        problem = Problem.build(self.points, self.n_clusters, must_link, cannot_link, self.weight)
-        return QuickClusters(problem, rng, self.deadline)(self.points, None, PLAIN_STARTS)
+    def plain_labels(self, rng: np.random.Generator, known: Constraints) -> np.ndarray:
+        """Clusters in the Euclidean distance under these pairs."""
+        model = self.quick(int(rng.integers(2**31)))
+        model.fit(self.points, constraints=known, sample_weight=self.weight)
+        return np.asarray(model.labels_)
+
+
+def kept_as_hard(known: Constraints, labels: np.ndarray) -> Constraints:
+    """The hard pairs, and as hard ones the soft pairs that these labels keep.
+
+    They cannot contradict each other: the labels keep all of them.
+    """
+    masks = {}
+    for kind, together in (("soft_must_link", True), ("soft_cannot_link", False)):
+        pairs = getattr(known, kind)
+        masks[kind] = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) == together
+    return known.keep(masks).all_as_hard()
 
 
 def fit_in_distance(
     model: Any, X: Any, y: Any, sample_weight: Any, deadline: float | None, **pairs: Any
 ) -> Any:
-    """Fit `model`, whose metric is not Euclid's."""
+    """Fit `model`, whose metric is not the Euclidean one."""
     bare = {name: value for name, value in pairs.items() if name != "constraints"}
-    # Soft pairs are kept in mind by the clustering; only hard ones teach the distance.
-    must, cannot, _ = given_pairs(model, X, y, pairs["constraints"], bare)
+    must, cannot, known = given_pairs(model, X, y, pairs["constraints"], bare)
     points = _admit(model, X)
     state = check_random_state(model.random_state)
     seed = state.randint(np.iinfo(np.int32).max)
     # One source a step, so that "auto" is one of the others to the last digit.
     to_sample, to_learn, to_compare = np.random.default_rng(seed).spawn(3)
-    lesson = _prepare(model, points, must, cannot, sample_weight, to_sample)
+    lesson = _prepare(model, points, must, cannot, known, sample_weight, to_sample)
     model.held_out_ = None
     distance = None
-    if model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare):
-        distance = lesson.learn(to_learn, lesson.must_link, lesson.cannot_link)
+    if lesson.known and (model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare)):
+        distance = lesson.learn(to_learn, lesson.known)
     mapped = points if distance is None else distance.map_points(points)
     earlier = model._earlier(_Shape(points, points.shape[0], points.shape[1], model.n_clusters))
     inner = _plain(model, deadline, state, _start(earlier, distance, points))
     inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
-    if distance is not None and earlier is None and _is_worse(inner, distance, lesson):
-        # Then the criterion could rise: go on from the last round instead.
-        second = _plain(model, deadline, state, _last_centers(distance, lesson))
-        second.fit(mapped, y, sample_weight=sample_weight, **pairs)
-        inner = min(inner, second, key=lambda one: one.inertia_)
     _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
-        _finish_history(model, distance, lesson)
+        model.history_ = {**model.history_, "criterion": distance.history_["criterion"]}
+    elif not lesson.known and model.metric != "auto":
+        model.notes_ = [
+            *model.notes_,
+            "No distance was learned, because there are no pairs to learn it from: the clusters "
+            "are those of the Euclidean distance.",
+        ]
     return model
 
 
@@ -122,49 +137,67 @@ def _admit(model: Any, X: Any) -> Any:
 
 
 def _prepare(
-    model: Any, points: Any, must: Any, cannot: Any, sample_weight: Any, rng: np.random.Generator
+    model: Any,
+    points: Any,
+    must: Any,
+    cannot: Any,
+    known: Constraints | None,
+    sample_weight: Any,
+    rng: np.random.Generator,
 ) -> Lesson:
     """Choose the rows to learn from and bring them here."""
     n_points = points.shape[0]
     must = as_pairs(must, n_points, "must_link")
     cannot = as_pairs(cannot, n_points, "cannot_link")
+    if known is None:
+        known = Constraints(must, cannot, n_points=n_points, by_row=True)
+    known = known._with(n_points=n_points)
     if is_dask(sample_weight):
         sample_weight = sample_weight.compute()
     weight = as_weights(sample_weight, n_points)
-    rows = sample_rows(n_points, must, cannot, rng)
+    rows = sample_rows(n_points, known.all_as_hard(), rng)
     elsewhere = is_sparse(points) or is_dask(points)
     if len(rows) < n_points:
         points = points[rows]
-        must, cannot = restricted(must, rows, n_points), restricted(cannot, rows, n_points)
+        known = known[rows]
         weight = None if weight is None else weight[rows]
     if is_dask(points):
         points = np.asarray(points.compute(), dtype=np.float64)
     diagonal = model.metric == "diagonal" or elsewhere
     limit = None if model.max_time is None else SHARE_OF_TIME * model.max_time
     deadline = deadline_after(limit)
-    return Lesson(points, rows, must, cannot, weight, model.n_clusters, diagonal, deadline)
+    settings = model.get_params(deep=False) | QUICK | NO_SIZES
+    settings |= {"metric": "euclidean", "warm_start": False, "init": None}
+
+    def quick(seed: int) -> Any:
+        left = None if deadline is None else max(0.0, deadline - time.perf_counter())
+        return type(model)(**(settings | {"random_state": seed, "max_time": left}))
+
+    return Lesson(points, rows, known, weight, diagonal, deadline, quick)
 
 
 def _learned_keeps_more(model: Any, lesson: Lesson, rng: np.random.Generator) -> bool:
     """Decide by pairs held out; sets ``held_out_``.
 
-    Learned distances agree better with classes on nearly all data we know, so Euclid's must be
-    better by more than chance: one standard error, the root of the number of pairs.
+    Learned distances agree better with classes on nearly all data we know, so the Euclidean one
+    must be better by more than chance: one standard error of the difference, pair by pair.
     """
-    n_pairs = len(lesson.must_link) + len(lesson.cannot_link)
-    if n_pairs == 0:
-        return False  # nobody says that Euclid is wrong
-    plain = learned = 0.0
-    for fitted, held_out in split_pairs(lesson.must_link, lesson.cannot_link, rng):
-        plain += kept_beyond_chance(lesson.plain_labels(rng, *fitted), *held_out)
-        labels = lesson.learn(rng, *fitted, FEW_STARTS).labels_
-        assert labels is not None
-        learned += kept_beyond_chance(labels, *held_out)
+    name = "diagonal" if lesson.diagonal else "learned"
+    held_out = HeldOut()
+    for fold in folds(lesson.known, rng):
+        plain = lesson.plain_labels(rng, fold.known)
+        learned = plain
+        if fold.known:
+            distance = lesson.learn(rng, fold.known, FEW_STARTS, plain)
+            learned = plain if distance.labels_ is None else distance.labels_
+        held_out.add(fold, {"euclidean": plain, name: learned})
         if is_past(lesson.deadline):
             break
-    name = "diagonal" if lesson.diagonal else "learned"
-    model.held_out_ = {"euclidean": float(plain / n_pairs), name: float(learned / n_pairs)}
-    return bool(plain - learned <= np.sqrt(n_pairs))
+    if held_out.n_pairs == 0:
+        return True
+    model.held_out_ = {one: held_out.skill(one) for one in ("euclidean", name)}
+    lead, error = held_out.lead("euclidean", name)
+    return lead <= error
 
 
 @dataclass(frozen=True)
@@ -186,32 +219,11 @@ def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: An
     return distance.map_centers(earlier.centers, points)
 
 
-def _last_centers(distance: LearnedDistance, lesson: Lesson) -> np.ndarray:
-    """Centers of the last round of learning, in the distance."""
-    assert distance.labels_ is not None
-    mapped = distance.map_points(lesson.points)
-    return _means(mapped, distance.labels_, lesson.weight, lesson.n_clusters)
-
-
-def _is_worse(inner: Any, distance: LearnedDistance, lesson: Lesson) -> bool:
-    """Whether the whole search ended above the last round of learning, on the same points."""
-    labels, mapped = distance.labels_, distance.map_points(lesson.points)
-    assert labels is not None
-    if is_sparse(mapped) or is_dask(inner.labels_) or len(labels) < len(inner.labels_):
-        return False
-    gaps = mapped - _last_centers(distance, lesson)[labels]
-    squares = np.einsum("ij,ij->i", gaps, gaps)
-    total = squares.sum() if lesson.weight is None else squares @ lesson.weight
-    return bool(inner.inertia_ > total * (1 + 1e-9))
-
-
 def _plain(model: Any, deadline: float | None, state: np.random.RandomState, init: Any) -> Any:
-    """The same estimator with Euclid's distance and the time that is left."""
+    """The same estimator with the Euclidean distance and the time that is left."""
     changes = {"metric": "euclidean", "warm_start": False, "init": init}
     settings = model.get_params(deep=False) | changes
     if deadline is not None:
-        import time
-
         settings["max_time"] = max(0.0, deadline - time.perf_counter())
     if isinstance(model.random_state, np.random.RandomState):
         settings["random_state"] = state
@@ -244,7 +256,11 @@ def _take_over(
     number = np.argsort(np.lexsort(centers.T[::-1]))
     if earlier is not None:
         number = earlier.numbers(inner.labels_, centers)
-    model.labels_, model.cluster_centers_ = number[inner.labels_], centers[np.argsort(number)]
+    order = np.argsort(number)
+    model.labels_, model.cluster_centers_ = number[inner.labels_], centers[order]
+    for name in ("cluster_sizes_", "size_bounds_"):
+        if hasattr(inner, name):
+            setattr(model, name, getattr(inner, name)[order])
 
 
 def _means(points: Any, labels: np.ndarray, sample_weight: Any, n_clusters: int) -> np.ndarray:
@@ -258,15 +274,3 @@ def _means(points: Any, labels: np.ndarray, sample_weight: Any, n_clusters: int)
         return (share @ points).toarray()
     middle = points.mean(axis=0, dtype=np.float64)
     return share @ (points - middle) + middle
-
-
-def _finish_history(model: Any, distance: LearnedDistance, lesson: Lesson) -> None:
-    """Add the criterion of the last clustering, and show all of them in ``history_``."""
-    labels = model.labels_
-    chosen = labels[lesson.rows]
-    if is_dask(chosen):
-        chosen = chosen.compute()
-    values = distance.history_["criterion"].tolist()
-    values.append(distance.criterion(lesson.points, np.asarray(chosen)))
-    distance._record(values)
-    model.history_ = {**model.history_, "criterion": distance.history_["criterion"]}

@@ -100,8 +100,8 @@ class SMDEClust(ConstrainedClusterer):
         distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
         depend on the units of the columns). ``"diagonal"``: the same with one weight for each
         column; this is also for sparse data and Dask collections. ``"auto"``: learned, unless
-        Euclid's distance, fitted without them, clearly keeps more of the pairs held out (for
-        sparse data and Dask: diagonal instead of learned).
+        the Euclidean distance keeps more of the pairs held out, by more than a standard error (for
+        sparse data and Dask: diagonal instead of learned). Without pairs nothing is learned.
     warm_start
         Whether ``fit`` goes on from the solution of the last ``fit`` of this estimator, where that
         had as many clusters and features: the earlier solution (and the next best ones that were
@@ -189,7 +189,8 @@ class SMDEClust(ConstrainedClusterer):
     feature_weights_
         (d,) how much each column counts in a learned distance, 1 on average.
     held_out_
-        After ``metric="auto"``: the share of held-out pairs that each distance kept beyond chance.
+        After ``metric="auto"``: the skill of each distance, which is the share of held-out
+        must-links that it kept plus the share of held-out cannot-links, less 1.
     cluster_sizes_, size_bounds_
         With bounds on sizes: the (K,) sizes of the clusters, and the (K, 2) bounds that each took.
     n_iter_

@@ -1,0 +1,220 @@
+"""Knowledge held out: what clusterings keep of pairs that they were fitted without.
+
+Every pair is held out once, in one of four folds. A pair says something only where the others do
+not imply it, so must-links are first replaced by a star in each group, and cannot-links by one for
+every two groups. Cutting an edge of a star sets one point free, which is how labelled points are
+held out, too: all that its group says of other groups is then evidence about this point.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.groups import contract
+
+N_FOLDS = 4
+
+# Most cannot-links that are counted because one of their points was set free.
+MAX_FOLLOWING = 200_000
+
+_NONE = np.empty((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Some knowledge to fit with, and pairs that do not follow from it.
+
+    Attributes
+    ----------
+    known
+        To fit with.
+    pairs
+        (m, 2) held out.
+    together
+        (m,) whether each is a must-link.
+    weight
+        (m,) how much each counts: 1, or 2 p - 1 for a soft pair of confidence p.
+    """
+
+    known: Constraints
+    pairs: np.ndarray
+    together: np.ndarray
+    weight: np.ndarray
+
+
+def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) -> Iterator[Fold]:
+    """Yield folds in which every pair that others do not imply is held out once.
+
+    Parameters
+    ----------
+    known
+        Hard and soft pairs of a known number of points.
+    rng
+        Draws the folds.
+    n_folds
+        Number of folds; fewer where there are fewer pairs.
+    """
+    star, apart = _independent(known)
+    soft = np.concatenate([known.soft_must_link, known.soft_cannot_link])
+    n_soft_must = len(known.soft_must_link)
+    soft_weight = _soft_weights(known)
+    # A soft pair that is given twice is held out as a whole.
+    _, copy = np.unique(np.sort(soft, axis=1), axis=0, return_inverse=True)
+    copy = copy.reshape(-1)
+    n_different = int(copy.max()) + 1 if len(copy) else 0
+    n_folds = min(n_folds, len(star) + len(apart) + n_different)
+    if n_folds < 2:
+        return
+    # Dealt out in turn, so that folds of few pairs are of about one size.
+    deal = np.arange(len(star) + len(apart) + n_different) % n_folds
+    ends = np.cumsum([len(star), len(apart)])
+    star_fold, apart_fold, soft_fold = (rng.permutation(part) for part in np.split(deal, ends))
+    soft_fold = soft_fold[copy]
+    no_hard = {kind: np.zeros(len(getattr(known, kind)), bool) for kind in _HARD}
+    for number in range(n_folds):
+        cut, out, gone = star_fold == number, apart_fold == number, soft_fold == number
+        masks = no_hard | {
+            "soft_must_link": ~gone[:n_soft_must],
+            "soft_cannot_link": ~gone[n_soft_must:],
+        }
+        rest = known.keep(masks).add(star[~cut], apart[~out], by_row=True)
+        follows = _not_implied(
+            np.concatenate([apart[out], _following(star[cut], known, rng)]), rest
+        )
+        held = [star[cut], follows, soft[gone]]
+        together = np.repeat([True, False], [int(cut.sum()), len(follows)])
+        is_must = np.arange(len(soft)) < n_soft_must
+        yield Fold(
+            rest,
+            np.concatenate(held),
+            np.concatenate([together, is_must[gone]]),
+            np.concatenate([np.ones(len(together)), soft_weight[gone]]),
+        )
+
+
+_HARD = ("must_link", "cannot_link")
+
+
+def _independent(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
+    """Hard must-links as one star a group, and one cannot-link for every two groups."""
+    n_points = len(known)
+    group = contract(n_points, known.must_link, known.cannot_link).of_point
+    degree = np.bincount(known.cannot_link.ravel(), minlength=n_points)
+    # The point with most cannot-links is the middle: cutting an edge leaves them in place.
+    order = np.lexsort((np.arange(n_points), -degree, group))
+    first = np.concatenate([[True], np.diff(group[order]) > 0])
+    middle = order[first][group]
+    leaves = np.flatnonzero(middle != np.arange(n_points))
+    star = np.stack([middle[leaves], leaves], axis=1)
+    between = np.sort(group[known.cannot_link], axis=1)
+    _, once = np.unique(between, axis=0, return_index=True)
+    return star, known.cannot_link[np.sort(once)]
+
+
+def _following(cut: np.ndarray, known: Constraints, rng: np.random.Generator) -> np.ndarray:
+    """Cannot-links of the leaves that were cut off, from what is known of their groups."""
+    if not len(cut) or not len(known.cannot_link):
+        return _NONE
+    group = contract(len(known), known.must_link, known.cannot_link).of_point
+    ends = np.concatenate([known.cannot_link, known.cannot_link[:, ::-1]])
+    others = csr_array(
+        (np.ones(len(ends)), (group[ends[:, 0]], ends[:, 1])),
+        shape=(int(group.max()) + 1, len(known)),
+    )
+    leaves = rng.permutation(cut[:, 1])
+    counts = np.diff(others.indptr)[group[leaves]]
+    leaves = leaves[np.cumsum(counts) <= max(MAX_FOLLOWING, int(counts[0]))]
+    found = others[group[leaves]].tocoo()
+    return np.stack([leaves[found.row], found.col], axis=1).astype(np.int64)
+
+
+def _not_implied(apart: np.ndarray, rest: Constraints) -> np.ndarray:
+    """Those of some cannot-links that do not follow from `rest`, one for every two groups."""
+    group = contract(len(rest), rest.must_link, rest.cannot_link).of_point
+    size = int(group.max()) + 1
+
+    def code(pairs: np.ndarray) -> np.ndarray:
+        low, high = np.sort(group[pairs], axis=1).T
+        return low * size + high
+
+    codes, once = np.unique(code(apart), return_index=True)
+    return apart[once[~np.isin(codes, code(rest.cannot_link))]]
+
+
+def _soft_weights(known: Constraints) -> np.ndarray:
+    confidence = np.concatenate(
+        [known.soft_must_link_confidence, known.soft_cannot_link_confidence]
+    )
+    price = np.concatenate([known.soft_must_link_price, known.soft_cannot_link_price])
+    largest = np.nanmax(price, initial=0.0) or 1.0
+    return np.where(np.isnan(confidence), price / largest, np.maximum(2 * confidence - 1, 0.0))
+
+
+class HeldOut:
+    """What each of several clusterings kept of the pairs that were held out."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, list[np.ndarray]] = defaultdict(list)
+        self._chance: dict[str, list[np.ndarray]] = defaultdict(list)
+        self._together: list[np.ndarray] = []
+        self._weight: list[np.ndarray] = []
+
+    def add(self, fold: Fold, labels: Mapping[str, np.ndarray]) -> None:
+        """Note what labels that were found without these pairs keep; the same names each time."""
+        self._together.append(fold.together)
+        self._weight.append(fold.weight)
+        for name, found in labels.items():
+            same = found[fold.pairs[:, 0]] == found[fold.pairs[:, 1]]
+            alike = float(((np.bincount(found) / len(found)) ** 2).sum())
+            self._kept[name].append((same == fold.together).astype(float))
+            self._chance[name].append(np.where(fold.together, alike, 1 - alike))
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs held out."""
+        return sum(map(len, self._weight))
+
+    def skill(self, name: str) -> float:
+        """Share of must-links kept plus share of cannot-links kept, less 1.
+
+        Chance is 0 whatever K. Where one kind is missing: the share kept beyond chance.
+        """
+        kept, share = np.concatenate(self._kept[name]), self._shares()
+        if self._kinds() < 2:
+            kept = kept - np.concatenate(self._chance[name])
+            return float(share @ kept)
+        return float(share @ kept) - 1.0
+
+    def kept(self, name: str) -> float:
+        """Weighted share of the pairs held out that were kept, as one tells people."""
+        weight = np.concatenate(self._weight)
+        return float(weight @ np.concatenate(self._kept[name]) / (weight.sum() or 1.0))
+
+    def lead(self, name: str, other: str) -> tuple[float, float]:
+        """By how much one skill exceeds another, and the standard error of that."""
+        kept = [
+            np.concatenate(self._kept[one])
+            - (np.concatenate(self._chance[one]) if self._kinds() < 2 else 0.0)
+            for one in (name, other)
+        ]
+        gap, share = kept[0] - kept[1], self._shares()
+        return float(share @ gap), float(np.sqrt((share**2) @ (gap**2)))
+
+    def _kinds(self) -> int:
+        together = np.concatenate(self._together)
+        return len(np.unique(together))
+
+    def _shares(self) -> np.ndarray:
+        """The weight of each pair, adding up to 1 within each kind."""
+        together, weight = np.concatenate(self._together), np.concatenate(self._weight)
+        share = np.zeros(len(weight))
+        for kind in (True, False):
+            chosen = together == kind
+            share[chosen] = weight[chosen] / (weight[chosen].sum() or 1.0)
+        return share

@@ -1,0 +1,110 @@
+"""Folds of knowledge, and what clusterings keep of what was held out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smdeclust import Constraints
+from smdeclust.constraints.groups import contract
+from smdeclust.views import Fold, HeldOut, folds
+
+
+def groups_of(known):
+    return contract(len(known), known.must_link, known.cannot_link).of_point
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(4, 30), st.integers(2, 30), st.booleans())
+def test_nothing_held_out_is_implied(seed, n, m, labelled):
+    """What is held out follows from everything, and nothing of it from the rest of its fold."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    if labelled:
+        known = Constraints.from_labels(np.where(rng.random(n) < 0.7, y, -1))
+    else:
+        pairs = rng.integers(0, n, (m, 2))
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        same = y[pairs[:, 0]] == y[pairs[:, 1]]
+        known = Constraints(pairs[same], pairs[~same], n_points=n)
+    whole = groups_of(known)
+    apart = {frozenset(pair) for pair in whole[known.cannot_link].tolist()}
+    cut = 0
+    for fold in folds(known, np.random.default_rng(seed)):
+        rest = groups_of(fold.known)
+        rest_apart = {frozenset(pair) for pair in rest[fold.known.cannot_link].tolist()}
+        for (i, j), together in zip(fold.pairs.tolist(), fold.together, strict=True):
+            assert (y[i] == y[j]) == together
+            if together:
+                assert whole[i] == whole[j]
+                assert rest[i] != rest[j]
+                cut += 1
+            else:
+                assert frozenset((whole[i], whole[j])) in apart
+                assert frozenset((rest[i], rest[j])) not in rest_apart
+        assert len(fold.known.must_link) <= n - len(np.unique(whole))
+    if known:
+        expected = n - len(np.unique(whole))  # every edge of a star once
+        assert cut in (expected, 0)
+
+
+def test_labelled_points_are_set_free():
+    """With labels, a fold frees labelled points and asks about all other classes."""
+    labels = np.repeat([0, 1, 2], 6)
+    for fold in folds(Constraints.from_labels(labels), np.random.default_rng(0)):
+        free = set(fold.pairs[fold.together][:, 1].tolist())
+        assert free
+        group = groups_of(fold.known)
+        for row in free:
+            assert (group == group[row]).sum() == 1
+            others = fold.pairs[~fold.together & (fold.pairs == row).any(axis=1)]
+            assert len({labels[i] for pair in others.tolist() for i in pair} - {labels[row]}) == 2
+
+
+def test_soft_pairs_count_by_confidence():
+    """Soft pairs are held out once, copies together, and weigh 2 p - 1."""
+    known = Constraints(
+        soft_must_link=[(0, 1, 0.9), (1, 0, 0.9), (2, 3, 0.5)],
+        soft_cannot_link=[(0, 2, 0.75), (1, 3, 0.75)],
+        n_points=4,
+    )
+    seen = []
+    for fold in folds(known, np.random.default_rng(0)):
+        assert len(fold.known.soft_must_link) + len(fold.known.soft_cannot_link) < 5
+        for pair, together, weight in zip(fold.pairs, fold.together, fold.weight, strict=True):
+            seen.append((*sorted(pair.tolist()), bool(together), round(float(weight), 6)))
+        copies = sum(set(pair) == {0, 1} for pair in fold.pairs.tolist())
+        assert copies in (0, 2)
+    assert sorted(seen) == [
+        (0, 1, True, 0.8), (0, 1, True, 0.8), (0, 2, False, 0.5), (1, 3, False, 0.5),
+        (2, 3, True, 0.0),
+    ]  # fmt: skip
+
+
+def test_skill():
+    """All kept is 1, one large cluster and every point alone are 0; one kind alone is against
+    chance; leads have a standard error."""
+    pairs = np.array([[0, 1], [2, 3], [0, 2], [1, 3]])
+    fold = Fold(Constraints(n_points=4), pairs, np.array([True, True, False, False]), np.ones(4))
+    held = HeldOut()
+    right, one, alone = np.array([0, 0, 1, 1]), np.zeros(4, int), np.arange(4)
+    held.add(fold, {"right": right, "one": one, "alone": alone})
+    assert [held.skill(name) for name in ("right", "one", "alone")] == pytest.approx([1, 0, 0])
+    assert held.kept("right") == 1
+    assert held.kept("one") == pytest.approx(0.5)
+    lead, error = held.lead("right", "one")
+    assert lead == pytest.approx(1.0)
+    assert error == pytest.approx(np.sqrt(0.5))
+    single = HeldOut()
+    single.add(Fold(fold.known, pairs[2:], np.zeros(2, bool), np.ones(2)), {"one": one, "r": right})
+    assert single.skill("one") == pytest.approx(0.0)
+    assert single.skill("r") == pytest.approx(0.5)
+
+
+def test_nothing_to_hold_out():
+    """No pairs, or one: no folds."""
+    rng = np.random.default_rng(0)
+    assert list(folds(Constraints(n_points=5), rng)) == []
+    assert list(folds(Constraints([(0, 1)], n_points=5), rng)) == []
