@@ -31,7 +31,8 @@ def test_every_extra_exists() -> None:
     """The extras that errors name are in pyproject.toml, and hold that library."""
     project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     for library, extra in EXTRA_OF.items():
-        assert any(line.startswith(library) for line in project["optional-dependencies"][extra])
+        named = library.replace("_", "-")
+        assert any(line.startswith(named) for line in project["optional-dependencies"][extra])
 
 
 def test_core_needs_no_extra() -> None:

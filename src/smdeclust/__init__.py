@@ -10,6 +10,7 @@ __version__ = "0.2.0"
 # public name -> module; loaded on first use, so that `import smdeclust` is quick
 _HOME = {
     "SMDEClust": "smdeclust.estimators",
+    "TableFeatures": "smdeclust.tables",
     "LearnedDistance": "smdeclust.estimators",
     "BLPKMeans": "smdeclust.estimators",
     "COPKMeans": "smdeclust.estimators",

@@ -20,7 +20,10 @@ EXTRA_OF = {
     "distributed": "dask",
     "torch": "torch",
     "pyarrow": "parquet",
-    "pandas": "dataframes",
+    "pandas": "cli",
+    "charset_normalizer": "cli",
+    "python_calamine": "excel",
+    "openpyxl": "excel",
     "pooch": "data",
 }
 

@@ -1,0 +1,317 @@
+"""From the values of a column to coordinates: one class a role, all of plain numbers and lists.
+
+A missing value is at the mean of each of its coordinates, so that it is neither near nor far from
+anything by this column. What is learned can be written as JSON and read back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.tables.values import Values, as_moments, as_numbers
+
+if TYPE_CHECKING:
+    from pandas import Series
+
+_IQR_OF_NORMAL = 1.349  # with a standard deviation of 1
+_MOST_LEVELS = 30
+_DAY = 86_400.0
+_YEAR = 365.2425
+# Rayleigh's test: dates all over the year reach this with a probability of 0.001.
+_SEASONAL = 6.9
+
+
+@dataclass
+class Coder:
+    """What all have: `names` of the coordinates, and `mean`, where missing values are."""
+
+    names: list[str] = field(default_factory=list)
+    mean: list[float] = field(default_factory=list)
+
+    @property
+    def done(self) -> str:
+        """What is done to the column, in words."""
+        raise NotImplementedError
+
+    def code(self, values: Values, where: str) -> np.ndarray:
+        """(n, d) coordinates with NaN for missing values; `where` names the column in errors."""
+        raise NotImplementedError
+
+    def learn_mean(self, coordinates: np.ndarray) -> None:
+        """Set the mean from the coordinates of the column it was learned from."""
+        there = ~np.isnan(coordinates).all(axis=1)
+        self.mean = coordinates[there].mean(axis=0).tolist()
+
+    def __call__(self, values: Values, where: str) -> np.ndarray:
+        """(n, d) coordinates, missing values at the mean."""
+        coordinates = self.code(values, where)
+        return np.where(np.isnan(coordinates), self.mean, coordinates)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was learned, for JSON."""
+        return {"coder": type(self).__name__, **asdict(self)}
+
+
+@dataclass
+class NumberCoder(Coder):
+    """z = (x - median) / (IQR / 1.349), then 3 z / sqrt(9 + z^2): no value is far beyond 3."""
+
+    center: float = 0.0
+    scale: float = 1.0
+    odd: list[str] = field(default_factory=list)
+
+    @classmethod
+    def learn(cls, values: Values, name: str) -> NumberCoder:
+        """Learn center and scale."""
+        numbers = _as_numbers(values, f"Column {name!r}")
+        there = numbers[~np.isnan(numbers)]
+        low, center, high = np.percentile(there, [25, 50, 75])
+        scale = (high - low) / _IQR_OF_NORMAL
+        # Compared with the numbers themselves: a spread below their precision is none.
+        if not scale > 1e-12 * max(abs(low), abs(high)):
+            scale = there.std() or 1.0
+        return cls([name], center=float(center), scale=float(scale), odd=list(values.odd))
+
+    @property
+    def done(self) -> str:
+        return f"centered at {self.center:g}, divided by {self.scale:.3g}, softly clipped at 3"
+
+    def code(self, values: Values, where: str) -> np.ndarray:
+        z = (_as_numbers(values, where, self.odd) - self.center) / self.scale
+        return (3 * z / np.hypot(3, z))[:, None]
+
+
+def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> np.ndarray:
+    """Numbers of a column; a word that was not there before is an error.
+
+    Where `known` is None, words among numbers are taken for missing, but not a column of words.
+    """
+    if values.kind == "numbers":
+        odd = {} if known is None else values.odd
+        numbers = values.column
+    else:
+        read = as_numbers(levels_of(values), values.decimal)
+        numbers, odd = read.column, read.odd
+    unknown = {word: row for word, row in odd.items() if word not in (known or ())}
+    if unknown:
+        word, row = min(unknown.items(), key=lambda item: item[1])
+        raise InvalidInputError(
+            f"{where}, row {row}: found {word!r}, expected a number. Correct the value, leave it "
+            "empty, or give the column another role, such as category or left out."
+        )
+    return numbers.to_numpy(np.float64)
+
+
+@dataclass
+class CategoryCoder(Coder):
+    """One coordinate a level, (1[x = level] - p) / sqrt(p) with p its share of the rows.
+
+    Two levels need one coordinate only, which has the same distances. Rare levels are one level,
+    as are those beyond the thirty most frequent. The variances add up to the number of levels less
+    one, at most to `most`: a column of many levels counts no more than that.
+    """
+
+    levels: list[str] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+    others: bool = False
+    factor: float = 1.0
+
+    @classmethod
+    def learn(cls, values: Values, name: str, most: float = 3.0) -> CategoryCoder:
+        """Learn levels and how frequent they are."""
+        counts = levels_of(values).dropna().value_counts()
+        counts = counts.iloc[np.lexsort((counts.index.astype(str), -counts.to_numpy()))]
+        n = counts.sum()
+        frequent = counts[counts >= max(2, 0.005 * n)].iloc[:_MOST_LEVELS]
+        if len(frequent) < 2:
+            frequent = counts.iloc[:_MOST_LEVELS]
+        shares = (frequent / n).tolist()
+        levels = [str(level) for level in frequent.index]
+        rest = 1 - sum(shares)
+        others = len(frequent) < len(counts)
+        names = [f"{name}={level}" for level in levels]
+        if others:
+            shares, names = [*shares, rest], [*names, f"{name}=(other)"]
+        if len(shares) == 2:
+            names = names[:1]
+        factor = min(1.0, np.sqrt(most / max(len(shares) - 1, 1)))
+        return cls(names, levels=levels, shares=shares, others=others, factor=float(factor))
+
+    @property
+    def done(self) -> str:
+        rest = " and (other)" if self.others else ""
+        if len(self.levels) > 6:
+            return f"one coordinate for each of {len(self.levels)} values{rest}, by frequency"
+        return f"one coordinate a value ({', '.join(self.levels)}{rest}), by frequency"
+
+    def code(self, values: Values, where: str) -> np.ndarray:
+        import pandas as pd
+
+        words = levels_of(values)
+        position = pd.Index(self.levels).get_indexer(pd.Index(words.astype(object)))
+        missing = words.isna().to_numpy()
+        if self.others:
+            position = np.where(position < 0, len(self.levels), position)
+        shares = np.array(self.shares)
+        if len(shares) == 2:  # one coordinate, the same distances
+            p = shares[0]
+            coordinates = ((position == 0) - p)[:, None] / np.sqrt(p * (1 - p))
+        else:
+            level = position[:, None] == np.arange(len(shares))
+            coordinates = self.factor * (level - shares) / np.sqrt(shares)
+        coordinates[missing | (position < 0)] = np.nan  # a level never seen before is missing too
+        return coordinates
+
+
+def levels_of(values: Values) -> Series:
+    """The values of a category as text; whole numbers without a decimal point."""
+    if values.kind == "numbers":
+        there = values.column.dropna()
+        names = {number: f"{number:.15g}" for number in there.unique()}
+        return there.map(names).reindex(values.column.index)
+    return values.column.astype(object) if values.kind == "words" else values.column.astype(str)
+
+
+@dataclass
+class DateCoder(Coder):
+    """Days as a number; and the season, where dates of two years or more prefer a part of it."""
+
+    days: dict[str, Any] = field(default_factory=dict)
+    season: bool = False
+
+    @classmethod
+    def learn(cls, values: Values, name: str) -> DateCoder:
+        """Learn the scale of the days, and whether seasons matter."""
+        days = _days(values, f"Column {name!r}")
+        number = NumberCoder.learn(_numbers(days), name)
+        there = days[~np.isnan(days)]
+        angles = np.exp(2j * np.pi * there / _YEAR)
+        seasonal = len(there) * abs(angles.mean()) ** 2 > _SEASONAL
+        dense = len(np.unique(there.astype(np.int64) % 366)) > 12  # not only years or months
+        season = bool(seasonal and dense and np.ptp(there) > 2 * _YEAR)
+        names = [name, *([f"{name} (season, sine)", f"{name} (season, cosine)"] * season)]
+        return cls(names, days=asdict(number), season=season)
+
+    @property
+    def done(self) -> str:
+        scaled = f"days, divided by {self.days['scale']:.3g}, softly clipped at 3"
+        return scaled + ("; and the season" if self.season else "")
+
+    def code(self, values: Values, where: str) -> np.ndarray:
+        days = _days(values, where)
+        elapsed = NumberCoder(**self.days).code(_numbers(days), where)
+        if not self.season:
+            return elapsed
+        angle = 2 * np.pi * days / _YEAR
+        return np.column_stack([elapsed, np.sin(angle), np.cos(angle)])
+
+
+def _numbers(numbers: np.ndarray) -> Values:
+    import pandas as pd
+
+    return Values("numbers", pd.Series(numbers))
+
+
+def _days(values: Values, where: str) -> np.ndarray:
+    """Days since 1970; a year alone is its first day."""
+    import pandas as pd
+
+    if values.kind == "numbers":
+        years = values.column.to_numpy(np.float64)
+        if np.nanmin(years, initial=1800) >= 1800 and np.nanmax(years, initial=2200) <= 2200:
+            return (years - 1970) * _YEAR
+    column = as_moments(values.column) if values.kind == "words" else values.column
+    if values.kind == "numbers" or (values.kind == "words" and column.isna().sum() > 0):
+        lost = np.flatnonzero(values.column.notna() & ~_is_moment(column))
+        if len(lost):
+            found = str(values.column.iloc[lost[0]])
+            raise InvalidInputError(
+                f"{where}, row {lost[0]}: found {found!r}, expected a date such as 2024-03-31. "
+                "Correct the value, leave it empty, or give the column another role."
+            )
+    seconds = column.to_numpy("datetime64[s]").astype(np.int64).astype(np.float64)
+    return np.where(pd.isna(column), np.nan, seconds / _DAY)
+
+
+def _is_moment(column: Series) -> np.ndarray:
+    there = column.notna().to_numpy()
+    return there if column.dtype.kind == "M" else np.zeros(len(column), dtype=bool)
+
+
+@dataclass
+class TextCoder(Coder):
+    """A few dimensions of character TF-IDF; their variances add up to 1."""
+
+    vocabulary: list[str] = field(default_factory=list)
+    idf: list[float] = field(default_factory=list)
+    components: list[list[float]] = field(default_factory=list)
+
+    @classmethod
+    def learn(cls, values: Values, name: str, n_dimensions: int = 10) -> TextCoder:
+        """Learn the dimensions in which the texts differ most."""
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        words = levels_of(values).dropna()
+        rarest = 2 if len(words) > 20 else 1
+        counter = TfidfVectorizer(**_GRAMS, max_features=3_000, min_df=rarest)
+        try:
+            grams = counter.fit_transform(words)
+        except ValueError:  # nothing but space and punctuation
+            raise InvalidInputError(
+                f"Column {name!r} has no words in common, so nothing can be learned from its text. "
+                "Leave it out."
+            ) from None
+        size = max(1, min(n_dimensions, *(side - 1 for side in grams.shape)))
+        parts = TruncatedSVD(size, random_state=0).fit(grams)
+        scale = np.sqrt(max(parts.transform(grams).var(axis=0).sum(), 1e-12))
+        return cls(
+            [f"{name} (text {place + 1})" for place in range(size)],
+            vocabulary=counter.get_feature_names_out().tolist(),
+            idf=counter.idf_.tolist(),
+            components=(parts.components_ / scale).tolist(),
+        )
+
+    @property
+    def done(self) -> str:
+        return f"{len(self.names)} dimensions of its character TF-IDF"
+
+    def code(self, values: Values, where: str) -> np.ndarray:
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.preprocessing import normalize
+
+        words = levels_of(values)
+        there = words.notna().to_numpy()
+        counter = CountVectorizer(**_GRAMS, vocabulary=self.vocabulary, dtype=np.float64)
+        grams = normalize(counter.transform(words[there]).multiply(np.array(self.idf)).tocsr())
+        coordinates = np.full((len(words), len(self.names)), np.nan)
+        coordinates[there] = grams @ np.array(self.components).T
+        return coordinates
+
+
+_GRAMS: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 4), "lowercase": True}
+
+CODERS: dict[str, Any] = {
+    "number": NumberCoder,
+    "category": CategoryCoder,
+    "yes/no": CategoryCoder,
+    "date": DateCoder,
+    "text": TextCoder,
+}
+
+
+def coder_of(document: dict[str, Any]) -> Coder:
+    """A coder from what `as_dict` wrote."""
+    named = {kind.__name__: kind for kind in CODERS.values()}
+    fields = {name: value for name, value in document.items() if name != "coder"}
+    try:
+        return named[document["coder"]](**fields)
+    except (KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"This does not say how a column was prepared ({error}). Fit again, and use what that "
+            "fit writes."
+        ) from None

@@ -1,0 +1,273 @@
+"""TableFeatures: a table of any columns becomes coordinates for clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.extras import optional
+from smdeclust.tables.coding import CODERS, Coder, coder_of
+from smdeclust.tables.roles import Guess, check_roles, guess_roles
+from smdeclust.tables.values import Values, mark_of_frame, values_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_NOT_USED = {
+    "id": "names the rows, not used as a feature",
+    "class": "not used as a feature, only to compare with",
+    "weight": "not used as a feature; pass it as sample_weight to weigh the rows",
+    "left out": "not used",
+}
+
+
+class TableFeatures(TransformerMixin, BaseEstimator):
+    """Turn a table of numbers, categories, dates and text into coordinates.
+
+    Every column gets a role, guessed from its name and values or given. Numbers are centered at
+    their median, divided by their spread and softly clipped; categories become one coordinate a
+    value, scaled by frequency; dates become elapsed time, and the season where the dates prefer
+    one; text is used only where its role is given. A missing value is placed at the mean of its
+    coordinates. Ids, classes, weights and columns that are mostly empty are no features.
+
+    Parameters
+    ----------
+    roles
+        Role by name of column, where a guess is to be overridden: ``"number"``, ``"category"``,
+        ``"yes/no"``, ``"date"``, ``"text"``, ``"id"``, ``"class"``, ``"weight"`` or
+        ``"left out"``.
+
+    Attributes
+    ----------
+    roles_
+        Role of every column, by name.
+    reasons_
+        Why, in words.
+    done_
+        What was done to each column, in words.
+    id_column_, class_column_, weight_column_
+        The columns of these roles, None where there is none. Of several ids it is the first whose
+        values are all different.
+    feature_names_in_, n_features_in_
+        The columns of the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from smdeclust import TableFeatures
+    >>> table = pd.DataFrame({
+    ...     "customer_id": ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"],
+    ...     "age": [31, 45, 27, None, 52, 38, 41, 29],
+    ...     "segment": ["retail", "online"] * 4,
+    ... })
+    >>> features = TableFeatures(roles={"segment": "category"}).fit(table)
+    >>> features.roles_
+    {'customer_id': 'id', 'age': 'number', 'segment': 'category'}
+    >>> features.transform(table).shape
+    (8, 2)
+    """
+
+    def __init__(self, roles: Mapping[str, str] | None = None) -> None:
+        self.roles = roles
+
+    def fit(self, X: Any, y: Any = None) -> TableFeatures:
+        """Decide about the columns, and learn how each is scaled.
+
+        Parameters
+        ----------
+        X
+            A data frame (pandas, polars, or another that becomes one of pandas), or an array.
+        y
+            Not used.
+        """
+        del y
+        frame = as_frame(X)
+        if len(frame) == 0 or frame.shape[1] == 0:
+            raise InvalidInputError(
+                f"The table has {len(frame)} rows and {frame.shape[1]} columns, so there is "
+                "nothing to learn from."
+            )
+        given = check_roles(self.roles, list(frame.columns))
+        self._decimal = mark_of_frame(frame)
+        columns = read_columns(frame, self._decimal)
+        guesses = guess_roles(columns) | {
+            name: Guess(role, "as you said") for name, role in given.items()
+        }
+        self.roles_ = {name: guesses[name].role for name in columns}
+        self.reasons_ = {name: guesses[name].reason for name in columns}
+        self.done_: dict[str, str] = {}
+        self._coders: dict[str, Coder] = {}
+        for name, values in columns.items():
+            self._learn(name, values, asked=name in given)
+        if not self._coders:
+            listed = "; ".join(f"{name}: {self.roles_[name]} ({self.reasons_[name]})"
+                               for name in list(columns)[:10])  # fmt: skip
+            raise InvalidInputError(
+                f"No column can be used as a feature: {listed}. Give one another role, such as "
+                "number or category."
+            )
+        self._find_special(columns)
+        self.feature_names_in_ = np.array(list(columns), dtype=object)
+        self.n_features_in_ = len(columns)
+        return self
+
+    def _learn(self, name: str, values: Values, *, asked: bool) -> None:
+        role = self.roles_[name]
+        if role == "text" and not asked:
+            self.done_[name] = "not used; give it the role text to use it"
+        elif role not in CODERS:
+            self.done_[name] = _NOT_USED[role]
+        elif not values.column.notna().any():
+            self.done_[name] = "no values, so not used"
+        else:
+            coder = CODERS[role].learn(values, name)
+            coder.learn_mean(coder.code(values, f"Column {name!r}"))
+            self._coders[name] = coder
+            missing = int(values.column.isna().sum())
+            filled = f"; {missing:,} missing, placed at the mean" if missing else ""
+            self.done_[name] = coder.done + filled
+
+    def _find_special(self, columns: Mapping[str, Values]) -> None:
+        of_role: dict[str, list[str]] = {}
+        for name, role in self.roles_.items():
+            of_role.setdefault(role, []).append(name)
+        ids = of_role.get("id", [])
+        unique = [name for name in ids if columns[name].column.is_unique]
+        self.id_column_ = next(iter([*unique, *ids]), None)
+        self.class_column_ = next(iter(of_role.get("class", [])), None)
+        self.weight_column_ = next(iter(of_role.get("weight", [])), None)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the coordinates of the rows of a table with the same columns.
+
+        Columns that are not used may be missing, and others be there.
+        """
+        check_is_fitted(self)
+        frame = as_frame(X, names=list(self.feature_names_in_))
+        missing = [name for name in self._coders if name not in frame.columns]
+        if missing:
+            raise InvalidInputError(
+                f"The table has no column {missing[0]!r}, which was used as a "
+                f"{self.roles_[missing[0]]} when the preparation was fitted. It has "
+                f"{', '.join(map(str, list(frame.columns)[:20]))}."
+            )
+        used = frame[list(self._coders)]
+        columns = read_columns(used, mark_of_frame(used, unclear=self._decimal))
+        blocks = [coder(columns[name], f"Column {name!r}") for name, coder in self._coders.items()]
+        return np.concatenate(blocks, axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the coordinates: the column, or the column and one of its values."""
+        del input_features
+        check_is_fitted(self)
+        names = [name for coder in self._coders.values() for name in coder.names]
+        return np.array(names, dtype=object)
+
+    def columns_out(self) -> list[str]:
+        """The column of the table that each coordinate is of."""
+        check_is_fitted(self)
+        return [name for name, coder in self._coders.items() for _ in coder.names]
+
+    def describe(self) -> list[tuple[str, str, str, str]]:
+        """One line a column: its name, its role, why, and what was done."""
+        check_is_fitted(self)
+        return [
+            (name, role, self.reasons_[name], self.done_[name])
+            for name, role in self.roles_.items()
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything that was learned, as it can be written as JSON."""
+        check_is_fitted(self)
+        return {
+            "columns": [
+                {
+                    "name": name, "role": role, "reason": why, "done": done,
+                    "coding": self._coders[name].as_dict() if name in self._coders else None,
+                }
+                for name, role, why, done in self.describe()
+            ],
+            "id": self.id_column_,
+            "class": self.class_column_,
+            "weight": self.weight_column_,
+            "decimal": self._decimal,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> TableFeatures:
+        """Make again what `as_dict` described."""
+        try:
+            columns = [dict(column) for column in document["columns"]]
+            made = cls({str(column["name"]): str(column["role"]) for column in columns})
+            made.roles_ = {column["name"]: column["role"] for column in columns}
+            made.reasons_ = {column["name"]: str(column["reason"]) for column in columns}
+            made.done_ = {column["name"]: str(column["done"]) for column in columns}
+            made._coders = {
+                column["name"]: coder_of(column["coding"]) for column in columns if column["coding"]
+            }
+            made.id_column_, made.class_column_ = document["id"], document["class"]
+            made.weight_column_, made._decimal = document["weight"], str(document["decimal"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"This does not describe how a table was prepared ({error})."
+            ) from None
+        made.feature_names_in_ = np.array(list(made.roles_), dtype=object)
+        made.n_features_in_ = len(made.roles_)
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:
+    """Return a table as a pandas frame whose columns have different names that are text.
+
+    Parameters
+    ----------
+    X
+        A frame of pandas, of polars or of whatever has ``to_pandas``, or a 2-D array.
+    names
+        Names of the columns of an array; x0, x1, ... where there are none.
+    """
+    with optional("TableFeatures"):
+        import pandas as pd
+    if isinstance(X, pd.DataFrame):
+        frame = X
+    elif isinstance(X, pd.Series):
+        frame = X.to_frame()
+    elif hasattr(X, "columns") and hasattr(X, "to_dict") and not hasattr(X, "index"):
+        # polars: to_pandas would need pyarrow
+        frame = pd.DataFrame({name: X[name].to_list() for name in X.columns})
+    elif hasattr(X, "to_pandas"):
+        frame = X.to_pandas()
+    else:
+        array = np.asarray(X)
+        if array.ndim != 2:
+            raise InvalidInputError(
+                f"Expected a table, got an object of type {type(X).__name__} and shape "
+                f"{array.shape}. Pass a data frame, or an array with one row a point."
+            )
+        width = array.shape[1]
+        fits = names is not None and len(names) == width
+        frame = pd.DataFrame(array, columns=names if fits else [f"x{i}" for i in range(width)])
+    columns = [str(name) for name in frame.columns]
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise InvalidInputError(
+            f"The table has two columns named {twice!r}. Give them different names."
+        )
+    return frame if columns == list(frame.columns) else frame.set_axis(columns, axis=1)
+
+
+def read_columns(frame: DataFrame, decimal: str) -> dict[str, Values]:
+    """The values of every column, by name."""
+    return {name: values_of(frame[name], decimal) for name in frame.columns}

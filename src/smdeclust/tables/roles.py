@@ -1,0 +1,168 @@
+"""The role of every column of a table, by rule, each with its reason in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.tables.values import Values, looks_like_dates
+
+if TYPE_CHECKING:
+    from pandas import Series
+
+ROLES = ("number", "category", "yes/no", "date", "text", "id", "class", "weight", "left out")
+# Other words for them that people write.
+_ALSO = {
+    "numeric": "number", "categorical": "category", "bool": "yes/no", "boolean": "yes/no",
+    "yesno": "yes/no", "time": "date", "key": "id", "label": "class", "target": "class",
+    "weights": "weight", "ignore": "left out", "skip": "left out", "drop": "left out",
+    "leftout": "left out", "none": "left out",
+}  # fmt: skip
+
+_YES_NO = [
+    {"yes", "no"}, {"y", "n"}, {"true", "false"}, {"t", "f"}, {"0", "1"}, {"on", "off"},
+    {"present", "absent"}, {"ja", "nein"}, {"j", "n"}, {"oui", "non"}, {"o", "n"},
+    {"vrai", "faux"}, {"wahr", "falsch"}, {"si", "no"}, {"sí", "no"}, {"s", "n"},
+]  # fmt: skip
+_CLASS = {
+    "class", "label", "labels", "target", "outcome", "y", "truth", "cluster", "segment",
+    "diagnosis", "species",
+}  # fmt: skip
+_ID = {
+    "id", "ids", "key", "uuid", "guid", "index", "rownames", "rowname", "row", "serial", "nr",
+    "ssn", "email", "isbn",
+}  # fmt: skip
+_CODE = {"zip", "zipcode", "postal", "postcode", "plz", "phone", "tel", "code", "fips"}
+_WEIGHT = {"weight", "weights", "wt", "w", "pweight", "sampleweight", "caseweight"}
+
+MOST_EMPTY = 0.5
+_FEW_WHOLE = 5  # whole numbers with so few values are codes of categories
+_MOST_CLASSES = 30
+_MOST_LEVELS = 60
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The role of a column and why."""
+
+    role: str
+    reason: str
+
+
+def check_roles(roles: Mapping[str, str] | None, columns: list[str]) -> dict[str, str]:
+    """Return roles that somebody gave, in our words; each column must be there."""
+    found = {}
+    for name, role in (roles or {}).items():
+        word = re.sub(r"[_\s-]+", " ", str(role).strip().lower())
+        word = _ALSO.get(word.replace(" ", ""), word)
+        if word not in ROLES:
+            raise InvalidInputError(
+                f"The role of column {name!r} is {role!r}, expected one of {', '.join(ROLES)}."
+            )
+        if str(name) not in columns:
+            raise InvalidInputError(
+                f"A role was given to the column {name!r}, and the table has no such column. It "
+                f"has {', '.join(columns[:20])}{' and others' if len(columns) > 20 else ''}."
+            )
+        found[str(name)] = word
+    return found
+
+
+def guess_roles(columns: Mapping[str, Values]) -> dict[str, Guess]:
+    """Guess the role of every column of a table.
+
+    A column is a class only by its name, and only one is: the last of them.
+    """
+    found = {name: guess_role(values, name) for name, values in columns.items()}
+    names = {name.lower() for name in columns}
+    classes = [name for name, guess in found.items() if guess.role == "class"]
+    for name in classes:
+        if name != classes[-1] or (name.lower() == "y" and "x" in names):
+            found[name] = guess_role(columns[name], name, may_be_class=False)
+    return found
+
+
+def guess_role(values: Values, name: str, *, may_be_class: bool = True) -> Guess:
+    """Guess the role of one column from its name and its values."""
+    column = values.column
+    there = column.dropna()
+    n, unique = len(there), there.nunique()
+    words = _words_of(name)
+    if n == 0:
+        return Guess("left out", "no values")
+    few = 2 <= unique <= max(2, min(_MOST_CLASSES, n // 4))
+    if may_be_class and few and len(words) == 1 and words & _CLASS:
+        return Guess("class", f"its name, {unique} values")
+    if n < (1 - MOST_EMPTY) * len(column):
+        return Guess("left out", f"{1 - n / len(column):.0%} empty")
+    if unique == 1:
+        return Guess("left out", f"one value ({_short(there.iloc[0])})")
+    if values.kind == "moments":
+        return Guess("date", "dates")
+    if unique == 2 and {_short(value).lower() for value in there.unique()} in _YES_NO:
+        return Guess("yes/no", " or ".join(sorted(_short(value) for value in there.unique())))
+    if values.kind == "numbers":
+        return _guess_numbers(values, words, n, unique)
+    return _guess_words(there, words, n, unique)
+
+
+def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Guess:
+    there = values.column.dropna().to_numpy()
+    whole = bool((there % 1 == 0).all())
+    around_one = not whole and there.min() > 0 and 0.2 < there.mean() < 5
+    if words & _WEIGHT and len(words) <= 2 and around_one:
+        return Guess("weight", f"its name, mean {there.mean():.2g}")
+    if whole:
+        span = there.max() - there.min()
+        if unique == n and n > 20 and span == n - 1:
+            return Guess("id", "consecutive whole numbers, each once")
+        if words & _ID and unique > 0.5 * n and n > 2:
+            return Guess("id", f"its name, {unique} different in {n} rows")
+        if words & _CODE:
+            if unique > 0.3 * n:
+                return Guess("left out", f"a code with {unique} values")
+            return Guess("category", f"a code with {unique} values")
+        if unique <= min(_FEW_WHOLE, n // 4):
+            return Guess("category", f"{unique} different whole numbers")
+    odd = ""
+    if values.odd:
+        listed = ", ".join(map(repr, list(values.odd)[:3])) + (
+            ", ..." if len(values.odd) > 3 else ""
+        )
+        odd = f"; {listed} read as missing"
+    return Guess("number", f"{'whole numbers' if whole else 'numbers'}{odd}")
+
+
+def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
+    if unique > 2 and looks_like_dates(there):
+        return Guess("date", "written like dates")
+    if words & _CODE and unique > 0.3 * n:
+        return Guess("left out", f"a code with {unique} values")
+    if unique <= min(_MOST_LEVELS, max(20, 0.15 * n)) and unique < 0.8 * n:
+        return Guess("category", f"{unique} values")
+    sample = there.iloc[:2_000]
+    spaces = float(np.mean([word.count(" ") for word in sample]))
+    named = bool(words & _ID)
+    if unique > 0.95 * n and (spaces < 1 or named):
+        return Guess("id", "all different, short" if spaces < 1 else "its name, all different")
+    if unique > 0.3 * n or spaces >= 2:
+        if named:
+            return Guess("id", f"its name, {unique} different in {n} rows")
+        return Guess("text", f"{unique} different texts in {n} rows")
+    return Guess("category", f"{unique} values that repeat")
+
+
+def _words_of(name: str) -> set[str]:
+    """``customerId_2`` has the words customer, id, 2."""
+    parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", str(name)).lower()
+    return {word for word in re.split(r"[\W_]+", parted) if word}
+
+
+def _short(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 30 else text[:27] + "..."

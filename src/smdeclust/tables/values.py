@@ -1,0 +1,211 @@
+"""What the cells of a column are: numbers, moments or words, whatever wrote them.
+
+Numbers may be written as text in any of the usual ways (``1.218,85``, ``1 218,85 €``, ``12%``),
+missing values in many more. Everything here works on pandas columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+# Spellings of nothing. "None", "unknown" and the like are levels of a category; in a column of
+# numbers they are missing too.
+MISSING = (
+    "", "NA", "N/A", "n/a", "na", "#N/A", "#N/A N/A", "#NA", "<NA>", "N.A.", "n.a.", "k.A.",
+    "k. A.", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "Null", "NaT", "?", "-", "--", ".",
+    "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!",
+)  # fmt: skip
+# Of the cells that are there, so many must be numbers; the others are then missing, and said.
+_NEARLY_ALL = 0.95
+_SIGNS = re.compile(r"[\s\u00a0\u202f'’_]|[€$£¥%]|\b(?:EUR|USD|GBP|CHF)\b")
+_POINT = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
+_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d*)?(?:[eE][+-]?\d{1,3})?")
+# Either mark could be meant: 1.234 and 1,234.
+_EITHER = re.compile(r"[+-]?\d{1,3}[.,]\d{3}")
+_DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?|\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})(?: .*)?"
+    r"|\d{4}[/.]\d{1,2}[/.]\d{1,2}(?: .*)?|\d{1,2}\.? [A-Za-z]{3,9}\.? \d{4}"
+    r"|[A-Za-z]{3,9} \d{1,2}, \d{4}"
+)
+_LOOK = 2_000
+
+
+@dataclass(frozen=True)
+class Values:
+    """The cells of one column.
+
+    Attributes
+    ----------
+    kind
+        ``"numbers"`` (float64), ``"moments"`` (datetime64) or ``"words"`` (text).
+    column
+        Them, missing ones as NaN, NaT or None.
+    odd
+        Words among numbers, which count as missing, and the row where each stands first.
+    decimal
+        The decimal mark of numbers that are written as text.
+    """
+
+    kind: str
+    column: Series
+    odd: Mapping[str, int] = field(default_factory=dict)
+    decimal: str = "."
+
+
+def values_of(column: Series, decimal: str = ".") -> Values:
+    """Read a column of any type; `decimal` is the mark of numbers that are written as text."""
+    import pandas as pd
+
+    kinds = pd.api.types
+    if kinds.is_datetime64_any_dtype(column):
+        return Values("moments", _without_zone(column))
+    if kinds.is_timedelta64_dtype(column):
+        return Values("numbers", column.dt.total_seconds() / 86_400)
+    if kinds.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return Values("words", _words(column))
+    if kinds.is_numeric_dtype(column) and not kinds.is_complex_dtype(column):
+        numbers = pd.to_numeric(column).astype("Float64").to_numpy(np.float64, na_value=np.nan)
+        numbers = np.where(np.isinf(numbers), np.nan, numbers)
+        return Values("numbers", pd.Series(numbers, index=column.index, name=column.name))
+    if kinds.infer_dtype(column, skipna=True) in ("date", "datetime"):
+        return Values("moments", _without_zone(pd.to_datetime(column, errors="coerce")))
+    words = _words(column)
+    return numbers_in(words, decimal) or Values("words", words, decimal=decimal)
+
+
+def _words(column: Series) -> Series:
+    """Cells as text without space around it; None where there is nothing."""
+    there: Any = column.dropna().astype("object")
+    text = {cell: _word(cell) for cell in _different(there)}
+    return there.map(text or _word).reindex(column.index).replace(np.nan, None)
+
+
+def _word(cell: object) -> str | None:
+    word = str(cell).strip()
+    return None if word in MISSING else word
+
+
+def _different(cells: Series) -> Any:
+    """The different cells; none where they cannot be told apart, such as lists."""
+    try:
+        return cells.unique()
+    except TypeError:
+        return ()
+
+
+def _without_zone(column: Series) -> Series:
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return column.astype("datetime64[s]")
+
+
+def numbers_in(words: Series, decimal: str) -> Values | None:
+    """Numbers written as text; None where too few of the cells are numbers, or these are codes.
+
+    A code is written with a zero in front (``01234``) or with more digits than a number holds.
+    """
+    there = words.dropna()
+    if there.empty or _share(there.iloc[:_LOOK], decimal) < 0.5:
+        return None
+    if any(re.match(r"0\d|\d{16}", word) for word in there.unique()):
+        return None
+    found = as_numbers(words, decimal)
+    share = 1 - found.column[words.notna()].isna().mean()
+    return found if share >= _NEARLY_ALL else None
+
+
+def as_numbers(words: Series, decimal: str) -> Values:
+    """The numbers that words write, and the words that write none."""
+    read = {word: as_number(word, decimal) for word in words.dropna().unique()}
+    numbers = words.map(read, na_action="ignore").astype(np.float64)
+    wrong = [word for word, number in read.items() if np.isnan(number)]
+    first = {word: int((words == word).to_numpy().argmax()) for word in wrong}
+    return Values("numbers", numbers, first, decimal)
+
+
+def _share(words: Series, decimal: str) -> float:
+    return float(np.mean([not np.isnan(as_number(word, decimal)) for word in words]))
+
+
+def as_number(word: str, decimal: str = ".") -> float:
+    """The number that a word writes, NaN where it writes none."""
+    plain = _SIGNS.sub("", word)
+    pattern, mark = (_COMMA, ".") if decimal == "," else (_POINT, ",")
+    if not plain.isascii() or not pattern.fullmatch(plain):
+        return np.nan
+    try:
+        number = float(plain.replace(mark, "").replace(",", "."))
+    except ValueError:
+        return np.nan
+    return number if np.isfinite(number) else np.nan
+
+
+def decimal_mark(cells: Iterable[Any], unclear: str = ".") -> str:
+    """The decimal mark of a table: which of the two its cells can only be read with.
+
+    Parameters
+    ----------
+    cells
+        Some of the cells that are text.
+    unclear
+        The mark where no cell tells.
+    """
+    votes = {".": 0, ",": 0}
+    for cell in cells:
+        plain = _SIGNS.sub("", cell) if isinstance(cell, str) else ""
+        if not plain or _EITHER.fullmatch(plain) or not ("." in plain or "," in plain):
+            continue
+        comma, point = (not np.isnan(as_number(plain, mark)) for mark in ",.")
+        if comma != point:
+            votes["," if comma else "."] += 1
+    if votes[","] == votes["."]:
+        return unclear
+    return "," if votes[","] > votes["."] else "."
+
+
+def mark_of_frame(frame: DataFrame, unclear: str = ".") -> str:
+    """The decimal mark of the text columns of a frame."""
+    text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufcmM"]
+    return decimal_mark((cell for column in text for cell in column.iloc[:_LOOK]), unclear)
+
+
+def looks_like_dates(words: Series) -> bool:
+    """Whether nearly all words are written like dates."""
+    there = words.dropna().iloc[:_LOOK]
+    return len(there) > 0 and bool(there.map(lambda w: bool(_DATE.fullmatch(w))).mean() > 0.95)
+
+
+def as_moments(words: Series) -> Series:
+    """Dates written as text; the day comes first where it must, else where the month could be."""
+    import pandas as pd
+
+    there = words.dropna()
+    different = pd.Series(there.unique(), dtype=object)
+    best = None
+    for day_first in _orders(different):
+        found = pd.to_datetime(
+            different, errors="coerce", dayfirst=day_first, format="mixed", utc=True
+        )
+        if best is None or found.notna().sum() > best.notna().sum():
+            best = found
+    assert best is not None
+    table = dict(zip(different, _without_zone(best), strict=True))
+    return pd.to_datetime(words.map(table, na_action="ignore")).astype("datetime64[s]")
+
+
+def _orders(words: Series) -> tuple[bool, ...]:
+    """Whether to read the day first: where a first number is above 12, or points divide."""
+    parts = words.str.extract(r"^(\d{1,2})([/.-])(\d{1,2})[/.-]").dropna()
+    if parts.empty:
+        return (False,)
+    if (parts[0].astype(int) > 12).any() or (parts[1] == ".").all():
+        return (True,)
+    return (False,) if (parts[2].astype(int) > 12).any() else (False, True)

@@ -1,0 +1,245 @@
+"""TableFeatures: any table becomes coordinates, and says what it did."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from smdeclust import Constraints, InvalidInputError, SMDEClust, TableFeatures
+
+
+def customers(n: int = 120) -> pd.DataFrame:
+    """A table with one column of every kind."""
+    rng = np.random.default_rng(0)
+    joined = pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3650, n), "D")
+    income = [f"{v:,.2f}".translate(str.maketrans(",.", ".,")) for v in rng.lognormal(10, 1, n)]
+    table = pd.DataFrame(
+        {
+            "customer_id": np.arange(n) + 10001,
+            "name": [f"Ann Bell{i}" for i in range(n)],
+            "age": rng.integers(18, 80, n).astype(float),
+            "income": income,
+            "channel": rng.choice(["retail", "wholesale", "online"], n),
+            "active": rng.choice(["ja", "nein"], n),
+            "since": pd.Series(joined).dt.strftime("%d.%m.%Y"),
+            "plz": [f"{i:05d}" for i in rng.integers(0, 99999, n)],
+            "fax": [None] * (n - 20) + ["x"] * 20,
+            "firm": "ACME",
+            "wt": rng.uniform(0.5, 1.5, n),
+            "note": [f"a note about {rng.choice(['cats', 'dogs'])} and {i}" for i in range(n)],
+            "target": rng.integers(0, 3, n),
+        }
+    )
+    table.loc[3, "age"] = None
+    return table
+
+
+ROLES = {
+    "customer_id": "id", "name": "text", "age": "number", "income": "number",
+    "channel": "category", "active": "yes/no", "since": "date", "plz": "left out",
+    "fax": "left out", "firm": "left out", "wt": "weight", "note": "text", "target": "class",
+}  # fmt: skip
+
+
+def test_roles_and_reasons():
+    """Every column has a role, a reason and what was done; ids, classes, weights are found."""
+    table = customers()
+    features = TableFeatures().fit(table)
+    assert features.roles_ == ROLES
+    assert (features.id_column_, features.class_column_) == ("customer_id", "target")
+    assert features.weight_column_ == "wt"
+    assert features.reasons_["fax"] == "83% empty"
+    assert "1 missing" in features.done_["age"]
+    assert [line[0] for line in features.describe()] == list(table)
+    names = features.get_feature_names_out().tolist()
+    assert names[:2] == ["age", "income"]
+    assert "channel=retail" in names
+    assert features.columns_out()[-1] == "since"
+    Z = features.transform(table)
+    assert Z.shape == (120, len(names)) == (120, 7)
+    assert np.isfinite(Z).all()
+
+
+def test_given_roles():
+    """A given role wins over the guess; text is used only where asked for."""
+    table = customers()
+    given = {"note": "text", "age": "category", "target": "ignore", "plz": "id"}
+    features = TableFeatures(roles=given).fit(table)
+    assert features.roles_["target"] == "left out"
+    assert features.class_column_ is None
+    names = features.get_feature_names_out()
+    assert sum(name.startswith("note (text") for name in names) == 10
+    assert "age=(other)" in names
+    with pytest.raises(InvalidInputError, match="'wrong'.*expected one of number"):
+        TableFeatures(roles={"age": "wrong"}).fit(table)
+    with pytest.raises(InvalidInputError, match="no such column"):
+        TableFeatures(roles={"agee": "number"}).fit(table)
+
+
+def test_numbers_are_robust():
+    """z = (x - median) / (IQR / 1.349), then 3 z / sqrt(9 + z^2); missing ones at the mean."""
+    x = np.array([1.0, 2, 3, 4, 5.5, 6, 700, np.nan])
+    Z = TableFeatures(roles={"x": "number"}).fit_transform(pd.DataFrame({"x": x}))[:, 0]
+    there = x[:-1]
+    z = (there - 4) / ((np.percentile(there, 75) - np.percentile(there, 25)) / 1.349)
+    expected = 3 * z / np.sqrt(9 + z**2)
+    assert Z[:-1] == pytest.approx(expected)
+    assert Z[-1] == pytest.approx(expected.mean())
+    assert abs(Z).max() < 3
+
+
+def test_units_and_order_do_not_matter():
+    """Other units of a number, other names of levels, another order of rows: the same distances."""
+    table = customers()[["age", "channel", "active"]]
+    Z = TableFeatures().fit_transform(table)
+    other = table.assign(age=1000 * table.age + 7)
+    assert TableFeatures().fit_transform(other) == pytest.approx(Z)
+    order = np.random.default_rng(1).permutation(len(table))
+    assert TableFeatures().fit_transform(table.iloc[order]) == pytest.approx(Z[order])
+
+
+def test_categories_by_frequency():
+    """Two rows of levels p and q are 1/p + 1/q apart; two levels take one coordinate."""
+    levels = np.repeat(["a", "b", "c"], [50, 30, 20])
+    Z = TableFeatures().fit_transform(pd.DataFrame({"level": levels}))
+    assert Z.shape == (100, 3)
+    assert ((Z[0] - Z[60]) ** 2).sum() == pytest.approx(1 / 0.5 + 1 / 0.3)
+    two = TableFeatures().fit_transform(pd.DataFrame({"sex": np.repeat(["m", "f"], [70, 30])}))
+    assert two.shape == (100, 1)
+    assert (two[0, 0] - two[-1, 0]) ** 2 == pytest.approx(1 / 0.7 + 1 / 0.3)
+    assert two.var() == pytest.approx(1)
+
+
+def test_many_levels_count_no_more():
+    """A column of forty levels has thirty and the rest, and a bounded variance."""
+    levels = [f"l{i % 40}" for i in range(4000)]
+    features = TableFeatures().fit(pd.DataFrame({"level": levels}))
+    Z = features.transform(pd.DataFrame({"level": levels}))
+    assert Z.shape[1] == 31
+    assert Z.var(axis=0).sum() <= 3.01
+
+
+def test_new_rows():
+    """New levels are at the mean; what was missing stays missing; wrong cells get a sentence."""
+    table = customers()
+    table["age"] = table["age"].map(lambda v: "unknown" if v != v else f"{v:.0f}")
+    features = TableFeatures().fit(table)
+    assert "'unknown' read as missing" in features.reasons_["age"]
+    new = table.iloc[:4].copy()
+    new.loc[0, "channel"] = "never seen"
+    Z = features.transform(new)
+    coder = features._coders["channel"]
+    assert Z[0, 2:5] == pytest.approx(coder.mean)
+    assert Z[3, 0] == pytest.approx(features._coders["age"].mean[0])
+    new.loc[2, "age"] = "old"
+    with pytest.raises(InvalidInputError, match="Column 'age', row 2: found 'old', expected a num"):
+        features.transform(new)
+    new["age"], new.loc[1, "since"] = 1, "31.31.2020"
+    with pytest.raises(InvalidInputError, match="Column 'since', row 1: found '31.31.2020'"):
+        features.transform(new)
+    with pytest.raises(InvalidInputError, match="no column 'since', which was used as a date"):
+        features.transform(table.drop(columns="since"))
+    # Columns that are not used may be gone.
+    assert features.transform(table[["since", "age", "income", "channel", "active"]]).shape[1] == 7
+
+
+def test_seasons():
+    """Dates of several years that prefer a season get it; dates all over the year do not."""
+    rng = np.random.default_rng(0)
+    years = rng.integers(2010, 2020, 300)
+    spread = pd.to_datetime([f"{y}-01-01" for y in years]) + pd.to_timedelta(
+        rng.integers(0, 365, 300), "D"
+    )
+    winter = pd.to_datetime([f"{y}-12-01" for y in years]) + pd.to_timedelta(
+        rng.integers(0, 60, 300), "D"
+    )
+    features = TableFeatures().fit(pd.DataFrame({"sold": winter, "born": spread}))
+    assert features.columns_out() == ["sold", "sold", "sold", "born"]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2024-03-31", "2023-12-01", "2022-07-15"],
+        ["31.03.2024", "01.12.2023", "15.07.2022"],
+        ["31/03/2024", "01/12/2023", "15/07/2022"],
+        ["03/31/2024", "12/01/2023", "07/15/2022"],
+        ["31 March 2024", "1 Dec 2023", "15 Jul 2022"],
+        [datetime.date(2024, 3, 31), datetime.date(2023, 12, 1), datetime.date(2022, 7, 15)],
+        pd.to_datetime(["2024-03-31", "2023-12-01", "2022-07-15"]).tz_localize("Europe/Berlin"),
+    ],
+)
+def test_ways_to_write_dates(dates):
+    """However dates are written, the same day is the same coordinate."""
+    frame = pd.DataFrame({"when": list(dates) * 3})
+    features = TableFeatures().fit(frame)
+    assert features.roles_ == {"when": "date"}
+    plain = pd.DataFrame({"when": pd.to_datetime(["2024-03-31", "2023-12-01", "2022-07-15"] * 3)})
+    expected = TableFeatures().fit_transform(plain)
+    assert features.transform(frame) == pytest.approx(expected, abs=2e-3)  # zones: some hours
+
+
+def test_a_transformer_of_scikit_learn():
+    """clone, pickle, JSON, set_output: the same coordinates."""
+    table = customers().set_index(np.arange(120) + 5)
+    features = TableFeatures(roles={"note": "text"})
+    Z = features.fit_transform(table)
+    assert not hasattr(clone(features), "roles_")
+    assert np.array_equal(pickle.loads(pickle.dumps(features)).transform(table), Z)
+    again = TableFeatures.from_dict(json.loads(json.dumps(features.as_dict())))
+    assert np.array_equal(again.transform(table), Z)
+    assert again.describe() == features.describe()
+    framed = features.set_output(transform="pandas").transform(table)
+    assert framed.columns.tolist() == features.get_feature_names_out().tolist()
+    assert framed.index.equals(table.index)
+    with pytest.raises(InvalidInputError, match="does not describe"):
+        TableFeatures.from_dict({"columns": [{"name": "a"}]})
+
+
+def test_other_frames():
+    """polars and arrays give what pandas gives."""
+    pl = pytest.importorskip("polars")
+    table = customers()
+    Z = TableFeatures().fit_transform(table)
+    assert np.array_equal(TableFeatures().fit_transform(pl.from_pandas(table)), Z)
+    out = TableFeatures().set_output(transform="polars").fit_transform(pl.from_pandas(table))
+    assert isinstance(out, pl.DataFrame)
+    array = np.random.default_rng(0).normal(size=(30, 2))
+    assert TableFeatures().fit(array).get_feature_names_out().tolist() == ["x0", "x1"]
+
+
+def test_in_a_pipeline_with_constraints_by_id():
+    """Ids straight from the frame, from a column or the index; every pair holds."""
+    table = customers()
+    pairs = {"must_link": [(10001, 10007)], "cannot_link": [(10001, 10002), (10005, 10002)]}
+    for frame, ids in (
+        (table, table["customer_id"]),
+        (table.set_index("customer_id"), table["customer_id"]),
+    ):
+        known = Constraints(**pairs, ids=ids)
+        model = make_pipeline(TableFeatures(), SMDEClust(4, random_state=0))
+        labels = model.fit(frame, smdeclust__constraints=known)[-1].labels_
+        assert labels[0] == labels[6]
+        assert labels[0] != labels[1] != labels[4]
+        assert model.predict(frame.iloc[:3]).shape == (3,)
+
+
+def test_tables_that_cannot_be_used():
+    """No rows, no columns, nothing but ids, two columns of one name: a sentence each."""
+    for frame, words in (
+        (pd.DataFrame({"a": []}), "nothing to learn from"),
+        (pd.DataFrame({"id": range(30)}), "No column can be used as a feature: id: id"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns named 'a'"),
+        (np.zeros(3), "shape \\(3,\\)"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            TableFeatures().fit(frame)
+    with pytest.raises(InvalidInputError, match="Column 'name', row 0: found 'Ann Bell0'"):
+        TableFeatures(roles={"name": "number"}).fit(customers())
