@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smdeclust import SMDEClust
-from smdeclust.local_search import local_search
+from smdeclust.local_search import jumps, local_search
 from smdeclust.local_search.jumps import jump_descent
 from smdeclust.memetic import jumping
 from smdeclust.memetic.jumping import jump, thorough, with_jumps
@@ -196,3 +196,20 @@ def test_jumps_far_apart_share_a_pass():
     moved = problem.enter(centers).copy()
     assert jump(problem.contracted, moved, 2) >= 8
     assert local_search(problem, moved).objective == pytest.approx(right)
+
+
+def test_the_best_pair_is_that_of_a_plain_search_over_all_pairs():
+    """Sorted lists find the same least change as looking at every pair (emptied, split)."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        k = int(rng.integers(1, 12))
+        loss, gain = rng.integers(0, 5, (2, k)).astype(float)
+        loss[rng.random(k) < 0.1] = np.inf
+        tried, busy = rng.random((k, k)) < 0.4, rng.random(k) < 0.3
+        cheapest, widest = np.empty((2, k), dtype=np.int64)
+        jumps._sort(loss, 1.0, cheapest)
+        jumps._sort(gain, -1.0, widest)
+        allowed = ~tried & ~busy & ~busy[:, None] & (gain > 0) & ~np.eye(k, dtype=bool)
+        change = np.where(allowed, loss[:, None] - gain, np.inf)
+        a, b = jumps._best_pair(loss, gain, cheapest, widest, tried, busy)
+        assert (change[a, b] if a >= 0 else np.inf) == change.min()

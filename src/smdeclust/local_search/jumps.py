@@ -47,6 +47,8 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
     members = np.empty(n_groups, np.int64)
     start = np.empty(n_clusters + 1, np.int64)
     busy = np.ones(n_clusters, np.bool_)  # changed since the last pass
+    cheapest = np.empty(n_clusters, np.int64)  # clusters by what emptying them costs
+    widest = np.empty(n_clusters, np.int64)  # clusters by what splitting them gains
     n_jumps = n_trials = 0
     for _ in range(2):
         objective = _step(points, weights, indptr, indices, centers, labels, own, loss)
@@ -57,9 +59,11 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
                 inside = order[start[k] : start[k + 1]]
                 gain[k] = _split(points, weights, inside, centers[k], halves[k])
                 busy[k] = False
+        _sort(loss, 1.0, cheapest)
+        _sort(gain, -1.0, widest)
         n_before, n_idle = n_jumps, 0
         while n_idle < max_idle and n_jumps < max_jumps and n_trials < max_trials:
-            a, b = _best_pair(loss, gain, tried, busy)
+            a, b = _best_pair(loss, gain, cheapest, widest, tried, busy)
             if a < 0:
                 break
             n_trials += 1
@@ -86,16 +90,53 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
 
 
 @kernel()
-def _best_pair(loss, gain, tried, busy):
-    """The pair (emptied, split) of least estimated change not yet tried as things are."""
-    n_clusters = len(loss)
+def _sort(values, sign, order):
+    """Write the positions of `values` times `sign`, in ascending order, to `order`: a heap sort.
+
+    (numba's own sort takes seconds to compile.)
+    """
+    n = len(values)
+    for i in range(n):
+        order[i] = i
+    for step in range(n // 2 + n):
+        first, end = (n // 2 - 1 - step, n) if step < n // 2 else (0, n - 1 - (step - n // 2))
+        if step >= n // 2:
+            order[0], order[end] = order[end], order[0]
+        parent = first
+        while 2 * parent + 1 < end:
+            child = 2 * parent + 1
+            if child + 1 < end and sign * values[order[child]] < sign * values[order[child + 1]]:
+                child += 1
+            if sign * values[order[parent]] >= sign * values[order[child]]:
+                break
+            order[parent], order[child] = order[child], order[parent]
+            parent = child
+
+
+@kernel()
+def _best_pair(loss, gain, cheapest, widest, tried, busy):
+    """The pair (emptied, split) of least estimated change not yet tried as things are.
+
+    `cheapest` and `widest` are the clusters in the order of their loss and of their gain, so that
+    the search ends where no later pair can be better.
+    """
     best_a, best_b, least = -1, -1, np.inf
-    for a in range(n_clusters):
-        for b in range(n_clusters):
-            if a == b or gain[b] <= 0 or tried[a, b] or busy[a] or busy[b]:
-                continue
-            if loss[a] - gain[b] < least:
+    widest_gain = 0.0
+    for b in widest:
+        if not busy[b]:
+            widest_gain = gain[b]
+            break
+    for a in cheapest:
+        if busy[a]:
+            continue
+        if not loss[a] - widest_gain < least:
+            break
+        for b in widest:
+            if gain[b] <= 0 or not loss[a] - gain[b] < least:
+                break
+            if a != b and not busy[b] and not tried[a, b]:
                 best_a, best_b, least = a, b, loss[a] - gain[b]
+                break
     return best_a, best_b
 
 
