@@ -11,6 +11,7 @@ __version__ = "0.2.0"
 _HOME = {
     "SMDEClust": "smdeclust.estimators",
     "TableFeatures": "smdeclust.tables",
+    "GuidedClustering": "smdeclust.estimators",
     "LearnedDistance": "smdeclust.estimators",
     "BLPKMeans": "smdeclust.estimators",
     "COPKMeans": "smdeclust.estimators",

@@ -5,6 +5,7 @@ from smdeclust.estimators.cop_kmeans import COPKMeans
 from smdeclust.estimators.cvqe import CVQE, LCVQE
 from smdeclust.estimators.dils import DILS
 from smdeclust.estimators.exact import ExactMSSC
+from smdeclust.estimators.guided import GuidedClustering
 from smdeclust.estimators.hg_means import HGMeans
 from smdeclust.estimators.kempe_swap import KempeSwapKMeans
 from smdeclust.estimators.learned_distance import LearnedDistance
@@ -26,6 +27,7 @@ __all__ = [
     "BLPKMeans",
     "COPKMeans",
     "ExactMSSC",
+    "GuidedClustering",
     "HGMeans",
     "KempeSwapKMeans",
     "LearnedDistance",

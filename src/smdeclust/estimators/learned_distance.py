@@ -24,6 +24,7 @@ from smdeclust.points import is_dask
 from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
+from smdeclust.views.scene import rows_to_learn_from
 
 # Rows that a distance is learned from at most; pairs come first.
 MAX_ROWS = 5000
@@ -278,9 +279,4 @@ def _diagonal(factors: np.ndarray) -> Any:
 
 def sample_rows(n_points: int, known: Constraints, rng: np.random.Generator) -> np.ndarray:
     """Rows to learn from: all, or `MAX_ROWS` of which as many as fit are in hard pairs."""
-    if n_points <= MAX_ROWS:
-        return np.arange(n_points)
-    paired = rng.permutation(np.concatenate([known.must_link, known.cannot_link])).ravel()
-    order = np.concatenate([paired[: MAX_ROWS // 2 * 2], rng.permutation(n_points)])
-    _, first = np.unique(order, return_index=True)
-    return np.sort(order[np.sort(first)][:MAX_ROWS])
+    return rows_to_learn_from(n_points, known, rng, MAX_ROWS)

@@ -23,7 +23,7 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.choose import fits_contracted
 from smdeclust.points.validation import as_weights
-from smdeclust.views import HeldOut, folds
+from smdeclust.views import HeldOut, folds, kept_as_hard
 
 # Of a limit on time, what learning may take; the clustering gets the rest.
 SHARE_OF_TIME = 0.5
@@ -66,18 +66,6 @@ class Lesson:
         model = self.quick(int(rng.integers(2**31)))
         model.fit(self.points, constraints=known, sample_weight=self.weight)
         return np.asarray(model.labels_)
-
-
-def kept_as_hard(known: Constraints, labels: np.ndarray) -> Constraints:
-    """The hard pairs, and as hard ones the soft pairs that these labels keep.
-
-    They cannot contradict each other: the labels keep all of them.
-    """
-    masks = {}
-    for kind, together in (("soft_must_link", True), ("soft_cannot_link", False)):
-        pairs = getattr(known, kind)
-        masks[kind] = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) == together
-    return known.keep(masks).all_as_hard()
 
 
 def fit_in_distance(

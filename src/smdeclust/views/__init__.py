@@ -1,5 +1,26 @@
 """Ways of seeing the points; which of them knowledge that was held out speaks for."""
 
+from smdeclust.views.classes import Classes
+from smdeclust.views.consensus import Guided, guide
+from smdeclust.views.graph import NeighborGraph
 from smdeclust.views.held_out import Fold, HeldOut, folds
+from smdeclust.views.parts import Parts
+from smdeclust.views.scene import AsGiven, Engine, Learned, Scene, Seen, View, kept_as_hard
 
-__all__ = ["Fold", "HeldOut", "folds"]
+__all__ = [
+    "AsGiven",
+    "Classes",
+    "Engine",
+    "Fold",
+    "Guided",
+    "HeldOut",
+    "Learned",
+    "NeighborGraph",
+    "Parts",
+    "Scene",
+    "Seen",
+    "View",
+    "folds",
+    "guide",
+    "kept_as_hard",
+]

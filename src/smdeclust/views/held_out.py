@@ -176,6 +176,11 @@ class HeldOut:
             self._chance[name].append(np.where(fold.together, alike, 1 - alike))
 
     @property
+    def names(self) -> list[str]:
+        """What was compared."""
+        return list(self._kept)
+
+    @property
     def n_pairs(self) -> int:
         """Number of pairs held out."""
         return sum(map(len, self._weight))

@@ -1,0 +1,466 @@
+"""GuidedClustering: several views of the points, weighed by knowledge held out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from smdeclust.assignment import exact_assignment
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.size_bounds import SizeBounds
+from smdeclust.estimators.base import (
+    ConstrainedClusterer,
+    all_or_nothing,
+    check_number,
+    deadline_after,
+    show_log,
+)
+from smdeclust.estimators.given import known_pairs
+from smdeclust.estimators.new_points import label_new
+from smdeclust.estimators.smdeclust import SMDEClust
+from smdeclust.estimators.soft import soft_pairs
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.local_search.limits import is_past
+from smdeclust.points import is_dask
+from smdeclust.points.validation import as_weights
+from smdeclust.problem import Problem
+from smdeclust.views import AsGiven, Classes, Guided, Learned, NeighborGraph, Parts, View, guide
+from smdeclust.views.scene import rows_to_learn_from
+
+# Views by name; the plainest first, because it is seen whatever the time.
+VIEWS: dict[str, Callable[[], View]] = {
+    "given": AsGiven,
+    "learned": Learned,
+    "graph": NeighborGraph,
+    "graph-learned": lambda: NeighborGraph(learned=True),
+    "parts": Parts,
+    "classes": Classes,
+}
+
+# Those that pairs teach, so that without pairs they see nothing of their own.
+TAUGHT = ("learned", "graph-learned", "classes")
+
+# Views see so many rows at most; the others are placed among them.
+MAX_ROWS = 20_000
+
+# Rows that are placed at a time.
+BLOCK = 20_000
+
+# Of a limit on time, what weighing may take.
+SHARE_OF_WEIGHING = 0.5
+
+
+class GuidedClustering(ConstrainedClusterer):
+    """Find the clusters that people have in mind, round or not.
+
+    Several views of the points are clustered, each under all constraints: the points as given; a
+    distance learned from the pairs; the neighbor graph, along which pairs are propagated, on the
+    data and on the learned distance; several centers a cluster; and classes that make the pairs
+    likely. Each view is weighed by knowledge that it was fitted without, and the views are merged
+    by :class:`SMDEClust`. Every hard constraint holds.
+
+    Parameters
+    ----------
+    n_clusters
+        K.
+    views
+        ``"auto"``: all of them (without pairs: those that pairs need not teach). Otherwise a name
+        or a list of names (``"given"``, ``"learned"``, ``"graph"``, ``"graph-learned"``,
+        ``"parts"``, ``"classes"``) and of your own objects with the methods of
+        :class:`~smdeclust.views.View`.
+    size_min, size_max, size_by
+        Bounds on the sizes of clusters, as in :class:`SMDEClust`.
+    max_time
+        Seconds for the whole run; views that were not seen by then are left out. ``None``: no
+        limit.
+    random_state
+        Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed gives the same
+        result.
+    callback
+        Called with the state of each search (see :class:`SMDEClust`). Where it returns True, the
+        run comes to an end.
+    verbose
+        1: log what is done.
+
+    Attributes
+    ----------
+    labels_
+        (N,) cluster of each point; all hard constraints hold.
+    cluster_centers_
+        (K, d) means of the clusters in the units of the data, in lexicographic order. (Clusters
+        need not be round: `predict` does not go by these means.)
+    inertia_
+        Sum of (weighted) squared distances of the points to the means of their clusters.
+    view_weights_
+        Weight of each view by its name; they add up to 1.
+    held_out_
+        Skill of each view, of their ``"consensus"`` and of the ``"refined"`` consensus: the share
+        of held-out must-links that it kept plus the share of held-out cannot-links, less 1. Empty
+        without pairs.
+    views_
+        What each view sees, by its name: ``labels`` and ``coordinates``.
+    decided_by_
+        ``"consensus"``, ``"refined"`` or, where there is only one, the name of a view.
+    notes_
+        Sentences that say how it was decided and what was left out.
+
+    Examples
+    --------
+    >>> from smdeclust import GuidedClustering
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.05, random_state=0)
+    >>> model = GuidedClustering(2, random_state=0)
+    >>> pairs = {"must_link": [(0, 2), (2, 3)], "cannot_link": [(0, 1), (3, 4)]}
+    >>> sorted(model.fit(X, **pairs).view_weights_)
+    ['classes', 'given', 'graph', 'graph-learned', 'learned', 'parts']
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        views: Any = "auto",
+        size_min: Any = None,
+        size_max: Any = None,
+        size_by: str = "points",
+        max_time: float | None = None,
+        random_state: Any = None,
+        callback: Callable[[Any], bool | None] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.views = views
+        self.size_min = size_min
+        self.size_max = size_max
+        self.size_by = size_by
+        self.max_time = max_time
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        soft_must_link: Any = None,
+        soft_cannot_link: Any = None,
+        constraints: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points: a dense array in memory.
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        soft_must_link, soft_cannot_link
+            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``.
+        constraints
+            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        deadline = deadline_after(self.max_time)
+        check_number("max_time", self.max_time, low=0, optional=True)
+        if self.verbose:
+            show_log()
+        bare = {
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+        }
+        if is_dask(X):
+            raise InvalidInputError(
+                "GuidedClustering takes a dense array in memory, and X is a Dask collection. Pass "
+                "X.compute(), or use SMDEClust, which works on Dask."
+            )
+        known = known_pairs(self, X, y, constraints, bare, soft=True)
+        points = self._check_points(X, reset=True)
+        if known is None:
+            known = Constraints(**bare, n_points=len(points)).hardened()
+        known = known._with(n_points=len(points))
+        weight = as_weights(sample_weight, len(points))
+        sizes = {name: getattr(self, name) for name in ("size_min", "size_max", "size_by")}
+        # Says what is wrong with pairs and sizes before anything else is done.
+        Problem.build(points, self.n_clusters, *_hard(known), weight, **sizes)
+        seed = int(self._generator().integers(2**31))
+        engine = _Engine(self.n_clusters, sizes, weight, seed, deadline, self.callback)
+        self._frame = _Unit.of(points)
+        known = _confident(known, self._frame.enter(points), self._frame.size, engine)
+        with threadpool_limits(1, user_api="blas"):  # two are slower on matrices this small
+            self._guide(points, known, engine, seed)
+        self._describe(points, weight, sizes)
+        return self
+
+    def _guide(self, points: np.ndarray, known: Constraints, engine: _Engine, seed: int) -> None:
+        """See, weigh, merge; place the rows that no view saw."""
+        n_points = len(points)
+        rows = rows_to_learn_from(n_points, known, np.random.default_rng(seed), MAX_ROWS)
+        whole = len(rows) == n_points
+        some = known if whole else known[rows]
+        begun = time.perf_counter()
+        self._guided = guide(
+            self._frame.enter(points if whole else points[rows]),
+            self.n_clusters,
+            some,
+            self._chosen_views(bool(some)),
+            engine if whole else engine.on(rows),
+            seed,
+            engine.is_late,
+            engine.share(SHARE_OF_WEIGHING, begun),
+        )
+        labels = self._guided.labels
+        if not whole:
+            costs = self._costs(points)
+            nearest = costs.argmin(axis=1)
+            labels = engine.assign(costs, known, self._guided.unit, nearest)
+        self.labels_ = labels
+
+    def _chosen_views(self, any_pairs: bool) -> list[View]:
+        """The views that `views` stands for."""
+        chosen = self.views
+        if isinstance(chosen, str) and chosen == "auto":
+            chosen = [name for name in VIEWS if any_pairs or name not in TAUGHT]
+        if isinstance(chosen, str) or not isinstance(chosen, Sequence):
+            chosen = [chosen]
+        found: list[View] = []
+        for view in chosen:
+            if isinstance(view, str):
+                if view not in VIEWS:
+                    raise InvalidInputError(
+                        f"views: there is no view {view!r}. There are {', '.join(VIEWS)}; or pass "
+                        f"an object of your own with the methods prepare, see and place."
+                    )
+                found.append(VIEWS[view]())
+            elif all(hasattr(view, name) for name in ("name", "prepare", "see", "place")):
+                found.append(view)
+            else:
+                raise InvalidInputError(
+                    f"views: {view!r} is neither the name of a view nor an object with a name and "
+                    f"the methods prepare, see and place."
+                )
+        names = [view.name for view in found]
+        if not found or len(set(names)) < len(names):
+            raise InvalidInputError(
+                f"views must be one view or several of different names, got {names}."
+            )
+        return found
+
+    def _describe(
+        self, points: np.ndarray, weight: np.ndarray | None, sizes: dict[str, Any]
+    ) -> None:
+        """Number the clusters by their means, and set what is told of the result."""
+        guided, k = self._guided, self.n_clusters
+        weight = np.ones(len(points)) if weight is None else weight
+        middle = points.mean(axis=0, dtype=np.float64)
+        totals = np.bincount(self.labels_, weight, k)
+        share = csr_array(
+            (weight / np.where(totals > 0, totals, 1.0)[self.labels_],
+             (self.labels_, np.arange(len(points)))), shape=(k, len(points)),
+        )  # fmt: skip
+        centers = share @ (points - middle) + middle
+        order = np.lexsort(centers.T[::-1])
+        number = np.argsort(order)
+        self._order = order
+        self.labels_ = number[self.labels_]
+        self.cluster_centers_ = centers[order].astype(points.dtype, copy=False)
+        gaps = points - self.cluster_centers_[self.labels_]
+        self.inertia_ = float(weight @ (gaps**2).sum(axis=1))
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=k)
+        self.view_weights_ = guided.weights
+        self.held_out_ = guided.held_out
+        self.views_ = guided.seen
+        self.decided_by_ = guided.decided_by
+        self.notes_ = _words(guided, self._left_out())
+
+    def _left_out(self) -> list[str]:
+        return [v.name for v in self._guided.views if v.name not in self._guided.seen]
+
+    def _costs(self, points: np.ndarray) -> np.ndarray:
+        """(n, K) what it costs to put each point into each cluster, by blocks."""
+        costs = np.empty((len(points), self.n_clusters))
+        for start in range(0, len(points), BLOCK):
+            block = slice(start, start + BLOCK)
+            costs[block] = self._guided.costs(self._frame.enter(points[block]))
+        return costs
+
+    def predict(
+        self,
+        X: Any,
+        constraints: Constraints | None = None,
+        size_min: Any = None,
+        size_max: Any = None,
+    ) -> np.ndarray:
+        """Return the label of each new point: every view places it, and the weighted views decide.
+
+        Parameters
+        ----------
+        X
+            (n, d) new points.
+        constraints
+            What is known of them, as in :meth:`SMDEClust.predict`: of the n new rows, or of all
+            N + n rows, those that were fitted first.
+        size_min, size_max
+            How many of the new rows each cluster takes at least and at most.
+        """
+        check_is_fitted(self, "cluster_centers_")
+        points = self._check_points(X, reset=False)
+        with threadpool_limits(1, user_api="blas"):
+            costs = self._costs(points)[:, self._order]
+        bounds = SizeBounds.of(size_min, size_max, "points", self.n_clusters)
+        if constraints is None and bounds is None:
+            return costs.argmin(axis=1)
+        if constraints is None:
+            constraints = Constraints(n_points=len(points))
+        return label_new(costs, self.labels_, constraints, self._guided.unit, bounds)
+
+
+class _Engine:
+    """Clusters and assigns by the package's own methods, within limits."""
+
+    def __init__(
+        self,
+        n_clusters: int,
+        sizes: dict[str, Any],
+        weight: np.ndarray | None,
+        seed: int,
+        deadline: float | None,
+        callback: Callable[[Any], bool | None] | None,
+    ) -> None:
+        self.n_clusters, self.sizes, self.weight = n_clusters, sizes, weight
+        self.seed, self.deadline, self.callback = seed, deadline, callback
+        self.stopped = [False]
+
+    def on(self, rows: np.ndarray) -> _Engine:
+        """The same for some rows, whose clusters may have any sizes."""
+        weight = None if self.weight is None else self.weight[rows]
+        part = _Engine(self.n_clusters, {}, weight, self.seed, self.deadline, self.callback)
+        part.stopped = self.stopped
+        return part
+
+    def is_late(self) -> bool:
+        """Whether the time is over, or somebody has said so."""
+        return self.stopped[0] or is_past(self.deadline)
+
+    def share(self, share: float, begun: float) -> Callable[[], bool]:
+        """Whether this share of the time from `begun` on is over."""
+        if self.deadline is None:
+            return self.is_late
+        end = begun + share * (self.deadline - begun)
+        return lambda: self.stopped[0] or is_past(end)
+
+    def cluster(
+        self, points: np.ndarray, known: Constraints, init: np.ndarray | None, n_searches: int
+    ) -> np.ndarray:
+        """Labels of a short run of SMDEClust."""
+        left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
+        model = SMDEClust(
+            self.n_clusters,
+            **self.sizes,
+            max_time=0.0 if self.stopped[0] else left,
+            init=init,
+            random_state=self.seed,
+            callback=self._ask,
+            population_size=4,
+            max_populations=1,
+            max_no_improvement=max(4, n_searches - 4),
+            max_local_searches=n_searches,
+        )
+        model.fit(points, constraints=known, sample_weight=self.weight)
+        return np.asarray(model.labels_)
+
+    def _ask(self, state: Any) -> bool:
+        if self.callback is not None and self.callback(state):
+            self.stopped[0] = True
+        return self.stopped[0]
+
+    def assign(
+        self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray
+    ) -> np.ndarray:
+        """Exact labels: |x - s e_k|^2 is costs[i, k] but for a number that depends on i alone."""
+        costs = costs - costs.min(axis=1, keepdims=True)
+        s = max(float(np.sqrt(costs.mean())), 1e-9)
+        problem = Problem.build(
+            costs / (-2 * s),
+            self.n_clusters,
+            *_hard(known),
+            self.weight,
+            soft=soft_pairs(known, unit),
+            **self.sizes,
+        )
+        left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
+        found = exact_assignment(problem, s * np.eye(self.n_clusters), max_time=left)
+        return otherwise if found.labels is None else np.asarray(found.labels)
+
+
+class _Unit:
+    """Coordinates that are centered and of unit spread, whatever the data are measured in."""
+
+    def __init__(self, mean: np.ndarray, size: float) -> None:
+        self.mean, self.size = mean, size
+
+    @classmethod
+    def of(cls, points: np.ndarray) -> _Unit:
+        mean = points.mean(axis=0, dtype=np.float64)
+        largest = max(float(np.abs(points - mean).max()), np.finfo(float).tiny)
+        spread = np.sqrt((((points - mean) / largest) ** 2).mean())
+        return cls(mean, largest * (float(spread) or 1.0))
+
+    def enter(self, points: np.ndarray) -> np.ndarray:
+        return (points - self.mean) / self.size
+
+
+def _hard(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
+    return known.must_link, known.cannot_link
+
+
+def _confident(known: Constraints, points: np.ndarray, size: float, engine: _Engine) -> Constraints:
+    """Soft pairs that have a price as soft pairs of the confidence that it stands for.
+
+    Views have units of their own, in which a price would mean something else in each.
+    """
+    kinds = ("soft_must_link", "soft_cannot_link")
+    if all(np.isnan(getattr(known, f"{kind}_price")).all() for kind in kinds):
+        return known
+    labels = engine.cluster(points, known.hard_only(), None, 8)
+    means = np.stack([points[labels == k].mean(axis=0) for k in range(engine.n_clusters)])
+    spread = float(((points - means[labels]) ** 2).mean()) * size**2
+    changes = {}
+    for kind in kinds:
+        confidence, price = (getattr(known, f"{kind}_{name}") for name in ("confidence", "price"))
+        # The least spread is that of all points alike, where a price is as good as certain.
+        stands_for = expit(price / (4 * max(spread, np.finfo(float).tiny)))
+        changes[f"{kind}_confidence"] = np.where(np.isnan(price), confidence, stands_for)
+        changes[f"{kind}_price"] = np.full(len(price), np.nan)
+    return known._with(**changes)
+
+
+def _words(guided: Guided, left_out: list[str]) -> list[str]:
+    """How it was decided, in sentences."""
+    notes = []
+    kept = {name: guided.kept[name] for name in guided.seen if name in guided.kept}
+    if kept:
+        order = sorted(kept, key=lambda name: -guided.weights[name])
+        told = ", ".join(f"{name} {kept[name]:.0%}" for name in order)
+        notes.append(f"Of the pairs held out, the views kept: {told}.")
+    elif len(guided.seen) > 1:
+        notes.append("There were no pairs to hold out: views count by how much they agree.")
+    if left_out:
+        notes.append(f"Views left out, because the time was over: {', '.join(left_out)}.")
+    return notes

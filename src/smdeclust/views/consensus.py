@@ -1,0 +1,310 @@
+"""Views weighed by knowledge held out, and merged under all of it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import log_softmax
+from sklearn.metrics import adjusted_rand_score
+
+from smdeclust.constraints import Constraints
+from smdeclust.views.classes import see_classes
+from smdeclust.views.held_out import Fold, HeldOut, folds
+from smdeclust.views.scene import Engine, Scene, Seen, View, rows_to_learn_from
+
+logger = logging.getLogger("smdeclust")
+
+# Views are weighed on so many rows at most, those in pairs first.
+MAX_WEIGHED = 5000
+
+# With fewer pairs than this weights shrink towards equal ones.
+ENOUGH_PAIRS = 20
+
+# A view with half the skill of the best has a sixteenth of its weight.
+SHARPNESS = 4
+
+# Local searches of a clustering that is only weighed, and of one that counts.
+QUICK, WHOLE = 8, 30
+
+# The two ways of merging views, as held-out knowledge judges them.
+CONSENSUS, REFINED = "consensus", "refined"
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Views merged: one-hot labels, scaled by weights, clustered under all that is known.
+
+    Attributes
+    ----------
+    labels
+        (N,) clusters.
+    scale
+        What the one-hot labels of each view are multiplied by.
+    mean, basis, centers
+        From one-hot labels to coordinates, and the means of the clusters there.
+    """
+
+    labels: np.ndarray
+    scale: dict[str, float]
+    mean: np.ndarray
+    basis: np.ndarray
+    centers: np.ndarray
+
+    @classmethod
+    def of(cls, seen: Mapping[str, Seen], weights: Mapping[str, float], scene: Scene) -> Merged:
+        """Merge views of these weights."""
+        k, best = scene.n_clusters, max(seen, key=lambda name: weights[name])
+        scale = {name: float(np.sqrt(weights[name] / weights[best])) for name in seen}
+        raw = one_hot(seen, scale, k)
+        mean = raw.mean(axis=0)
+        # The leading directions carry nearly all.
+        basis = np.linalg.eigh((raw - mean).T @ (raw - mean))[1][:, -2 * k :]
+        Y = (raw - mean) @ basis
+        labels = scene.cluster(Y, seen[best].labels)
+        centers = np.stack([Y[labels == c].mean(axis=0) for c in range(k)])
+        return cls(labels, scale, mean, basis, centers)
+
+    def costs(self, seen: Mapping[str, Seen]) -> np.ndarray:
+        """(n, K) squared distances of placed points to the clusters."""
+        raw = one_hot(seen, self.scale, len(self.centers))
+        return cdist((raw - self.mean) @ self.basis, self.centers, "sqeuclidean")
+
+
+def one_hot(seen: Mapping[str, Seen], scale: Mapping[str, float], k: int) -> np.ndarray:
+    """(n, views x K) labels of all views side by side."""
+    return np.hstack([np.eye(k)[seen[name].labels] * scale[name] for name in scale])
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """The last pass: borders between the merged clusters, on the features of all views."""
+
+    labels: np.ndarray
+    weights: np.ndarray
+    offsets: dict[str, np.ndarray]
+    sizes: dict[str, float]
+
+    @classmethod
+    def of(cls, seen: Mapping[str, Seen], merged: Merged, scene: Scene) -> Refined | None:
+        """Draw borders from merged clusters; ``None`` where no view offers features."""
+        offered = {n: one.features for n, one in seen.items() if one.features is not None}
+        if not offered:
+            return None
+        # Features of a view are centered and of length 1 on average, so that views count alike.
+        offsets = {n: f.mean(axis=0) for n, f in offered.items()}
+        sizes = {
+            n: float(np.sqrt(((f - offsets[n]) ** 2).sum(axis=1).mean())) or 1.0
+            for n, f in offered.items()
+        }
+        features = stacked(seen, offsets, sizes)
+        labels, weights = see_classes(features, merged.labels, scene)
+        return cls(labels, weights, offsets, sizes)
+
+    def costs(self, seen: Mapping[str, Seen]) -> np.ndarray:
+        """(n, K) minus log probabilities of the classes of placed points."""
+        features = stacked(seen, self.offsets, self.sizes)
+        return -np.asarray(log_softmax(features @ self.weights, axis=1))
+
+
+def stacked(
+    seen: Mapping[str, Seen], offsets: Mapping[str, np.ndarray], sizes: Mapping[str, float]
+) -> np.ndarray:
+    """(n, m) features of all views, and a constant."""
+    parts = [(np.asarray(seen[n].features) - offsets[n]) / sizes[n] for n in offsets]
+    return np.hstack([*parts, np.full((len(parts[0]), 1), 0.3)])
+
+
+@dataclass(frozen=True, eq=False)
+class Guided:
+    """Where the views lead.
+
+    Attributes
+    ----------
+    views
+        The views, prepared.
+    seen
+        What each sees under all that is known.
+    weights
+        Weight of each view; they add up to 1.
+    held_out
+        Skill of each view, of the consensus and of the last pass; empty without pairs.
+    kept
+        Share of the pairs held out that each kept.
+    merged
+        The consensus.
+    decision
+        What decided: the consensus or the last pass.
+    """
+
+    views: list[View]
+    seen: dict[str, Seen]
+    weights: dict[str, float]
+    held_out: dict[str, float]
+    kept: dict[str, float]
+    merged: Merged
+    decision: Merged | Refined
+
+    @property
+    def labels(self) -> np.ndarray:
+        """(N,) clusters."""
+        return self.decision.labels
+
+    @property
+    def decided_by(self) -> str:
+        """The consensus, the last pass, or the only view."""
+        if len(self.seen) == 1 and isinstance(self.decision, Merged):
+            return next(iter(self.seen))
+        return REFINED if isinstance(self.decision, Refined) else CONSENSUS
+
+    def costs(self, X: np.ndarray) -> np.ndarray:
+        """(n, K) what it costs to put each of some points into each cluster."""
+        placed = {
+            view.name: view.place(self.seen[view.name], X)
+            for view in self.views
+            if view.name in self.seen
+        }
+        return self.decision.costs(placed)
+
+    @property
+    def unit(self) -> float:
+        """s^2 of these costs, by which soft pairs are priced."""
+        if isinstance(self.decision, Refined):
+            return 0.25
+        least = self.decision.costs(self.seen).min(axis=1)
+        return max(float(least.mean()) / self.decision.basis.shape[1], 1e-3)
+
+
+def guide(
+    X: np.ndarray,
+    n_clusters: int,
+    known: Constraints,
+    views: Sequence[View],
+    engine: Engine,
+    seed: int,
+    is_late: Callable[[], bool],
+    weighed_enough: Callable[[], bool],
+) -> Guided:
+    """Weigh views by knowledge held out and merge them.
+
+    Parameters
+    ----------
+    X
+        (N, d) points, centered, in a unit of about their spread.
+    n_clusters
+        K.
+    known
+        What is known of the points.
+    views
+        Ways of seeing them, the plainest first: it is seen whatever the time.
+    engine
+        What clusters and assigns.
+    seed
+        Seeds all random parts.
+    is_late, weighed_enough
+        Whether to come to an end, and whether to come to an end of weighing.
+    """
+    held_out, weights = weigh(X, n_clusters, known, views, engine, seed, weighed_enough)
+    scene = Scene(X, n_clusters, known, engine, seed, WHOLE)
+    views = [copy.deepcopy(view) for view in views]
+    seen: dict[str, Seen] = {}
+    for view in views:
+        if seen and is_late():
+            break
+        view.prepare(X, n_clusters, seed)
+        seen[view.name] = view.see(scene)
+        logger.info("view %s seen", view.name)
+    if not held_out.names:
+        weights = agreement(seen)
+    total = sum(weights[name] for name in seen)
+    weights = {name: weights[name] / total for name in seen}
+    merged = Merged.of(seen, weights, scene)
+    decision: Merged | Refined = merged
+    if REFINED in held_out.names and not is_late() and prefers(held_out, REFINED, CONSENSUS):
+        decision = Refined.of(seen, merged, scene) or merged
+    names = held_out.names
+    return Guided(
+        views,
+        seen,
+        weights,
+        {name: held_out.skill(name) for name in names},
+        {name: held_out.kept(name) for name in names},
+        merged,
+        decision,
+    )
+
+
+def weigh(
+    X: np.ndarray,
+    n_clusters: int,
+    known: Constraints,
+    views: Sequence[View],
+    engine: Engine,
+    seed: int,
+    is_late: Callable[[], bool],
+) -> tuple[HeldOut, dict[str, float]]:
+    """What each view and their merger keep of pairs held out, and the weights that follow."""
+    rng = np.random.default_rng(seed)
+    if len(X) > MAX_WEIGHED:
+        rows = rows_to_learn_from(len(X), known, rng, MAX_WEIGHED)
+        X, known, engine = X[rows], known[rows], engine.on(rows)
+    names = [view.name for view in views]
+    equal = dict.fromkeys(names, 1 / len(names))
+    views = [copy.deepcopy(view) for view in views]
+    trials: list[tuple[Fold, Scene, dict[str, Seen]]] = []
+    record = HeldOut()
+    for fold in folds(known, rng):
+        if is_late():
+            break
+        if not trials:
+            for view in views:
+                view.prepare(X, n_clusters, seed)
+        scene = Scene(X, n_clusters, fold.known, engine, seed, QUICK)
+        seen = {view.name: view.see(scene) for view in views}
+        trials.append((fold, scene, seen))
+        record.add(fold, {name: one.labels for name, one in seen.items()})
+    if not trials:
+        return HeldOut(), equal
+    weights = weights_of({name: record.skill(name) for name in names}, record.n_pairs)
+    record = HeldOut()
+    for fold, scene, seen in trials:
+        labels = {name: one.labels for name, one in seen.items()}
+        merged = Merged.of(seen, weights, scene)
+        refined = Refined.of(seen, merged, scene)
+        labels[CONSENSUS] = merged.labels
+        labels[REFINED] = merged.labels if refined is None else refined.labels
+        record.add(fold, labels)
+    return record, weights
+
+
+def weights_of(skills: Mapping[str, float], n_pairs: int) -> dict[str, float]:
+    """Weights that add up to 1, from skills; with few pairs closer to equal."""
+    trust = min(1.0, n_pairs / ENOUGH_PAIRS)
+    least = 1e-3
+    positive = {name: max(skill, least) for name, skill in skills.items()}
+    middle = float(np.mean(list(positive.values())))
+    shrunk = {n: (trust * s + (1 - trust) * middle) ** SHARPNESS for n, s in positive.items()}
+    total = sum(shrunk.values())
+    return {name: value / total for name, value in shrunk.items()}
+
+
+def agreement(seen: Mapping[str, Seen]) -> dict[str, float]:
+    """Weights without any pair: how much each view agrees with the others."""
+    means = {}
+    for name, one in seen.items():
+        others = [
+            adjusted_rand_score(one.labels, two.labels) for n, two in seen.items() if n != name
+        ]
+        means[name] = max(float(np.mean(others)) if others else 1.0, 1e-3)
+    total = sum(means.values())
+    return {name: value / total for name, value in means.items()}
+
+
+def prefers(held_out: HeldOut, name: str, other: str) -> bool:
+    """Whether one way is not worse than another by more than a standard error."""
+    lead, error = held_out.lead(name, other)
+    return lead >= -error

@@ -1,0 +1,353 @@
+"""The neighbor graph: pairs propagated along it, and its leading eigenvectors as coordinates.
+
+What is known of some points says something of their neighbors (Lu and Ip 2010): F = A Z A, where
+A = (1 - a) (I - a S)^-1 spreads over the normalized graph S and Z holds the pairs as +1 and -1. No
+N x N matrix is formed. Z = H M H' - D goes through the groups that pairs name (H: points to groups,
+M: +1 inside a group of several points, minus the cannot-links, soft pairs by their weight). B = A H
+is a truncated series whose small entries are dropped, and F is evaluated on the edges of the graph.
+What must-links say about points that are not neighbors stays a term B M B' of low rank, which the
+eigensolver applies and nobody forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+from sklearn.neighbors import NearestNeighbors
+
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.groups import contract
+from smdeclust.kernels import kernel
+from smdeclust.views.scene import Scene, Seen, nearest_means
+
+# Neighbors of a point, and the one whose distance is the local scale (Zelnik-Manor and Perona).
+N_NEIGHBORS = 10
+SCALE_NEIGHBOR = 7
+
+# How far pairs spread (a), by how many steps, and which share of a pair is too little to follow.
+SPREADING = 0.8
+SPREADING_STEPS = 12
+LEAST_SHARE = 1e-3
+
+# Weight of cannot-links between points that are not neighbors.
+FAR_APART = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The nearest neighbors of points, for these points and new ones."""
+
+    index: NearestNeighbors
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray) -> tuple[Neighbors, csr_array]:
+        """The neighbors of points, and their symmetric graph with local scales."""
+        n = len(X)
+        k = min(N_NEIGHBORS, n - 1)
+        # Distances decide only who is near: single precision is enough, and twice as fast.
+        index = NearestNeighbors().fit(X.astype(np.float32))
+        if k == 0:
+            return cls(index, np.ones(n)), csr_array((n, n))
+        distance, near = index.kneighbors(n_neighbors=k)  # without the point itself
+        scale = distance[:, min(SCALE_NEIGHBOR, k) - 1].astype(np.float64)
+        scale = np.maximum(scale, 1e-3 * float(scale.mean()) + 1e-12)
+        weight = np.exp(-(distance.astype(np.float64) ** 2) / (scale[:, None] * scale[near]))
+        weight = np.maximum(weight, 1e-12)
+        graph = csr_array((weight.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+        graph = graph.maximum(graph.T).tocsr()
+        graph.sort_indices()
+        return cls(index, scale), graph
+
+    def average(self, X: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Values at new points: the weighted means of their neighbors' values."""
+        k = min(N_NEIGHBORS, len(self.scale))
+        distance, near = self.index.kneighbors(X.astype(np.float32), n_neighbors=k)
+        own = np.maximum(distance[:, min(SCALE_NEIGHBOR, k) - 1], 1e-3 * self.scale.mean())
+        weight = np.exp(-(distance.astype(np.float64) ** 2) / (own[:, None] * self.scale[near]))
+        weight = np.maximum(weight, 1e-12)
+        weight /= weight.sum(axis=1, keepdims=True)
+        return np.einsum("ij,ijk->ik", weight, values[near])
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What pairs say of the groups that they name.
+
+    Attributes
+    ----------
+    member
+        (N, G) which point is in which group.
+    plus, minus
+        (G, G) together and apart, symmetric.
+    own
+        Columns of `member`, one a point of a group of several: Z has no diagonal.
+    """
+
+    member: csr_array
+    plus: csr_array
+    minus: csr_array
+    own: csr_array
+
+    @classmethod
+    def of(cls, known: Constraints) -> Said:
+        """Read hard pairs, closed under must-links, and soft pairs as they are."""
+        n = len(known)
+        soft_must, soft_cannot = known.soft_must_link, known.soft_cannot_link
+        group = contract(n, known.must_link, known.cannot_link).of_point
+        size = np.bincount(group)
+        named = size > 1
+        for pairs in (known.cannot_link, soft_must, soft_cannot):
+            named[group[pairs.ravel()]] = True
+        number = np.cumsum(named) - 1
+        rows = np.flatnonzero(named[group])
+        n_groups = int(named.sum())
+        place = number[group[rows]]
+        member = csr_array((np.ones(len(rows)), (rows, place)), shape=(n, n_groups))
+
+        def between(pairs: np.ndarray, weight: np.ndarray) -> csr_array:
+            ends = number[group[pairs]]
+            apart = ends[:, 0] != ends[:, 1]
+            a, b, w = ends[apart, 0], ends[apart, 1], weight[apart]
+            both = np.concatenate([a, b]), np.concatenate([b, a])
+            table = csr_array((np.concatenate([w, w]), both), shape=(n_groups, n_groups))
+            table.data = np.minimum(table.data, 1.0)  # a pair that is given twice counts once
+            return table
+
+        several = (size[named] > 1).astype(float)
+        plus = diags_array(several) + between(soft_must, soft_weight(known, "soft_must_link"))
+        minus = between(
+            np.concatenate([known.cannot_link, soft_cannot]),
+            np.concatenate(
+                [np.ones(len(known.cannot_link)), soft_weight(known, "soft_cannot_link")]
+            ),
+        )
+        mine = rows[several[place] > 0]
+        own = csr_array((np.ones(len(mine)), (mine, np.arange(len(mine)))), shape=(n, len(mine)))
+        return cls(member, csr_array(plus), minus, own)
+
+
+def soft_weight(known: Constraints, kind: str) -> np.ndarray:
+    """2 p - 1 for soft pairs of confidence p."""
+    return np.maximum(2 * getattr(known, f"{kind}_confidence") - 1, 0.0)
+
+
+def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
+    """The graph with weights raised and lowered by the pairs, and B, scaled."""
+    spread = _normalized(graph)[0]
+    b = _series(spread, said.member)
+    towards = csr_array(b @ (said.plus - said.minus))
+    own = _series(spread, said.own)
+    change = _on_edges(graph, towards, b) - _on_edges(graph, own, own)
+    top = max(float(np.abs(change).max(initial=0.0)), _largest(said, b), 1e-12)
+    change = np.clip(change / top, -1.0, 1.0)
+    raised = 1 - (1 - change) * (1 - graph.data)
+    adjusted = graph.copy()
+    adjusted.data = np.where(change >= 0, raised, (1 + change) * graph.data)
+    return adjusted, csr_array(b / np.sqrt(top))
+
+
+def _normalized(graph: csr_array) -> tuple[csr_array, np.ndarray]:
+    root = 1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-12))
+    return csr_array(diags_array(root) @ graph @ diags_array(root)), root
+
+
+def _series(spread: csr_array, start: csr_array) -> csr_array:
+    """(1 - a) sum_t (a S)^t H; entries below a share are dropped on the way."""
+    term = csr_array((1 - SPREADING) * start)
+    total = term.copy()
+    for _ in range(SPREADING_STEPS):
+        term = csr_array(SPREADING * (spread @ term))
+        term.data[term.data < LEAST_SHARE * (1 - SPREADING)] = 0.0
+        term.eliminate_zeros()
+        if term.nnz == 0:
+            break
+        total = total + term
+    return csr_array(total)
+
+
+def _largest(said: Said, b: csr_array) -> float:
+    """About the largest size of F: it is at a pair itself, the product of what both ends keep."""
+    kept = np.zeros(b.shape[1])
+    members = said.member.tocoo()
+    np.maximum.at(kept, members.col, np.asarray(b[members.row, members.col]).ravel())
+    pairs = (said.plus + said.minus).tocoo()
+    return float((kept[pairs.row] * kept[pairs.col] * pairs.data).max(initial=0.0))
+
+
+def _on_edges(graph: csr_array, left: csr_array, right: csr_array) -> np.ndarray:
+    """Values of left right' at the edges of the graph."""
+    values = np.zeros(graph.nnz)
+    _dot_on_edges(
+        *(a.astype(np.int64) for a in (graph.indptr, graph.indices)),
+        *(a.astype(np.int64) for a in (left.indptr, left.indices)),
+        left.data,
+        *(a.astype(np.int64) for a in (right.indptr, right.indices)),
+        right.data,
+        np.zeros(left.shape[1]),
+        values,
+    )
+    return values
+
+
+@kernel()
+def _dot_on_edges(start, end, l_start, l_col, l_value, r_start, r_col, r_value, row, values):
+    """OUT values: at edge (i, j), row i of left times row j of right. `row` is a zero work row."""
+    for i in range(len(start) - 1):
+        for q in range(l_start[i], l_start[i + 1]):
+            row[l_col[q]] = l_value[q]
+        for e in range(start[i], start[i + 1]):
+            j = end[e]
+            total = 0.0
+            for q in range(r_start[j], r_start[j + 1]):
+                total += r_value[q] * row[r_col[q]]
+            values[e] = total
+        for q in range(l_start[i], l_start[i + 1]):
+            row[l_col[q]] = 0.0
+
+
+def coordinates(
+    graph: csr_array,
+    n_leading: int,
+    seed: int,
+    said: Said | None = None,
+    b: csr_array | None = None,
+    start: np.ndarray | None = None,
+) -> np.ndarray:
+    """Leading eigenvectors of the normalized graph + B (M+ - 0.2 M-) B', rows of length 1."""
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    if said is not None and b is not None:
+        sums = np.asarray(b.sum(axis=0)).ravel()
+        degree = degree + b @ (said.plus @ sums + FAR_APART * (said.minus @ sums))
+    root = 1 / np.sqrt(np.maximum(degree, 1e-12))
+    near = csr_array(diags_array(root) @ graph @ diags_array(root)).astype(np.float32)
+    if said is None or b is None:
+
+        def times(vectors: np.ndarray) -> np.ndarray:
+            return near @ vectors
+
+    else:
+        far = csr_array(diags_array(root) @ b).astype(np.float32)
+        back = csr_array(far.T)
+        middle = csr_array(said.plus - FAR_APART * said.minus).astype(np.float32)
+
+        def times(vectors: np.ndarray) -> np.ndarray:
+            return near @ vectors + far @ (middle @ (back @ vectors))
+
+    rng = np.random.default_rng(seed)
+    rounds = 4 if start is None else 3
+    vectors = leading(times, len(root), n_leading, rng, 1 / root, start, rounds)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def leading(
+    times: Any,
+    n: int,
+    n_leading: int,
+    rng: np.random.Generator,
+    first: np.ndarray,
+    start: np.ndarray | None,
+    rounds: int,
+    *,
+    spare: int = 6,
+    degree: int = 10,
+) -> np.ndarray:
+    """About the leading eigenvectors of an operator with eigenvalues in [-1, 1].
+
+    Subspace iteration with Chebyshev filters: a fixed number of block products in single precision.
+    (A Lanczos method needs ten times as long where many eigenvalues crowd near 1, as here.)
+
+    Parameters
+    ----------
+    times
+        Applies the operator to (n, m) vectors.
+    n, n_leading
+        Sizes.
+    rng
+        Draws the vectors to begin with.
+    first
+        (n,) the leading eigenvector, about.
+    start
+        (n, m) vectors to begin with, or ``None``.
+    rounds
+        Filters.
+    spare, degree
+        Further vectors, and the degree of each filter.
+    """
+    block = rng.standard_normal((n, min(n_leading + spare, n)), dtype=np.float32)
+    block[:, 0] = first
+    if start is not None:
+        block[:, 1 : 1 + start.shape[1]] = start[:, : block.shape[1] - 1]
+    for number in range(rounds + 1):
+        block /= np.maximum(np.sqrt((block**2).sum(axis=0)), 1e-20)
+        size, axes = np.linalg.eigh((block.T @ block).astype(np.float64))
+        block = block @ (axes / np.sqrt(np.maximum(size, 1e-7))).astype(np.float32)
+        image = times(block)
+        size, turn = np.linalg.eigh((block.T @ image).astype(np.float64))
+        turn = turn.astype(np.float32)
+        block, image = block @ turn, image @ turn
+        if number == rounds:
+            break
+        # Damp everything in [-1, low].
+        low = np.float32(min(max(size[0], 0.0), 0.99) if number else 0.5)
+        half, middle = (low + 1) / 2, (low - 1) / 2
+        before, now = block, (image - middle * block) / half
+        for _ in range(degree - 1):
+            before, now = now, (2 / half) * (times(now) - middle * now) - before
+        block = now
+    return block[:, -n_leading:].astype(np.float64)
+
+
+class NeighborGraph:
+    """Clusters along the neighbor graph: long ones, rings, spirals.
+
+    Parameters
+    ----------
+    learned
+        Whether neighbors are those of the learned distance.
+    """
+
+    def __init__(self, learned: bool = False) -> None:
+        self.learned = learned
+
+    @property
+    def name(self) -> str:
+        """``"graph"`` or ``"graph-learned"``."""
+        return "graph-learned" if self.learned else "graph"
+
+    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
+        """Make the graph of the points as given, and its coordinates without pairs."""
+        if not self.learned:
+            self._neighbors, self._graph = Neighbors.of(X)
+            n_leading = min(max(n_clusters, min(2 * n_clusters, 20)), len(X))
+            self._plain = coordinates(self._graph, n_leading, seed)
+
+    def see(self, scene: Scene) -> Seen:
+        """Propagate the pairs, take leading eigenvectors, and cluster these."""
+        if self.learned:
+            neighbors, graph = Neighbors.of(scene.learned.coordinates)
+            plain = None
+        else:
+            neighbors, graph, plain = self._neighbors, self._graph, self._plain
+        said = Said.of(scene.known)
+        if said.member.shape[1]:
+            adjusted, b = propagate(graph, said)
+            found = coordinates(adjusted, scene.n_clusters, scene.seed, said, b, plain)
+        else:
+            found = coordinates(graph, scene.n_clusters, scene.seed, start=plain)
+        # What is free of knowledge is a feature of its own.
+        features = found if plain is None else np.hstack([found, plain])
+        distance = scene.learned if self.learned else None
+        return Seen(scene.cluster(found), found, features, (neighbors, distance))
+
+    def place(self, seen: Seen, X: np.ndarray) -> Seen:
+        """Average the coordinates of the nearest neighbors."""
+        neighbors, distance = seen.model
+        assert seen.coordinates is not None
+        assert seen.features is not None
+        features = neighbors.average(X if distance is None else distance.map(X), seen.features)
+        places = features[:, : seen.coordinates.shape[1]]
+        return Seen(nearest_means(seen.coordinates, seen.labels, places), places, features)

@@ -1,0 +1,248 @@
+"""A view, what it is shown, and what it sees.
+
+A view is a way of seeing the points in which the wanted clusters may be simple. It is one object
+with three methods: `prepare` does once what depends on no knowledge, `see` clusters the points
+under some knowledge, and `place` says where new points are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.groups import contract
+from smdeclust.distance import FULL, Frame, learn
+
+# Rows that a distance is learned from at most; those in pairs come first.
+MAX_LEARNED_FROM = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a view sees.
+
+    Attributes
+    ----------
+    labels
+        (N,) clusters from 0 to K - 1, in any order.
+    coordinates
+        (N, r) points as this view sees them, or ``None`` where it has no coordinates.
+    features
+        (N, m) what the view offers to the last pass, which draws borders between classes on the
+        features of all views; ``None`` for nothing.
+    model
+        Whatever `place` needs to place new points.
+    """
+
+    labels: np.ndarray
+    coordinates: np.ndarray | None = None
+    features: np.ndarray | None = None
+    model: Any = None
+
+
+class View(Protocol):
+    """One way of seeing points."""
+
+    @property
+    def name(self) -> str:
+        """How results refer to it."""
+
+    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
+        """Do what depends on no knowledge, once."""
+
+    def see(self, scene: Scene) -> Seen:
+        """Cluster the points under the knowledge of the scene."""
+
+    def place(self, seen: Seen, X: np.ndarray) -> Seen:
+        """Place new points among what was seen: their labels and coordinates."""
+
+
+class Engine(Protocol):
+    """What clusters and assigns under knowledge: `GuidedClustering` provides it."""
+
+    def cluster(
+        self, points: np.ndarray, known: Constraints, init: np.ndarray | None, n_searches: int
+    ) -> np.ndarray:
+        """Cluster points: (N,) labels that keep all hard pairs."""
+
+    def assign(
+        self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray
+    ) -> np.ndarray:
+        """Return the cheapest labels for (N, K) costs under all knowledge."""
+
+    def on(self, rows: np.ndarray) -> Engine:
+        """The same for some of the rows."""
+
+
+@dataclass(eq=False)
+class Scene:
+    """Points and what is known of them; what several views need is made once.
+
+    Attributes
+    ----------
+    X
+        (N, d) points, centered, in a unit of about their spread.
+    n_clusters
+        K.
+    known
+        Hard and soft pairs.
+    engine
+        What clusters and assigns.
+    seed
+        Seeds random parts: the same for every scene of a fit.
+    n_searches
+        Local searches that one clustering may take.
+    """
+
+    X: np.ndarray
+    n_clusters: int
+    known: Constraints
+    engine: Engine
+    seed: int
+    n_searches: int
+
+    def cluster(self, points: np.ndarray, init: np.ndarray | None = None) -> np.ndarray:
+        """Labels of points in these coordinates, under all that is known."""
+        return self.engine.cluster(points, self.known, init, self.n_searches)
+
+    def assign(self, costs: np.ndarray, unit: float, otherwise: np.ndarray) -> np.ndarray:
+        """The cheapest labels for these (N, K) costs, under all that is known.
+
+        Parameters
+        ----------
+        costs
+            What it costs to put each point into each cluster.
+        unit
+            s^2 of the costs: a broken soft pair of confidence p costs 4 s^2 log(p / (1 - p)).
+        otherwise
+            Labels that keep everything, for the case that time ends first.
+        """
+        return self.engine.assign(costs, self.known, unit, otherwise)
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        """Labels of the points as given."""
+        return self.cluster(self.X)
+
+    @cached_property
+    def taught(self) -> Constraints:
+        """The pairs that can teach: hard ones, and soft ones that the points as given keep."""
+        return kept_as_hard(self.known, self.plain) if self.known.n_soft else self.known
+
+    @cached_property
+    def learned(self) -> LearnedMap:
+        """The distance that the pairs teach."""
+        return LearnedMap.of(self)
+
+    @cached_property
+    def learned_labels(self) -> np.ndarray:
+        """Labels in the learned distance."""
+        return self.cluster(self.learned.coordinates)
+
+
+def kept_as_hard(known: Constraints, labels: np.ndarray) -> Constraints:
+    """The hard pairs, and as hard ones the soft pairs that these labels keep.
+
+    They cannot contradict each other: the labels keep all of them.
+    """
+    masks = {}
+    for kind, together in (("soft_must_link", True), ("soft_cannot_link", False)):
+        pairs = getattr(known, kind)
+        masks[kind] = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) == together
+    return known.keep(masks).all_as_hard()
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedMap:
+    """A map to coordinates in which the learned distance is Euclidean."""
+
+    frame: Frame
+    root: np.ndarray
+    coordinates: np.ndarray
+
+    @classmethod
+    def of(cls, scene: Scene) -> LearnedMap:
+        """Learn from the pairs of a scene, and from clusters in two rounds."""
+        n_points = len(scene.X)
+        known = scene.taught
+        rows = rows_to_learn_from(n_points, known, np.random.default_rng(scene.seed))
+        points = scene.X[rows]
+        some = known if len(rows) == n_points else known[rows]
+        engine = scene.engine if len(rows) == n_points else scene.engine.on(rows)
+        weights = np.ones(len(rows))
+        frame = Frame.of(points, weights, rotate=True)
+        found = learn(
+            frame.enter(points),
+            contract(len(rows), some.must_link, some.cannot_link).of_point,
+            weights,
+            FULL,
+            lambda Y, labels, fresh: engine.cluster(Y, some, labels, fresh),
+            n_columns=frame.n_columns,
+        )
+        return cls(frame, found.root, frame.enter(scene.X) @ found.root.T)
+
+    def map(self, X: np.ndarray) -> np.ndarray:
+        """Points in the coordinates of this distance."""
+        return np.asarray(self.frame.enter(X) @ self.root.T)
+
+
+def rows_to_learn_from(
+    n_points: int, known: Constraints, rng: np.random.Generator, most: int = MAX_LEARNED_FROM
+) -> np.ndarray:
+    """All rows, or `most` of them: those in hard pairs first, as many as fit."""
+    if n_points <= most:
+        return np.arange(n_points)
+    paired = rng.permutation(np.concatenate([known.must_link, known.cannot_link])).ravel()
+    order = np.concatenate([paired[: most // 2 * 2], rng.permutation(n_points)])
+    _, first = np.unique(order, return_index=True)
+    return np.sort(order[np.sort(first)][:most])
+
+
+def nearest_means(coordinates: np.ndarray, labels: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For new places the cluster whose mean is nearest."""
+    centers = np.stack(
+        [coordinates[labels == k].mean(axis=0) for k in range(int(labels.max()) + 1)]
+    )
+    return cdist(places, centers, "sqeuclidean").argmin(axis=1)
+
+
+class AsGiven:
+    """The points as given."""
+
+    name = "given"
+
+    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
+        """Nothing to do."""
+
+    def see(self, scene: Scene) -> Seen:
+        """Cluster the points as they are."""
+        return Seen(scene.plain, scene.X)
+
+    def place(self, seen: Seen, X: np.ndarray) -> Seen:
+        """Take the nearest mean."""
+        assert seen.coordinates is not None
+        return Seen(nearest_means(seen.coordinates, seen.labels, X), X)
+
+
+class Learned:
+    """The distance that pairs teach."""
+
+    name = "learned"
+
+    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
+        """Nothing to do."""
+
+    def see(self, scene: Scene) -> Seen:
+        """Cluster in the learned distance."""
+        found = scene.learned
+        return Seen(scene.learned_labels, found.coordinates, model=found)
+
+    def place(self, seen: Seen, X: np.ndarray) -> Seen:
+        """Take the nearest mean in the learned distance."""
+        places = seen.model.map(X)
+        return Seen(nearest_means(seen.model.coordinates, seen.labels, places), places)
