@@ -96,7 +96,7 @@ def test_rows_and_units(moons, fitted):
 
 def test_predict(moons, fitted):
     """New rows are placed along the moons; pairs with old rows, among new ones and sizes hold."""
-    X, y, _ = moons
+    X, _, _ = moons
     new, classes = make_moons(100, noise=0.06, random_state=1)
     labels = fitted.predict(new)
     assert adjusted_rand_score(classes, labels) > 0.9
@@ -298,4 +298,4 @@ def test_odd_data():
     for X in (np.ones((12, 3)), np.arange(12.0)[:, None], rng.normal(size=(12, 40))):
         model = GuidedClustering(2, random_state=0).fit(X, sample_weight=np.arange(1, 13), **pairs)
         assert holds(model.labels_, **pairs)
-        assert holds(model.predict(X)[[0, 3]], cannot_link=[]) and len(model.predict(X)) == 12
+        assert len(model.predict(X)) == 12
