@@ -15,9 +15,10 @@ from smdeclust import (
     suggest_pairs,
 )
 from smdeclust.queries.known import Known
+from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.strategies import STRATEGIES
 
-ALL = ["random", *STRATEGIES]
+ALL = ["influence", "random", *STRATEGIES]
 
 
 def blobs(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -75,6 +76,23 @@ def test_several_are_about_different_points() -> None:
     model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
     found = suggest_pairs(model, X, constraints=constraints, n_pairs=6)
     assert len({s.pair[0] for s in found}) == 6
+    assert len({s.reason for s in found}) == 6
+
+
+@pytest.mark.parametrize("n_known", [0, 3, 12])
+def test_several_are_about_different_places(n_known: int) -> None:
+    """Four pairs at once: rows of several clusters, none near another one, no reason twice."""
+    X, y = blobs(n=200)
+    constraints = Constraints.from_labels(np.where(np.arange(len(y)) < n_known, y, -1))
+    model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
+    found = suggest_pairs(model, X, constraints=constraints, n_pairs=4)
+    rows = [s.pair[0] for s in found]
+    near = Nearness.of(X, np.arange(n_known))
+    apart = near.cover[np.ix_(rows, rows)][~np.eye(4, dtype=bool)]
+    assert len(found) == len({s.reason for s in found}) == 4
+    assert apart.max() < 0.5
+    if n_known == 0:
+        assert len({row for s in found for row in s.pair}) == 8
 
 
 def test_everything_known_leaves_nothing_to_ask() -> None:
@@ -94,7 +112,7 @@ def test_what_follows() -> None:
     assert known.follows(0, 1)
     assert known.follows(0, 3)
     assert known.follows(4, 1)
-    assert known.follows(4, 2), "with two clusters, 4 must be in the second"
+    assert not known.follows(4, 2), "only if there are two clusters and no more"
     assert not known.follows(5, 0)
     assert known.is_settled(4)
     assert not known.is_settled(6)
@@ -108,7 +126,9 @@ def test_a_begun_point_is_finished_first() -> None:
     apart = [(rows[0], rows[1]), (rows[0], rows[2]), (rows[1], rows[2]), (other, rows[1])]
     constraints = Constraints(cannot_link=apart, n_points=len(X))
     model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
-    (found,) = suggest_pairs(model, X, constraints=constraints)
+    (found,) = suggest_pairs(
+        model, X, constraints=constraints, strategy="explore-consolidate", random_state=0
+    )
     assert other in found.pair
     assert (set(found.pair) - {other}) <= {rows[0], rows[2]}
 
@@ -129,7 +149,7 @@ def test_bad_input() -> None:
     """A wrong strategy, number or table is named."""
     X, _ = blobs()
     model = SMDEClust(3, random_state=0).fit(X)
-    with pytest.raises(InvalidInputError, match="strategy must be one of random, influence"):
+    with pytest.raises(InvalidInputError, match="strategy must be one of influence, random"):
         suggest_pairs(model, X, strategy="best")
     with pytest.raises(InvalidInputError, match="n_pairs must be at least 1"):
         suggest_pairs(model, X, n_pairs=0)

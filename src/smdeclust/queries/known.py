@@ -74,10 +74,15 @@ class Known:
     @cached_property
     def members(self) -> dict[int, np.ndarray]:
         """Rows of each group that was answered about."""
-        rows = np.flatnonzero(self.group_of < self.n_compound)
+        rows = np.flatnonzero(self.is_answered)
         order = rows[np.argsort(self.group_of[rows], kind="stable")]
         parts = np.unique(self.group_of[order], return_index=True, return_counts=True)
         return {int(g): order[start : start + n] for g, start, n in zip(*parts, strict=True)}
+
+    @cached_property
+    def is_answered(self) -> np.ndarray:
+        """(N,) whether a row is in any answer that counts."""
+        return np.asarray(self.group_of < self.n_compound)
 
     @cached_property
     def neighbourhoods(self) -> list[int]:
@@ -97,16 +102,9 @@ class Known:
         return [group for group in self.members if group not in inside]
 
     def follows(self, first: int, second: int) -> bool:
-        """Whether the answer to this pair of rows is known already."""
+        """Whether the answer to this pair of rows follows from others, whatever K is."""
         a, b = int(self.group_of[first]), int(self.group_of[second])
-        if a == b or b in self.apart_from(a):
-            return True
-        hoods = self.neighbourhoods
-        if len(hoods) < self.n_clusters:
-            return False
-        # All clusters have a neighbourhood: being in none but one of them says which.
-        homes = [self._home(group) for group in (a, b)]
-        return homes[0] is not None and homes[1] is not None
+        return a == b or b in self.apart_from(a)
 
     def _home(self, group: int) -> int | None:
         """The neighbourhood that this group must be in, if that is known."""

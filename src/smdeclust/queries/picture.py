@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from smdeclust.queries.known import Known
@@ -27,6 +28,8 @@ class Picture:
         The answers so far.
     rng
         For ties and random strategies.
+    views
+        Labels of other views of the same points, each with its weight.
     """
 
     points: np.ndarray
@@ -34,6 +37,18 @@ class Picture:
     centers: np.ndarray
     known: Known
     rng: np.random.Generator
+    views: tuple[tuple[np.ndarray, float], ...] = ()
+
+    @cached_property
+    def votes(self) -> np.ndarray:
+        """(N, K) share of the views, by weight, that have a point in each cluster."""
+        k = len(self.centers)
+        views = self.views or ((self.labels, 1.0),)
+        votes = np.zeros((len(self.labels), k))
+        for labels, weight in views:
+            numbered = match_labels(labels, self.labels, k)
+            votes[np.arange(len(labels)), numbered] += weight
+        return votes / votes.sum(axis=1, keepdims=True)
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -54,14 +69,6 @@ class Picture:
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     @cached_property
-    def doubt(self) -> np.ndarray:
-        """(N,) entropy of `chances` as a share of what it can be at most; 0 where known."""
-        chances = np.clip(self.chances, 1e-12, 1.0)
-        entropy = -(chances * np.log(chances)).sum(axis=1) / np.log(max(2, chances.shape[1]))
-        entropy[self.known.settled_rows] = 0.0
-        return np.asarray(entropy)
-
-    @cached_property
     def open_rows(self) -> np.ndarray:
         """Rows whose cluster is not known."""
         is_open = np.ones(len(self.labels), dtype=bool)
@@ -75,3 +82,13 @@ class Picture:
             clusters = np.unique(self.labels[self.known.members[hood]])
             out[hood] = float(self.chances[row, clusters].sum())
         return out
+
+
+def match_labels(labels: np.ndarray, onto: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Renumber `labels` so that they agree with `onto` on as many points as possible."""
+    table = np.zeros((n_clusters, n_clusters))
+    np.add.at(table, (labels, onto), 1.0)
+    rows, columns = linear_sum_assignment(-table)
+    number = np.empty(n_clusters, dtype=np.int64)
+    number[rows] = columns
+    return number[labels]

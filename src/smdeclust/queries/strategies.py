@@ -1,8 +1,8 @@
-"""Which point to ask about next: ours, and the known strategies to compare with.
+"""Which point to ask about next: the known strategies to compare with.
 
-All but random pairs share one scheme (Basu, Banerjee & Mooney 2004): a point is chosen, and asked
-against the neighbourhoods, the likeliest first, until its cluster is known. They differ in the
-choice of the point.
+They share one scheme (Basu, Banerjee & Mooney 2004): a point is chosen, and asked against the
+neighbourhoods, the likeliest first, until its cluster is known. They differ in the choice of the
+point.
 """
 
 from __future__ import annotations
@@ -14,49 +14,11 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.queries.picture import Picture
 
-# Points that are looked at closely by strategies whose work grows with their square.
-MOST_CANDIDATES = 200
+# Points that are looked at, of many.
 SAMPLE = 4000
 
 # picture -> (row, how much it is worth), for the row to ask about next; rows to leave out
 ChoosePoint = Callable[[Picture, set[int]], "tuple[int, float] | None"]
-
-
-def by_influence(picture: Picture, left_out: set[int]) -> tuple[int, float] | None:
-    """Ours: the most doubtful point, weighed by how many doubtful points lie around it.
-
-    A cluster without any known point comes first, with the point in its middle: one answer there
-    decides about all of it.
-    """
-    rows = _open(picture, left_out)
-    if len(rows) == 0:
-        return None
-    told = np.unique(picture.labels[picture.known.settled_rows])
-    untold = np.setdiff1d(np.unique(picture.labels[rows]), told)
-    if len(untold):
-        sizes = np.bincount(picture.labels, minlength=len(picture.centers))
-        cluster = int(untold[np.argmax(sizes[untold])])
-        inside = rows[picture.labels[rows] == cluster]
-        middle = inside[picture.squares[inside, cluster].argmin()]
-        return int(middle), float(1 + sizes[cluster])
-    weight = picture.doubt[rows]
-    if weight.max() <= 0:
-        return None
-    candidates = rows[np.argsort(-weight, kind="stable")[:MOST_CANDIDATES]]
-    around = _influence(picture, candidates)
-    score = picture.doubt[candidates] * around
-    best = int(np.argmax(score))
-    return int(candidates[best]), float(score[best])
-
-
-def _influence(picture: Picture, candidates: np.ndarray) -> np.ndarray:
-    """Doubt of all points, each counted less the farther it lies from the candidate."""
-    others = np.flatnonzero(picture.doubt > 0)
-    if len(others) > SAMPLE:
-        others = others[:: -(-len(others) // SAMPLE)]
-    squares = cdist(picture.points[candidates], picture.points[others], metric="sqeuclidean")
-    width = np.median(squares[squares > 0]) * 0.1 if (squares > 0).any() else 1.0
-    return np.asarray(np.exp(-squares / width) @ picture.doubt[others])
 
 
 def farthest_then_random(picture: Picture, left_out: set[int]) -> tuple[int, float] | None:
@@ -128,7 +90,6 @@ def _open(picture: Picture, left_out: set[int]) -> np.ndarray:
 
 
 STRATEGIES: dict[str, ChoosePoint] = {
-    "influence": by_influence,
     "explore-consolidate": farthest_then_random,
     "min-max": min_max,
     "npu": normalized_uncertainty,

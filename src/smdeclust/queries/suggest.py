@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,12 +13,14 @@ from smdeclust.constraints import Constraints
 from smdeclust.estimators.given import known_pairs
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
+from smdeclust.queries.influence import Question, choose_questions
 from smdeclust.queries.known import Known
+from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.picture import Picture
 from smdeclust.queries.strategies import STRATEGIES
 from smdeclust.queries.suggestion import Suggestion
 
-RANDOM = "random"
+OURS, RANDOM = "influence", "random"
 
 
 def suggest_pairs(
@@ -63,21 +64,38 @@ def suggest_pairs(
     list of Suggestion
         Each has ``pair`` (two rows), ``reason`` and ``expected``.
     """
-    if strategy != RANDOM and strategy not in STRATEGIES:
-        names = ", ".join([RANDOM, *STRATEGIES])
+    if strategy not in (OURS, RANDOM, *STRATEGIES):
+        names = ", ".join([OURS, RANDOM, *STRATEGIES])
         raise InvalidInputError(f"strategy must be one of {names}, got {strategy!r}.")
     if n_pairs < 1:
         raise InvalidInputError(f"n_pairs must be at least 1, got {n_pairs}.")
     picture = look_at(model, X, constraints, np.random.default_rng(random_state))
+    return suggest_from(picture, n_pairs, strategy, skip, ids)
+
+
+def suggest_from(
+    picture: Picture,
+    n_pairs: int,
+    strategy: str,
+    skip: Any,
+    ids: Sequence[Any] | None,
+    near: Nearness | None = None,
+) -> list[Suggestion]:
+    """As `suggest_pairs`; `near` of an earlier call with the same points saves time."""
+    known = picture.known
     refused = {(min(pair), max(pair)) for pair in ((int(i), int(j)) for i, j in skip)}
-    refused |= picture.known.answered
-    if picture.known.n_points < 2:
+    refused |= known.answered
+    if known.n_points < 2:
         return []
     if strategy == RANDOM:
         return _random_pairs(picture, n_pairs, refused)
+    if strategy == OURS:
+        near = near or Nearness.of(picture.points, np.flatnonzero(known.is_answered))
+        questions = choose_questions(picture, near, refused, n_pairs)
+        return [_as_suggestion(picture, question, ids) for question in questions]
     found: list[Suggestion] = []
     done: set[int] = set()
-    pending = [int(picture.known.members[group][0]) for group in picture.known.pending]
+    pending = [int(known.members[group][0]) for group in known.pending]
     while len(found) < n_pairs:
         # A point whose questions have begun is finished first.
         row, score = (pending.pop(0), np.inf) if pending else (None, 0.0)
@@ -89,10 +107,10 @@ def suggest_pairs(
         if row in done:
             continue
         done.add(row)
-        suggestion = _against_neighbourhoods(picture, row, score, refused, ids)
+        suggestion = _against_neighbourhoods(picture, row, score, refused)
         if suggestion is not None:
             found.append(suggestion)
-        if len(done) >= picture.known.n_points:
+        if len(done) >= known.n_points:
             break
     return found
 
@@ -111,21 +129,14 @@ def look_at(
     distance = getattr(model, "distance_", None)
     if distance is not None:
         points = np.asarray(distance.transform(points), dtype=np.float64)
-    n_clusters = len(model.cluster_centers_)
+    n_clusters = int(model.n_clusters)
     centers = np.array([points[labels == k].mean(axis=0) for k in range(n_clusters)])
     given = Constraints(n_points=len(points)) if constraints is None else constraints
     known_pairs(model, points, None, given, {}, soft=True)
-    return Picture(points, labels, centers, Known.read(given, labels, n_clusters), rng)
-
-
-def match_labels(labels: np.ndarray, onto: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Renumber `labels` so that they agree with `onto` on as many points as possible."""
-    table = np.zeros((n_clusters, n_clusters))
-    np.add.at(table, (labels, onto), 1.0)
-    rows, columns = linear_sum_assignment(-table)
-    number = np.empty(n_clusters, dtype=np.int64)
-    number[rows] = columns
-    return number[labels]
+    weights = getattr(model, "view_weights_", {})
+    views = getattr(model, "view_labels_", {})
+    weighed = tuple((np.asarray(views[name]), float(weights[name])) for name in views)
+    return Picture(points, labels, centers, Known.read(given, labels, n_clusters), rng, weighed)
 
 
 def _against_neighbourhoods(
@@ -133,7 +144,6 @@ def _against_neighbourhoods(
     row: int,
     score: float,
     refused: set[tuple[int, int]],
-    ids: Sequence[Any] | None,
 ) -> Suggestion | None:
     """The first question about this row: against the likeliest neighbourhood not yet answered."""
     known = picture.known
@@ -143,10 +153,10 @@ def _against_neighbourhoods(
     for hood in sorted(open_hoods, key=lambda h: -hoods[h]):
         partner = _partner(picture, row, known.members[hood], refused)
         if partner is not None and not known.follows(row, partner):
-            return _explained(picture, row, partner, score, ids)
+            return _plain(picture, row, partner, score, f"Row {row} was chosen by this strategy.")
     if not hoods:
         # The very first question: against the middle of another cluster.
-        return _first_question(picture, row, score, refused, ids)
+        return _first_question(picture, row, score, refused)
     return None
 
 
@@ -166,7 +176,6 @@ def _first_question(
     row: int,
     score: float,
     refused: set[tuple[int, int]],
-    ids: Sequence[Any] | None,
 ) -> Suggestion | None:
     order = np.argsort(picture.squares[row], kind="stable")
     for cluster in order.tolist():
@@ -176,50 +185,46 @@ def _first_question(
             continue
         partner = int(rows[picture.squares[rows, cluster].argmin()])
         if (min(row, partner), max(row, partner)) not in refused:
-            return _explained(picture, row, partner, score, ids)
+            return _plain(picture, row, partner, score, f"Row {row} was chosen by this strategy.")
     return None
 
 
-def _explained(
-    picture: Picture, row: int, partner: int, score: float, ids: Sequence[Any] | None
-) -> Suggestion:
-    name = f"Row {row}" if ids is None else str(ids[row])
+def _plain(picture: Picture, row: int, partner: int, score: float, reason: str) -> Suggestion:
     same = picture.labels[row] == picture.labels[partner]
-    order = np.argsort(-picture.chances[row], kind="stable")[:2]
-    first = int(picture.labels[row])
-    hanging = n_hanging(picture, row)
-    if first not in picture.labels[picture.known.settled_rows]:
-        size = int(np.count_nonzero(picture.labels == first))
-        why = f"Nothing is known about cluster {first} yet, which has {_points(size)}."
-    elif len(order) > 1:
-        second = int(order[1] if order[0] == first else order[0])
-        if order[0] == first:
-            why = f"{name} is most likely in cluster {first}, but could be in cluster {second}."
-        else:
-            why = f"{name} is in cluster {first}, but lies nearer to cluster {second}."
+    return Suggestion((int(row), int(partner)), reason, score, "same" if same else "different")
+
+
+def _as_suggestion(picture: Picture, question: Question, ids: Sequence[Any] | None) -> Suggestion:
+    """The question with its reason in words."""
+    row = question.row
+    name = f"Row {row}" if ids is None else str(ids[row])
+    about = f"row {row}" if ids is None else name
+    size = len(picture.known.members.get(int(picture.known.group_of[row]), ()))
+    if not question.told:
+        n_inside = int(np.count_nonzero(picture.labels == question.cluster))
+        why = (
+            f"Nothing is known yet about cluster {question.cluster}, which has {_points(n_inside)}."
+        )
+    elif question.other < 0:
+        why = f"{name} may not belong to the only cluster."
     else:
-        why = "There is one cluster only."
-    if hanging:
-        lie = f"{_points(hanging, 'open ')} {'lies' if hanging == 1 else 'lie'}"
-        about = name[0].lower() + name[1:] if ids is None else name
-        why += f" {lie} nearer to {about} than to any point you have spoken about."
-    return Suggestion((int(row), int(partner)), why, score, "same" if same else "different")
+        why = (
+            f"{name} may be in cluster {question.cluster} ({question.chance:.0%} likely) or in "
+            f"cluster {question.other}."
+        )
+    if size > 1:
+        why += f" It stands for {size} points known to belong together."
+    if question.n_near > 0:
+        verb = "is" if question.n_near == 1 else "are"
+        why += (
+            f" {_points(question.n_near)} {verb} closer to {about} than to any point whose "
+            f"cluster is known."
+        )
+    return _plain(picture, row, question.partner, question.score, why)
 
 
-def _points(count: int, what: str = "") -> str:
-    return f"{count} {what}point" + ("" if count == 1 else "s")
-
-
-def n_hanging(picture: Picture, row: int) -> int:
-    """How many open points lie nearer to this row than to any known one."""
-    rows, told = picture.open_rows, picture.known.settled_rows
-    rows = rows[:: -(-max(len(rows), 1) // 5000)]
-    here = cdist(picture.points[rows], picture.points[[row]], metric="sqeuclidean")[:, 0]
-    if len(told) == 0:
-        return 0
-    told = told[:: -(-len(told) // 500)]
-    least = cdist(picture.points[rows], picture.points[told], metric="sqeuclidean").min(axis=1)
-    return int(np.count_nonzero((here < least) & (rows != row)))
+def _points(count: int) -> str:
+    return f"{count} point" + ("" if count == 1 else "s")
 
 
 def _random_pairs(
@@ -234,8 +239,7 @@ def _random_pairs(
         if key in refused or picture.known.follows(i, j):
             continue
         refused = refused | {key}
-        same = "same" if picture.labels[i] == picture.labels[j] else "different"
-        found.append(Suggestion((i, j), "Drawn at random.", 1.0, same))
+        found.append(_plain(picture, i, j, 1.0, "Drawn at random."))
         if len(found) == n_pairs:
             break
     return found

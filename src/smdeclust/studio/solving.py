@@ -9,7 +9,7 @@ import numpy as np
 
 from smdeclust.constraints import Constraints
 from smdeclust.io import Table
-from smdeclust.queries.suggest import match_labels
+from smdeclust.queries.picture import match_labels
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
 from smdeclust.studio.worker import Handler, Job

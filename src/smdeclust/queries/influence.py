@@ -1,0 +1,226 @@
+"""Our own choice of questions: spread first, then where doubt is large, against what is known.
+
+Every row is likely to be in the clusters whose answered points are near it on the neighbor graph,
+and in the cluster where the model (or, weighted, its views) put it. A question is worth the doubt
+that its answer would settle: that of all rows to which this row is nearer than any settled one.
+It is divided by the number of answers that it takes to find the row's cluster. So the first
+questions go to the middle of large unknown regions, later ones to where clusters meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.queries.nearness import Nearness
+from smdeclust.queries.picture import Picture
+
+# How much the model's clusters count beside one answer next to a row, and doubt about everything.
+TRUST, DOUBT = 0.6, 0.6
+# Rows that one row stands for less than this are far from it.
+LEAST_COVER = 0.02
+# Candidates tried until one has a question that is open.
+MOST_TRIED = 100
+
+
+@dataclass(frozen=True)
+class Question:
+    """A pair of rows, and why.
+
+    Attributes
+    ----------
+    row, partner
+        The row in doubt, and the one that stands for the cluster it may be in.
+    score
+        Doubt that would be settled for each answer it takes.
+    cluster, other
+        The cluster asked about, and the next likely one (-1: there is one cluster only).
+    chance
+        How likely the answer is "same".
+    told
+        Whether anything is known about the cluster asked about.
+    n_near
+        About how many points are nearer to the row than to any settled one.
+    """
+
+    row: int
+    partner: int
+    score: float
+    cluster: int
+    other: int
+    chance: float
+    told: bool
+    n_near: int
+
+
+class Beliefs:
+    """Which cluster each row looked at is likely to be in, given the answers.
+
+    Attributes
+    ----------
+    home
+        For each cluster the group that stands for it: the largest that was answered about in it.
+    settled
+        (n,) rows whose cluster is known.
+    chances
+        (n, K) how likely each cluster is.
+    """
+
+    def __init__(self, picture: Picture, near: Nearness) -> None:
+        self.picture, self.near, self.known = picture, near, picture.known
+        k, known = len(picture.centers), picture.known
+        labels = picture.labels
+        self.places = {group: near.places(rows) for group, rows in known.members.items()}
+        self.home: dict[int, int] = {}
+        for group, rows in sorted(known.members.items(), key=lambda item: -len(item[1])):
+            if len(self.places[group]):
+                self.home.setdefault(int(labels[rows[0]]), group)
+        self.settled = np.zeros(len(near.rows), dtype=bool)
+        reached = np.zeros((len(near.rows), k))
+        view = picture.votes[near.rows]
+        view = near.spread @ view
+        view /= view.sum(axis=1, keepdims=True)
+        for cluster, group in self.home.items():
+            self._settle(reached, cluster, group)
+        for group in known.members:
+            cluster = self._by_exclusion(group, view)
+            if cluster is not None:
+                self._settle(reached, cluster, group)
+        chances = reached + TRUST * view + DOUBT / k
+        self.chances = chances / chances.sum(axis=1, keepdims=True)
+        self.open_chances = self._without_excluded()
+
+    def _settle(self, reached: np.ndarray, cluster: int, group: int) -> None:
+        places = self.places[group]
+        reached[:, cluster] += self.near.spread[:, places].sum(axis=1)
+        self.settled[places] = True
+
+    def _by_exclusion(self, group: int, view: np.ndarray) -> int | None:
+        """The only cluster left for a group, unless that is an unlikely one: then it is asked."""
+        if len(self.home) < len(self.picture.centers) or group in self.home.values():
+            return None
+        apart = set(self.known.apart_from(group).tolist())
+        left = [cluster for cluster, home in self.home.items() if home not in apart]
+        if len(left) != 1 or len(self.places[group]) == 0:
+            return None
+        likely = view[self.places[group], left[0]].mean() >= 1 / len(self.picture.centers)
+        return left[0] if likely else None
+
+    def _without_excluded(self) -> np.ndarray:
+        """The chances, the same for all rows of a group, and 0 where answers say "different"."""
+        out = self.chances.copy()
+        for group, places in self.places.items():
+            if len(places) == 0 or self.settled[places[0]]:
+                continue
+            out[places] = self.chances[places].mean(axis=0)
+            apart = set(self.known.apart_from(group).tolist())
+            out[np.ix_(places, [c for c, home in self.home.items() if home in apart])] = 0.0
+        total = out.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(out, total, out=np.zeros_like(out), where=total > 0))
+
+
+def choose_questions(
+    picture: Picture,
+    near: Nearness,
+    refused: set[tuple[int, int]],
+    n_pairs: int,
+) -> list[Question]:
+    """The pairs most worth asking, about different places."""
+    beliefs = Beliefs(picture, near)
+    doubt = 1 - beliefs.chances.max(axis=1)
+    doubt[beliefs.settled] = 0.0
+    covered = np.zeros(len(near.rows))
+    if beliefs.settled.any():
+        covered = near.cover[:, beliefs.settled].max(axis=1)
+    ordered = -np.sort(-beliefs.open_chances, axis=1)
+    n_answers = np.maximum(ordered @ np.arange(1, ordered.shape[1] + 1), 1.0)
+    reluctance = _reluctance(near, refused)
+    used = np.zeros(len(near.rows), dtype=bool)
+    found: list[Question] = []
+    while len(found) < n_pairs:
+        worth = np.maximum(near.cover - covered, 0.0) @ doubt
+        for places in beliefs.places.values():
+            if len(places) > 1 and not beliefs.settled[places[0]]:
+                most = near.cover[places].max(axis=0)
+                worth[places] = np.maximum(most - covered, 0.0) @ doubt
+        worth *= reluctance / n_answers
+        worth[beliefs.settled | used | (ordered[:, 0] <= 0)] = 0.0
+        question = _first_open(beliefs, worth, covered, doubt, refused, used)
+        if question is None:
+            break
+        found.append(question)
+        place, partner = np.searchsorted(near.rows, [question.row, question.partner])
+        # The next question is about another place, as if this one were answered.
+        group = picture.known.group_of[question.row]
+        used[beliefs.places.get(int(group), np.array([place]))] = True
+        used[[place, partner]] = True
+        covered = np.maximum(covered, near.cover[place])
+        doubt = doubt * (1 - near.cover[place])
+    return found
+
+
+def _reluctance(near: Nearness, refused: set[tuple[int, int]]) -> np.ndarray:
+    """(n,) less than 1 for rows that somebody could not tell about, or answered about before."""
+    out = np.ones(len(near.rows))
+    ends = np.array([row for pair in refused for row in pair], dtype=np.int64)
+    np.multiply.at(out, near.places(ends), 0.5)
+    return out
+
+
+def _first_open(
+    beliefs: Beliefs,
+    worth: np.ndarray,
+    covered: np.ndarray,
+    doubt: np.ndarray,
+    refused: set[tuple[int, int]],
+    used: np.ndarray,
+) -> Question | None:
+    near, known = beliefs.near, beliefs.known
+    for place in np.argsort(-worth, kind="stable")[:MOST_TRIED]:
+        if worth[place] <= 0:
+            break
+        row, chances = int(near.rows[place]), beliefs.open_chances[place]
+        order = np.argsort(-chances, kind="stable")
+        for rank, cluster in enumerate(order[chances[order] > 0].tolist()):
+            partner = _partner(beliefs, int(place), cluster, covered, doubt, refused, used)
+            if partner is None or known.follows(row, partner):
+                continue
+            others = [int(c) for c in order if c != cluster]
+            other = (others[rank - 1] if rank else others[0]) if others else -1
+            closer = near.cover[place] > np.maximum(covered, LEAST_COVER)
+            n_near = np.count_nonzero(closer) - 1
+            n_near = round(n_near * known.n_points / len(near.rows))
+            return Question(
+                row, partner, float(worth[place]), cluster, other, float(chances[cluster]),
+                cluster in beliefs.home, n_near,
+            )  # fmt: skip
+    return None
+
+
+def _partner(
+    beliefs: Beliefs,
+    place: int,
+    cluster: int,
+    covered: np.ndarray,
+    doubt: np.ndarray,
+    refused: set[tuple[int, int]],
+    used: np.ndarray,
+) -> int | None:
+    """A row that stands for a cluster: known to be in it, and near; or in the middle of it."""
+    near = beliefs.near
+    row = int(near.rows[place])
+    if cluster in beliefs.home:
+        places = beliefs.places[beliefs.home[cluster]]
+        score = near.spread[place, places]
+    else:
+        places = np.flatnonzero(beliefs.picture.labels[near.rows] == cluster)
+        places = places[places != place]
+        rest = np.maximum(covered, near.cover[place])
+        score = np.maximum(near.cover[places] - rest, 0.0) @ doubt
+    # Rows not in another question of this call, if there are any.
+    for at in np.lexsort((-score, used[places])).tolist():
+        other = int(near.rows[places[at]])
+        if (min(row, other), max(row, other)) not in refused:
+            return other
+    return None
