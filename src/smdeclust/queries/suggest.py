@@ -208,10 +208,7 @@ def _as_suggestion(picture: Picture, question: Question, ids: Sequence[Any] | No
     elif question.other < 0:
         why = f"{name} may not belong to the only cluster."
     else:
-        why = (
-            f"{name} may be in cluster {question.cluster} ({question.chance:.0%} likely) or in "
-            f"cluster {question.other}."
-        )
+        why = f"{name} may be in cluster {question.cluster} or in cluster {question.other}."
     if size > 1:
         why += f" It stands for {size} points known to belong together."
     if question.n_near > 0:
