@@ -30,6 +30,7 @@ _HOME = {
     "SizedKMeans": "smdeclust.estimators",
     "ActiveClustering": "smdeclust.queries",
     "choose_n_clusters": "smdeclust.queries",
+    "suggest_labels": "smdeclust.queries",
     "suggest_pairs": "smdeclust.queries",
     "certify": "smdeclust.exact",
     "verify": "smdeclust.exact",

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from smdeclust import ActiveClustering, Constraints, InvalidInputError, SMDEClust
-from smdeclust.queries.answers import as_answer
+from smdeclust import ActiveClustering, Constraints, InvalidInputError, SMDEClust, suggest_labels
+from smdeclust.queries.answers import Checks, as_answer, as_label_answers
 
 X, y = load_iris(return_X_y=True)
 
@@ -117,3 +117,108 @@ def test_soft_answers_are_asked_once() -> None:
     loop = ActiveClustering(small(), unsure, budget=30, patience=None).fit(X)
     assert len(set(asked)) == len(asked) == 30
     assert loop.constraints_.n_soft == 30
+
+
+def which(row: int, representatives: list[int]) -> int | str:
+    same = [at for at, other in enumerate(representatives) if y[row] == y[other]]
+    return same[0] if same else "none"
+
+
+def test_labels_as_answers() -> None:
+    """Asked for clusters, a perfect oracle needs fewer questions than asked about pairs."""
+    pairs = ActiveClustering(small(), oracle, budget=25, patience=None).fit(X)
+    labels = ActiveClustering(small(), which, ask="labels", budget=25, patience=None).fit(X)
+    assert labels.n_questions_ == 25
+    scores = [adjusted_rand_score(y, loop.labels_) for loop in (pairs, labels)]
+    assert scores[1] >= scores[0] - 0.02
+    assert scores[1] > 0.85
+    must = labels.constraints_.must_link
+    assert (y[must[:, 0]] == y[must[:, 1]]).all()
+
+
+def test_representatives() -> None:
+    """One row of each cluster that the row may be in; of clusters ruled out none."""
+    model = small().fit(X)
+    (found,) = suggest_labels(model, X)
+    assert found.row not in found.representatives
+    assert sorted(model.labels_[list(found.representatives)].tolist()) == [0, 1, 2]
+    apart = Constraints(cannot_link=[(found.row, found.representatives[2])], n_points=len(X))
+    again = suggest_labels(small().fit(X, constraints=apart), X, constraints=apart, n_rows=3)
+    assert len({question.row for question in again}) == 3
+    with pytest.raises(InvalidInputError, match="n_rows"):
+        suggest_labels(model, X, n_rows=0)
+
+
+def test_what_may_be_said_of_labels() -> None:
+    """A position, none of them, don't know, a confidence; anything else is an error."""
+    (told,) = as_label_answers(5, [7, 8], (1, 0.8))
+    assert (told.pair, told.verdict, told.confidence) == ((5, 8), "same", 0.8)
+    assert [a.verdict for a in as_label_answers(5, [7, 8], "none")] == ["different"] * 2
+    assert [a.verdict for a in as_label_answers(5, [7, 8], None)] == ["unknown"] * 2
+    for bad in (2, -1, True, "first"):
+        with pytest.raises(InvalidInputError, match="position from 0 to 1"):
+            as_label_answers(5, [7, 8], bad)
+
+
+def test_error_rate_is_estimated() -> None:
+    """Checks tell an oracle that errs from one that does not; answers are soft in both cases."""
+    rng = np.random.default_rng(0)
+
+    def sloppy(i: int, j: int) -> bool:
+        return oracle(i, j) != (rng.random() < 0.2)
+
+    common = {"budget": 80, "patience": None, "error_rate": "auto", "random_state": 0}
+    good = ActiveClustering(small(), oracle, **common).fit(X)
+    bad = ActiveClustering(small(), sloppy, **common).fit(X)
+    assert good.error_rate_ < 0.05 < bad.error_rate_
+    assert good.constraints_.n_soft == len(good.constraints_.soft_must_link_confidence) + len(
+        good.constraints_.soft_cannot_link
+    )
+    assert len({tuple(sorted(answer.pair)) for answer in bad.answers_}) == 80
+
+
+def test_error_rate_of_checks() -> None:
+    """Without checks 5%; many checks give the rate that explains the share that disagrees."""
+    assert Checks().error_rate == pytest.approx(0.05)
+    share = (1 - (1 - 2 * 0.15) ** 3) / 2
+    assert Checks(10_000, round(10_000 * share)).error_rate == pytest.approx(0.15, abs=0.002)
+    assert Checks(50, 50).error_rate == 0.4
+
+
+@pytest.mark.parametrize("grow", [False, True])
+def test_more_clusters_than_asked_for(grow: bool) -> None:
+    """Answers that show a fourth cluster: it is said, and used where that was asked for."""
+    points, classes = make_blobs(
+        80, centers=[[0, 0], [0, 9], [9, 0], [9, 9]], cluster_std=1.0, random_state=0
+    )
+    loop = ActiveClustering(
+        small(), lambda i, j: bool(classes[i] == classes[j]), budget=40, grow=grow, patience=None
+    ).fit(points)
+    if grow:
+        assert loop.n_clusters_ == 4
+        assert adjusted_rand_score(classes, loop.labels_) == 1.0
+        assert not loop.conflicts_
+    else:
+        assert loop.n_clusters_ == 3
+        assert "at least 4 clusters" in loop.advice_
+
+
+def test_advice_to_stop() -> None:
+    """When 20 answers moved next to nothing, that is said."""
+    points, classes = make_blobs(90, centers=3, cluster_std=0.5, random_state=2)
+    loop = ActiveClustering(
+        small(), lambda i, j: bool(classes[i] == classes[j]), budget=25, patience=None
+    )
+    said = [loop.advice_ for _ in loop.steps(points)]
+    assert said[0] == ""
+    assert "The last 20 answers moved 0 of 90 points" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("ask", "both"), ("error_rate", 0.5), ("error_rate", "some"),
+                        ("budget", -1), ("refit_every", 0), ("strategy", "best")]
+)  # fmt: skip
+def test_bad_parameters(name: str, value: object) -> None:
+    """A parameter that cannot be is named."""
+    with pytest.raises(InvalidInputError, match=name):
+        ActiveClustering(small(), oracle, **{name: value}).fit(X)

@@ -2,7 +2,15 @@
 
 from smdeclust.queries.active import ActiveClustering
 from smdeclust.queries.choose_k import Choice, choose_n_clusters
-from smdeclust.queries.suggest import suggest_pairs
-from smdeclust.queries.suggestion import Suggestion
+from smdeclust.queries.suggest import suggest_labels, suggest_pairs
+from smdeclust.queries.suggestion import LabelQuestion, Suggestion
 
-__all__ = ["ActiveClustering", "Choice", "Suggestion", "choose_n_clusters", "suggest_pairs"]
+__all__ = [
+    "ActiveClustering",
+    "Choice",
+    "LabelQuestion",
+    "Suggestion",
+    "choose_n_clusters",
+    "suggest_labels",
+    "suggest_pairs",
+]

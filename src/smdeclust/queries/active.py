@@ -1,10 +1,11 @@
-"""The loop: suggest a pair, ask, learn, cluster again, until the budget or the doubt is spent."""
+"""The loop: ask a question, learn, cluster again, until the budget or the doubt is spent."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,16 +13,39 @@ from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.queries.answers import DIFFERENT, SAME, UNKNOWN, Answer, AnswerFile, as_answer
-from smdeclust.queries.suggest import suggest_pairs
+from smdeclust.points.validation import as_points
+from smdeclust.queries.answers import (
+    DIFFERENT,
+    SAME,
+    UNKNOWN,
+    Answer,
+    AnswerFile,
+    Checks,
+    as_answer,
+    as_label_answers,
+)
+from smdeclust.queries.nearness import Nearness
+from smdeclust.queries.picture import match_labels
+from smdeclust.queries.suggest import (
+    check_strategy,
+    implied_pair,
+    look_at,
+    suggest_from,
+    suggest_labels_from,
+)
+from smdeclust.queries.suggestion import Check, LabelQuestion, Suggestion
 
 logger = logging.getLogger("smdeclust")
 
-Oracle = Callable[[int, int], Any]
+# Every so many questions one is a check, where an error rate is to be estimated.
+CHECK_EVERY = 10
+# Answers that the advice to stop looks back on, and the share of points that still matters.
+LOOK_BACK = 20
+LEAST_CHANGE = 0.01
 
 
 class ActiveClustering:
-    """Cluster with the help of somebody who answers questions about pairs.
+    """Cluster with the help of somebody who answers questions.
 
     Parameters
     ----------
@@ -30,16 +54,31 @@ class ActiveClustering:
     oracle
         Called with two rows. It answers same (``True``), different (``False``) or don't know
         (``None``); or one of these with a confidence, ``(True, 0.8)``: less than 1 makes a soft
-        pair.
+        pair. With ``ask="labels"`` it is called with a row and a list of rows, one of each cluster,
+        and answers with the position in that list, ``"none"`` of them, or ``None`` (don't know);
+        a confidence may be added here too.
     budget
         Most questions.
     strategy
         As for :func:`~smdeclust.suggest_pairs`.
+    ask
+        ``"pairs"`` ("do these two belong together?") or ``"labels"`` ("to which of these does this
+        one belong?").
+    error_rate
+        How often the oracle is wrong when it gives no confidence: 0 (every answer must hold), a
+        number below 0.5, or ``"auto"``: every tenth question is then a check, about a pair whose
+        answer follows from others, and the rate is estimated from how often it comes out otherwise.
+        Answers of an oracle that errs become soft pairs.
+    grow
+        Whether to use more clusters where answers show more than `n_clusters`. Otherwise the answer
+        that shows it is a conflict, and ``advice_`` says so.
     patience
         Stop after so many answers in a row that were as the clustering had it and changed no
         cluster. ``None``: go on to the end of the budget.
     refit_every
         Cluster again after so many answers (and always after one that the clustering had wrong).
+        ``None``: 1, or 10 for `GuidedClustering`, of which only the heaviest view is clustered
+        again; all views are weighed again when there are half as many answers more.
     save_to
         A pairs file that gets every answer as it comes; where it is there already, its answers
         are taken up and not asked again.
@@ -56,31 +95,48 @@ class ActiveClustering:
         All that is known.
     answers_
         The answers, in the order in which they came.
+    n_questions_
+        Questions asked.
     conflicts_
         Answers that contradict earlier ones, each with the sentence that says how: they are not
         used.
+    error_rate_
+        How often the oracle errs, as given or as estimated so far.
+    n_clusters_
+        Number of clusters: more than the estimator's where `grow` found more.
+    advice_
+        What to know before asking further, in words: how much the last answers changed, and whether
+        they show more clusters. Empty where there is nothing to say.
     stop_reason_
         Why it ended, in words.
     """
 
     estimator_: Any
     labels_: np.ndarray
+    _checks: Checks
+    _earlier: deque[np.ndarray]
+    _heaviest: str
+    _next_weighing: int
 
     def __init__(
         self,
         estimator: Any,
-        oracle: Oracle,
+        oracle: Callable[..., Any],
         *,
         budget: int = 100,
         strategy: str = "influence",
+        ask: str = "pairs",
+        error_rate: float | str = 0.0,
+        grow: bool = False,
         patience: int | None = 20,
-        refit_every: int = 1,
+        refit_every: int | None = None,
         save_to: str | os.PathLike[str] | None = None,
         ids: Sequence[Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator, self.oracle, self.budget = estimator, oracle, budget
         self.strategy, self.patience, self.refit_every = strategy, patience, refit_every
+        self.ask, self.error_rate, self.grow = ask, error_rate, grow
         self.save_to, self.ids, self.random_state = save_to, ids, random_state
 
     def fit(self, X: Any, constraints: Constraints | None = None) -> Self:
@@ -89,84 +145,190 @@ class ActiveClustering:
             pass
         return self
 
-    def steps(self, X: Any, constraints: Constraints | None = None) -> Any:
+    def steps(self, X: Any, constraints: Constraints | None = None) -> Iterator[Self]:
         """The same one answer at a time: yields after each, when the clustering is up to date."""
-        if self.budget < 0 or self.refit_every < 1:
-            raise InvalidInputError("budget must not be negative, refit_every at least 1.")
-        points = np.asarray(X, dtype=np.float64)
+        self._check_parameters()
+        points = as_points(X)
         rng = np.random.default_rng(self.random_state)
-        file = None if self.save_to is None else AnswerFile(self.save_to, self.ids)
-        self.constraints_ = self._take_up(constraints, len(points))
-        self.answers_: list[Answer] = []
-        self.conflicts_: list[tuple[Answer, str]] = []
-        skipped: list[tuple[int, int]] = []
-        self._fit(points)
+        self._begin(points, constraints)
         n_quiet = n_since_fit = 0
         self.stop_reason_ = f"The budget of {self.budget} questions is spent."
-        while len(self.answers_) < self.budget:
-            found = suggest_pairs(
-                self.estimator_, points, constraints=self.constraints_, strategy=self.strategy,
-                skip=skipped, random_state=rng,
-            )  # fmt: skip
-            if not found:
+        while self.n_questions_ < self.budget:
+            question = self._next_question(points, rng)
+            if question is None:
                 self.stop_reason_ = "No pair is left whose answer could change the clusters."
                 break
-            suggestion = found[0]
-            answer = as_answer(suggestion.pair, self.oracle(*suggestion.pair))
-            self.answers_.append(answer)
-            if answer.verdict == UNKNOWN:
-                skipped.append(answer.pair)
-                continue
-            if file is not None:
-                file.append(answer)
-            surprise = answer.verdict != suggestion.expected
-            if not self._learn(answer):
-                skipped.append(answer.pair)
+            answers = self._ask(question)
+            self.n_questions_ += 1
+            self.answers_.extend(answers)
+            surprise = False
+            for answer in answers:
+                if isinstance(question, Check) and answer.verdict != UNKNOWN:
+                    self._checks.add(agreed=answer.verdict == question.expected)
+                surprise |= self._take(answer)
+            if all(answer.verdict == UNKNOWN for answer in answers):
                 continue
             n_since_fit += 1
             before = self.labels_
-            if surprise or n_since_fit >= self.refit_every:
+            if surprise or n_since_fit >= self._refit_every:
                 self._fit(points)
                 n_since_fit = 0
+            self._earlier.append(self.labels_)
             quiet = not surprise and np.array_equal(before, self.labels_)
             n_quiet = n_quiet + 1 if quiet else 0
+            self.advice_ = self._advice()
             yield self
             if self.patience is not None and n_quiet >= self.patience:
                 self.stop_reason_ = (
                     f"The last {n_quiet} answers were as the clustering had it and changed nothing."
                 )
                 break
-        if n_since_fit:
-            self._fit(points)
+        self._fit(points, whole=True)
         logger.info(self.stop_reason_)
 
-    def _take_up(self, constraints: Constraints | None, n_points: int) -> Constraints:
-        known = Constraints(n_points=n_points) if constraints is None else constraints
+    def _check_parameters(self) -> None:
+        if self.budget < 0 or (self.refit_every is not None and self.refit_every < 1):
+            raise InvalidInputError("budget must not be negative, refit_every at least 1.")
+        check_strategy(self.strategy)
+        if self.ask not in ("pairs", "labels"):
+            raise InvalidInputError(f"ask must be 'pairs' or 'labels', got {self.ask!r}.")
+        rate = self.error_rate
+        if rate != "auto" and (isinstance(rate, str) or not 0 <= rate < 0.5):
+            raise InvalidInputError(
+                f"error_rate must be 'auto' or a number from 0 to below 0.5, got {rate!r}."
+            )
+
+    def _begin(self, points: np.ndarray, constraints: Constraints | None) -> None:
+        """Take up what is known and cluster a first time."""
+        self._estimator = clone(self.estimator)
+        self._has_views = "views" in self._estimator.get_params()
+        self._refit_every = self.refit_every or (10 if self._has_views else 1)
+        self._file = None if self.save_to is None else AnswerFile(self.save_to, self.ids)
+        self._given = Constraints(n_points=len(points))
+        if constraints is not None:
+            self._given |= constraints
         if self.save_to is not None and os.path.exists(self.save_to):
-            given = {"n_points": n_points} if self.ids is None else {"ids": self.ids}
-            known = known | Constraints.read(self.save_to, **given)
-        return known
+            named = {"n_points": len(points)} if self.ids is None else {"ids": self.ids}
+            self._given |= Constraints.read(self.save_to, **named)
+        self.constraints_ = self._given
+        self.n_clusters_ = int(self._estimator.n_clusters)
+        self.answers_: list[Answer] = []
+        self.conflicts_: list[tuple[Answer, str]] = []
+        self.n_questions_, self.advice_ = 0, ""
+        self._used: list[Answer] = []
+        self._checks = Checks()
+        self._more = ""
+        self._skipped: list[tuple[int, int]] = []
+        self._near: Nearness | None = None
+        self._set_rate()
+        self.__dict__.pop("labels_", None)
+        self._fit(points, whole=True)
+        self._earlier = deque([self.labels_], maxlen=LOOK_BACK + 1)
+
+    def _set_rate(self) -> None:
+        given = self.error_rate
+        self.error_rate_ = self._checks.error_rate if isinstance(given, str) else float(given)
+
+    def _next_question(
+        self, points: np.ndarray, rng: np.random.Generator
+    ) -> Suggestion | LabelQuestion | None:
+        picture = look_at(self.estimator_, points, self.constraints_, rng)
+        if self.error_rate == "auto" and self.n_questions_ % CHECK_EVERY == CHECK_EVERY - 1:
+            check = implied_pair(picture, [answer.pair for answer in self.answers_])
+            if check is not None and self.ask == "pairs":
+                return check
+        answered = np.flatnonzero(picture.known.is_answered)
+        if self._near is None or not self._near.fits(picture.points, answered):
+            self._near = Nearness.of(picture.points, answered)
+        if self.ask == "labels":
+            labels = suggest_labels_from(picture, 1, self._skipped, None, self._near)
+            return labels[0] if labels else None
+        pairs = suggest_from(picture, 1, self.strategy, self._skipped, None, self._near)
+        return pairs[0] if pairs else None
+
+    def _ask(self, question: Suggestion | LabelQuestion) -> list[Answer]:
+        if isinstance(question, Suggestion):
+            return [as_answer(question.pair, self.oracle(*question.pair))]
+        told = self.oracle(question.row, list(question.representatives))
+        return as_label_answers(question.row, question.representatives, told)
+
+    def _take(self, answer: Answer) -> bool:
+        """Learn from an answer; returns whether the clustering had it wrong."""
+        if answer.verdict == UNKNOWN:
+            self._skipped.append(answer.pair)
+            return False
+        if self._file is not None:
+            self._file.append(answer)
+        if not self._learn(answer):
+            self._skipped.append(answer.pair)
+            return False
+        first, second = answer.pair
+        return bool((self.labels_[first] == self.labels_[second]) != (answer.verdict == SAME))
 
     def _learn(self, answer: Answer) -> bool:
         """Add an answer to what is known, unless it contradicts it."""
-        kind = {SAME: "must_link", DIFFERENT: "cannot_link"}[answer.verdict]
-        pair: tuple[Any, ...] = answer.pair
-        if answer.confidence < 1:
-            kind, pair = f"soft_{kind}", (*pair, answer.confidence)
-        more = self.constraints_.add(**{kind: [pair]})
-        if answer.confidence >= 1:
-            verdict = more.check(self.estimator.n_clusters, max_time=1.0)
+        self._set_rate()
+        more = self._with_answers([*self._used, answer])
+        if answer.confidence >= 1 and self.error_rate_ == 0:
+            verdict = more.check(self.n_clusters_, max_time=1.0)
             if verdict.feasible is False:
-                self.conflicts_.append((answer, str(verdict)))
-                logger.warning("An answer contradicts earlier ones and is not used: %s", verdict)
-                return False
+                larger = self.n_clusters_ + 1
+                if more.check(larger, max_time=1.0).feasible:
+                    self._more = (
+                        f"The answers show at least {larger} clusters: with {self.n_clusters_} "
+                        f"they contradict each other, with {larger} they do not."
+                    )
+                    logger.info(self._more)
+                if not (self._more and self.grow):
+                    self.conflicts_.append((answer, str(verdict)))
+                    logger.warning("An answer contradicts earlier ones, not used: %s", verdict)
+                    return False
+                self.n_clusters_, self._more = larger, ""
+        self._used.append(answer)
         self.constraints_ = more
         return True
 
-    def _fit(self, points: np.ndarray) -> None:
-        """Cluster again, from the clusters as they are."""
-        model = clone(self.estimator)
-        if hasattr(self, "labels_") and "init" in model.get_params():
+    def _with_answers(self, answers: list[Answer]) -> Constraints:
+        """What was given, and these answers: soft where the oracle was not sure or errs."""
+        pairs: dict[str, list[Any]] = {}
+        for answer in answers:
+            kind = {SAME: "must_link", DIFFERENT: "cannot_link"}[answer.verdict]
+            sure = answer.confidence if answer.confidence < 1 else 1 - self.error_rate_
+            if sure < 1:
+                pairs.setdefault(f"soft_{kind}", []).append((*answer.pair, sure))
+            else:
+                pairs.setdefault(kind, []).append(answer.pair)
+        return self._given.add(**pairs) if pairs else self._given
+
+    def _fit(self, points: np.ndarray, *, whole: bool = False) -> None:
+        """Cluster again, from the clusters as they are; of several views the heaviest, mostly."""
+        model = clone(self._estimator).set_params(n_clusters=self.n_clusters_)
+        has_labels = len(np.unique(getattr(self, "labels_", ()))) == self.n_clusters_
+        if has_labels and "init" in model.get_params():
             model.set_params(init=self.labels_)
+        if self._has_views:
+            n_used = len(self._used)
+            if whole or n_used >= self._next_weighing:
+                self._next_weighing = max(10, n_used + n_used // 2)
+            else:
+                model.set_params(views=[self._heaviest])
         self.estimator_ = model.fit(points, constraints=self.constraints_)
         self.labels_ = self.estimator_.labels_
+        if self._has_views and len(self.estimator_.view_weights_) > 1:
+            weights = self.estimator_.view_weights_
+            self._heaviest = max(weights, key=lambda name: weights[name])
+
+    def _advice(self) -> str:
+        """What the answers so far say about asking further."""
+        said = [self._more] if self._more else []
+        if len(self._earlier) > LOOK_BACK:
+            k = 1 + max(int(labels.max()) for labels in (self._earlier[0], self.labels_))
+            n_moved = int(
+                np.count_nonzero(match_labels(self._earlier[0], self.labels_, k) != self.labels_)
+            )
+            if n_moved <= LEAST_CHANGE * len(self.labels_):
+                said.append(
+                    f"The last {LOOK_BACK} answers moved {n_moved} of {len(self.labels_)} points: "
+                    f"more answers will hardly change the clusters."
+                )
+        return " ".join(said)

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from smdeclust.exceptions import InvalidInputError
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
@@ -52,6 +54,50 @@ def as_answer(pair: tuple[int, int], given: Any) -> Answer:
     if not 0.5 <= sure <= 1:
         raise InvalidInputError(f"The oracle's confidence must be from 0.5 to 1, got {sure}.")
     return Answer(pair, _WORDS[key], sure)
+
+
+def as_label_answers(row: int, representatives: Sequence[int], given: Any) -> list[Answer]:
+    """Read the answer to "to which of these does this one belong?" as answers about pairs.
+
+    It is a position among the representatives, ``"none"`` of them, or ``None``; alone or with a
+    confidence.
+    """
+    told, confidence = given if isinstance(given, tuple) else (given, 1.0)
+    if told is None:
+        return [Answer((row, other), UNKNOWN) for other in representatives]
+    if isinstance(told, str) and told.strip().lower() == "none":
+        return [as_answer((row, other), (False, confidence)) for other in representatives]
+    whole = isinstance(told, int | np.integer) and not isinstance(told, bool)
+    if not whole or not 0 <= told < len(representatives):
+        raise InvalidInputError(
+            f"The oracle answered {given!r} about row {row}; expected a position from 0 to "
+            f"{len(representatives) - 1}, 'none', or None."
+        )
+    return [as_answer((row, representatives[int(told)]), (True, confidence))]
+
+
+@dataclass
+class Checks:
+    """Answers to questions whose answer followed from others: how often does somebody err?
+
+    Two answers that imply a third agree with it unless one or all three are wrong: with an error
+    rate e they disagree with probability (1 - (1 - 2 e)^3) / 2. Before there are checks, e is taken
+    for 5%, which counts as much as ten checks.
+    """
+
+    n_checks: int = 0
+    n_disagree: int = 0
+
+    def add(self, *, agreed: bool) -> None:
+        """Count one more check."""
+        self.n_checks += 1
+        self.n_disagree += not agreed
+
+    @property
+    def error_rate(self) -> float:
+        """The estimate, at most 0.4."""
+        share = (self.n_disagree + 10 * (1 - 0.9**3) / 2) / (self.n_checks + 10)
+        return min(0.4, (1 - max(0.0, 1 - 2 * share) ** (1 / 3)) / 2)
 
 
 class AnswerFile:

@@ -30,14 +30,14 @@ class Question:
 
     Attributes
     ----------
-    row, partner
-        The row in doubt, and the one that stands for the cluster it may be in.
+    row
+        The row in doubt.
+    representatives
+        Rows that stand for clusters it may be in: the one to ask about, or all, likeliest first.
     score
         Doubt that would be settled for each answer it takes.
     cluster, other
         The cluster asked about, and the next likely one (-1: there is one cluster only).
-    chance
-        How likely the answer is "same".
     told
         Whether anything is known about the cluster asked about.
     n_near
@@ -45,11 +45,10 @@ class Question:
     """
 
     row: int
-    partner: int
+    representatives: tuple[int, ...]
     score: float
     cluster: int
     other: int
-    chance: float
     told: bool
     n_near: int
 
@@ -84,9 +83,9 @@ class Beliefs:
         for cluster, group in self.home.items():
             self._settle(reached, cluster, group)
         for group in known.members:
-            cluster = self._by_exclusion(group, view)
-            if cluster is not None:
-                self._settle(reached, cluster, group)
+            only = self._by_exclusion(group, view)
+            if only is not None:
+                self._settle(reached, only, group)
         chances = reached + TRUST * view + DOUBT / k
         self.chances = chances / chances.sum(axis=1, keepdims=True)
         self.open_chances = self._without_excluded()
@@ -115,7 +114,8 @@ class Beliefs:
                 continue
             out[places] = self.chances[places].mean(axis=0)
             apart = set(self.known.apart_from(group).tolist())
-            out[np.ix_(places, [c for c, home in self.home.items() if home in apart])] = 0.0
+            for cluster in (c for c, home in self.home.items() if home in apart):
+                out[places, cluster] = 0.0
         total = out.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(out, total, out=np.zeros_like(out), where=total > 0))
 
@@ -124,9 +124,11 @@ def choose_questions(
     picture: Picture,
     near: Nearness,
     refused: set[tuple[int, int]],
-    n_pairs: int,
+    n_questions: int,
+    *,
+    by_label: bool = False,
 ) -> list[Question]:
-    """The pairs most worth asking, about different places."""
+    """The questions most worth asking, about different places: pairs, or a row and all clusters."""
     beliefs = Beliefs(picture, near)
     doubt = 1 - beliefs.chances.max(axis=1)
     doubt[beliefs.settled] = 0.0
@@ -135,10 +137,12 @@ def choose_questions(
         covered = near.cover[:, beliefs.settled].max(axis=1)
     ordered = -np.sort(-beliefs.open_chances, axis=1)
     n_answers = np.maximum(ordered @ np.arange(1, ordered.shape[1] + 1), 1.0)
+    if by_label:
+        n_answers[:] = 1.0
     reluctance = _reluctance(near, refused)
     used = np.zeros(len(near.rows), dtype=bool)
     found: list[Question] = []
-    while len(found) < n_pairs:
+    while len(found) < n_questions:
         worth = np.maximum(near.cover - covered, 0.0) @ doubt
         for places in beliefs.places.values():
             if len(places) > 1 and not beliefs.settled[places[0]]:
@@ -146,11 +150,11 @@ def choose_questions(
                 worth[places] = np.maximum(most - covered, 0.0) @ doubt
         worth *= reluctance / n_answers
         worth[beliefs.settled | used | (ordered[:, 0] <= 0)] = 0.0
-        question = _first_open(beliefs, worth, covered, doubt, refused, used)
+        question = _first_open(beliefs, worth, covered, doubt, refused, used, by_label)
         if question is None:
             break
         found.append(question)
-        place, partner = np.searchsorted(near.rows, [question.row, question.partner])
+        place, partner = np.searchsorted(near.rows, [question.row, question.representatives[0]])
         # The next question is about another place, as if this one were answered.
         group = picture.known.group_of[question.row]
         used[beliefs.places.get(int(group), np.array([place]))] = True
@@ -175,6 +179,7 @@ def _first_open(
     doubt: np.ndarray,
     refused: set[tuple[int, int]],
     used: np.ndarray,
+    by_label: bool,
 ) -> Question | None:
     near, known = beliefs.near, beliefs.known
     for place in np.argsort(-worth, kind="stable")[:MOST_TRIED]:
@@ -182,19 +187,24 @@ def _first_open(
             break
         row, chances = int(near.rows[place]), beliefs.open_chances[place]
         order = np.argsort(-chances, kind="stable")
-        for rank, cluster in enumerate(order[chances[order] > 0].tolist()):
-            partner = _partner(beliefs, int(place), cluster, covered, doubt, refused, used)
-            if partner is None or known.follows(row, partner):
-                continue
-            others = [int(c) for c in order if c != cluster]
-            other = (others[rank - 1] if rank else others[0]) if others else -1
-            closer = near.cover[place] > np.maximum(covered, LEAST_COVER)
-            n_near = np.count_nonzero(closer) - 1
-            n_near = round(n_near * known.n_points / len(near.rows))
-            return Question(
-                row, partner, float(worth[place]), cluster, other, float(chances[cluster]),
-                cluster in beliefs.home, n_near,
-            )  # fmt: skip
+        open_ones = [
+            (cluster, partner)
+            for cluster in order[chances[order] > 0].tolist()
+            if (partner := _partner(beliefs, int(place), cluster, covered, doubt, refused, used))
+            is not None
+            and not known.follows(row, partner)
+        ]
+        if not open_ones or (by_label and len(open_ones) < 2 <= len(chances)):
+            continue
+        cluster = open_ones[0][0]
+        others = [int(c) for c in order if c != cluster]
+        closer = near.cover[place] > np.maximum(covered, LEAST_COVER)
+        n_near = round((np.count_nonzero(closer) - 1) * known.n_points / len(near.rows))
+        asked = open_ones if by_label else open_ones[:1]
+        return Question(
+            row, tuple(partner for _, partner in asked), float(worth[place]), cluster,
+            others[0] if others else -1, cluster in beliefs.home, n_near,
+        )  # fmt: skip
     return None
 
 

@@ -26,11 +26,14 @@ class Nearness:
         (n, n) how much of an answer about one row reaches another: about 1 at the row itself.
     cover
         (n, n) the same on shorter walks, 1 at the row itself: how well one stands for the other.
+    points
+        The points it was made of.
     """
 
     rows: np.ndarray
     spread: np.ndarray
     cover: np.ndarray
+    points: np.ndarray
 
     @classmethod
     def of(cls, points: np.ndarray, answered: np.ndarray) -> Nearness:
@@ -51,7 +54,12 @@ class Nearness:
             for reach in (REACH, SHORT_REACH)
         )
         own = np.sqrt(cover.diagonal())
-        return cls(rows, spread / spread.diagonal().mean(), cover / np.outer(own, own))
+        return cls(rows, spread / spread.diagonal().mean(), cover / np.outer(own, own), points)
+
+    def fits(self, points: np.ndarray, answered: np.ndarray) -> bool:
+        """Whether it is still right: the same points, with those answered about among its rows."""
+        same = points is self.points or np.array_equal(points, self.points)
+        return same and (len(points) <= MOST_ROWS or bool(np.isin(answered, self.rows).all()))
 
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Positions of those of `rows` that are looked at."""

@@ -13,12 +13,13 @@ from smdeclust.constraints import Constraints
 from smdeclust.estimators.given import known_pairs
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
+from smdeclust.queries.answers import DIFFERENT, SAME
 from smdeclust.queries.influence import Question, choose_questions
 from smdeclust.queries.known import Known
 from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.picture import Picture
 from smdeclust.queries.strategies import STRATEGIES
-from smdeclust.queries.suggestion import Suggestion
+from smdeclust.queries.suggestion import Check, LabelQuestion, Suggestion
 
 OURS, RANDOM = "influence", "random"
 
@@ -64,13 +65,82 @@ def suggest_pairs(
     list of Suggestion
         Each has ``pair`` (two rows), ``reason`` and ``expected``.
     """
-    if strategy not in (OURS, RANDOM, *STRATEGIES):
-        names = ", ".join([OURS, RANDOM, *STRATEGIES])
-        raise InvalidInputError(f"strategy must be one of {names}, got {strategy!r}.")
+    check_strategy(strategy)
     if n_pairs < 1:
         raise InvalidInputError(f"n_pairs must be at least 1, got {n_pairs}.")
     picture = look_at(model, X, constraints, np.random.default_rng(random_state))
     return suggest_from(picture, n_pairs, strategy, skip, ids)
+
+
+def check_strategy(strategy: str) -> None:
+    """Raise an error unless there is such a strategy."""
+    if strategy not in (OURS, RANDOM, *STRATEGIES):
+        names = ", ".join([OURS, RANDOM, *STRATEGIES])
+        raise InvalidInputError(f"strategy must be one of {names}, got {strategy!r}.")
+
+
+def suggest_labels(
+    model: Any,
+    X: Any,
+    *,
+    constraints: Constraints | None = None,
+    n_rows: int = 1,
+    skip: Any = (),
+    ids: Sequence[Any] | None = None,
+) -> list[LabelQuestion]:
+    """Return the rows whose cluster is most worth asking somebody for.
+
+    Each comes with one representative of every cluster that it may be in, the likeliest first:
+    "to which of these does this one belong?" One such answer says as much as several about pairs.
+
+    Parameters
+    ----------
+    model, X, constraints, skip, ids
+        As for :func:`suggest_pairs`.
+    n_rows
+        How many to return at most.
+    """
+    if n_rows < 1:
+        raise InvalidInputError(f"n_rows must be at least 1, got {n_rows}.")
+    picture = look_at(model, X, constraints, np.random.default_rng(0))
+    return suggest_labels_from(picture, n_rows, skip, ids)
+
+
+def suggest_labels_from(
+    picture: Picture,
+    n_rows: int,
+    skip: Any,
+    ids: Sequence[Any] | None,
+    near: Nearness | None = None,
+) -> list[LabelQuestion]:
+    """As `suggest_labels`; `near` of an earlier call with the same points saves time."""
+    if picture.known.n_points < 2:
+        return []
+    refused = as_refused(skip, picture)
+    near = near or Nearness.of(picture.points, np.flatnonzero(picture.known.is_answered))
+    found = choose_questions(picture, near, refused, n_rows, by_label=True)
+    return [
+        LabelQuestion(q.row, q.representatives, _reason(picture, q, ids), q.score) for q in found
+    ]
+
+
+def as_refused(skip: Any, picture: Picture) -> set[tuple[int, int]]:
+    """Pairs that are not to be asked: nobody could answer them, or somebody did softly."""
+    refused = {(min(pair), max(pair)) for pair in ((int(i), int(j)) for i, j in skip)}
+    return refused | picture.known.answered
+
+
+def implied_pair(picture: Picture, asked: Sequence[tuple[int, int]]) -> Check | None:
+    """A pair that was not asked and whose answer follows from others: a check on somebody."""
+    known, rng = picture.known, picture.rng
+    rows = np.flatnonzero(known.is_answered)
+    done = {(min(pair), max(pair)) for pair in asked}
+    for _ in range(200 if len(rows) > 1 else 0):
+        i, j = sorted(int(row) for row in rng.choice(rows, 2, replace=False))
+        if (i, j) not in done and known.follows(i, j):
+            expected = SAME if known.group_of[i] == known.group_of[j] else DIFFERENT
+            return Check((i, j), "A check: the answer follows from others.", 0.0, expected)
+    return None
 
 
 def suggest_from(
@@ -83,8 +153,7 @@ def suggest_from(
 ) -> list[Suggestion]:
     """As `suggest_pairs`; `near` of an earlier call with the same points saves time."""
     known = picture.known
-    refused = {(min(pair), max(pair)) for pair in ((int(i), int(j)) for i, j in skip)}
-    refused |= known.answered
+    refused = as_refused(skip, picture)
     if known.n_points < 2:
         return []
     if strategy == RANDOM:
@@ -92,7 +161,10 @@ def suggest_from(
     if strategy == OURS:
         near = near or Nearness.of(picture.points, np.flatnonzero(known.is_answered))
         questions = choose_questions(picture, near, refused, n_pairs)
-        return [_as_suggestion(picture, question, ids) for question in questions]
+        return [
+            _plain(picture, q.row, q.representatives[0], q.score, _reason(picture, q, ids))
+            for q in questions
+        ]
     found: list[Suggestion] = []
     done: set[int] = set()
     pending = [int(known.members[group][0]) for group in known.pending]
@@ -194,8 +266,7 @@ def _plain(picture: Picture, row: int, partner: int, score: float, reason: str) 
     return Suggestion((int(row), int(partner)), reason, score, "same" if same else "different")
 
 
-def _as_suggestion(picture: Picture, question: Question, ids: Sequence[Any] | None) -> Suggestion:
-    """The question with its reason in words."""
+def _reason(picture: Picture, question: Question, ids: Sequence[Any] | None) -> str:
     row = question.row
     name = f"Row {row}" if ids is None else str(ids[row])
     about = f"row {row}" if ids is None else name
@@ -217,7 +288,7 @@ def _as_suggestion(picture: Picture, question: Question, ids: Sequence[Any] | No
             f" {_points(question.n_near)} {verb} closer to {about} than to any point whose "
             f"cluster is known."
         )
-    return _plain(picture, row, question.partner, question.score, why)
+    return why
 
 
 def _points(count: int) -> str:

@@ -1,4 +1,4 @@
-"""A question: two rows, and why it is worth asking."""
+"""Questions, and why they are worth asking."""
 
 from __future__ import annotations
 
@@ -25,3 +25,29 @@ class Suggestion:
     reason: str
     score: float
     expected: str
+
+
+class Check(Suggestion):
+    """A pair whose answer follows from others: it is asked to learn how often somebody errs."""
+
+
+@dataclass(frozen=True)
+class LabelQuestion:
+    """A row whose cluster to ask for.
+
+    Attributes
+    ----------
+    row
+        The row.
+    representatives
+        One row of each cluster that it may be in, the likeliest first.
+    reason
+        Why this row, in words.
+    score
+        What the questions were ranked by; comparable within one call only.
+    """
+
+    row: int
+    representatives: tuple[int, ...]
+    reason: str
+    score: float
