@@ -1,114 +1,156 @@
-"""Agreement with the classes against the number of answers, by strategy.
+"""Agreement with the classes against the number of answers, by way of asking.
 
     python -m benchmarks.queries [--seeds 5] [--budget 200] [--sets iris,wine] [--wrong 0.1]
+                                 [--model guided] [--jobs 2]
 
-Prints, for each strategy, the mean area under the curve (adjusted Rand index after each answer),
-the answers needed for 95% of its own last value, and seconds an answer; then the same by data set.
-Judges that are not installed (active-semi-supervised-clustering, cobras-ts) are left out with a
-sentence. All our strategies cluster in the distance that `--metric` says.
+Every way of asking (ours, and those of `questioners`) has the same oracle and budget. Its answers
+go into the same clustering, `--model`: ``guided``, ``graph`` (the graph view alone), ``learned`` or
+``euclidean``. ``cobras (own)`` are the clusters that COBRAS makes itself; ``--ways labels`` is ours
+asking "which cluster is this one?", where an answer is a label. With ``--wrong`` that share of the
+answers is wrong, and all are soft with that confidence. Prints the adjusted Rand index after some
+numbers of answers and the area under its curve, by data set and on average, and seconds a question.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_digits,
-    load_iris,
-    load_wine,
-    make_blobs,
-    make_classification,
-)  # fmt: skip
+from joblib import Parallel, delayed
+from sklearn import datasets
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from smdeclust import ActiveClustering, SMDEClust
-from smdeclust.queries.strategies import STRATEGIES
+import smdeclust
+from benchmarks.questioners import QUESTIONERS, BudgetSpent, Oracle
+from smdeclust import ActiveClustering, Constraints, SMDEClust
 
-
-def _sklearn(load: Callable[..., Any], most: int = 600) -> tuple[np.ndarray, np.ndarray]:
-    X, y = load(return_X_y=True)
-    rows = np.random.default_rng(0).permutation(len(X))[:most]
-    return X[rows], y[rows]
-
-
-def _paper(name: str) -> tuple[np.ndarray, np.ndarray]:
-    from smdeclust.datasets import load_set1
-
-    data = load_set1(name)
-    return data.X, data.y
+OURS, LABELS, OWN = "influence", "labels", "cobras (own)"
+CHECKPOINTS = (10, 25, 50, 75, 100, 150, 200)
+SHOWN = (25, 50, 100, 200)
+MOST_ROWS = 300
+FILES = (
+    "compound", "heart", "jain", "led7digit", "pathbased", "satimage", "segment", "spiral",
+    "texture", "vehicle", "vowel", "wisconsin", "yeast",
+)  # fmt: skip
 
 
 def _blobs() -> tuple[np.ndarray, np.ndarray]:
-    return make_blobs(600, 6, centers=8, cluster_std=3.0, random_state=0)
+    return datasets.make_blobs(300, 6, centers=8, cluster_std=3.0, random_state=0)
 
 
 def _stretched() -> tuple[np.ndarray, np.ndarray]:
-    X, y = make_blobs(400, 2, centers=4, cluster_std=1.0, random_state=3)
-    noise = np.random.default_rng(0).normal(size=(400, 4))
-    return np.column_stack([X, noise]), y
+    X, y = datasets.make_blobs(300, 2, centers=4, cluster_std=1.0, random_state=3)
+    return np.column_stack([X, np.random.default_rng(0).normal(size=(300, 4))]), y
 
 
-def _classes() -> tuple[np.ndarray, np.ndarray]:
-    return make_classification(
-        500, 10, n_informative=4, n_classes=4, n_clusters_per_class=1, class_sep=1.5, random_state=1
-    )
+def _of_file(name: str) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+    def load() -> tuple[np.ndarray, np.ndarray]:
+        folder = Path(os.environ.get("SMDECLUST_DATA", "data")) / "classes"
+        with np.load(folder / f"{name}.npz", allow_pickle=True) as file:
+            return np.asarray(file["X"], dtype=np.float64), np.asarray(file["y"])
+
+    return load
 
 
 SETS: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
-    "iris": lambda: _sklearn(load_iris),
-    "wine": lambda: _sklearn(load_wine),
-    "breast cancer": lambda: _sklearn(load_breast_cancer),
-    "digits": lambda: _sklearn(load_digits, 500),
+    "iris": lambda: datasets.load_iris(return_X_y=True),
+    "wine": lambda: datasets.load_wine(return_X_y=True),
+    "breast cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
+    "digits": lambda: datasets.load_digits(return_X_y=True),
+    "moons": lambda: datasets.make_moons(300, noise=0.1, random_state=0),
     "blobs": _blobs,
     "stretched": _stretched,
-    "classes": _classes,
-    "seeds": lambda: _paper("seeds"),
-    "glass": lambda: _paper("glass"),
-    "ecoli": lambda: _paper("ecoli"),
+    **{name: _of_file(name) for name in FILES},
 }
 
 
-def curve(
-    strategy: str, X: np.ndarray, y: np.ndarray, budget: int, seed: int, wrong: float, metric: str
-) -> tuple[np.ndarray, float]:
-    """Adjusted Rand index after each answer, and seconds an answer."""
-    rng = np.random.default_rng(seed)
-    confidence = 1.0 if wrong == 0 else 1 - wrong
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """At most 300 rows, standardized; classes of fewer than four rows are left out."""
+    X, y = SETS[name]()
+    rows = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
+    X, (_, y, sizes) = X[rows], np.unique(y[rows], return_inverse=True, return_counts=True)
+    large = sizes[y] >= 4
+    return StandardScaler().fit_transform(X[large]), np.unique(y[large], return_inverse=True)[1]
 
-    def oracle(i: int, j: int) -> tuple[bool, float]:
-        truth = bool(y[i] == y[j])
-        return (truth if rng.random() >= wrong else not truth), confidence
 
-    k = len(np.unique(y))
-    model = SMDEClust(k, metric=metric, max_time=5.0, random_state=seed)
-    loop = ActiveClustering(
-        model, oracle, budget=budget, strategy=strategy, patience=None, random_state=seed
+def make_model(kind: str, k: int, seed: int) -> Any:
+    """The clustering that answers go into."""
+    if kind in ("guided", "graph"):
+        views = "auto" if kind == "guided" else ["graph"]
+        return smdeclust.GuidedClustering(k, views=views, random_state=seed)
+    return SMDEClust(k, metric=kind, max_time=2.0, random_state=seed)
+
+
+def as_constraints(
+    answers: list[tuple[int, int, bool]], n_points: int, wrong: float
+) -> Constraints:
+    """The answers as pairs: hard, or soft where some are wrong."""
+    must = [(i, j) for i, j, same in answers if same]
+    cannot = [(i, j) for i, j, same in answers if not same]
+    if wrong == 0:
+        return Constraints(must_link=must, cannot_link=cannot, n_points=n_points)
+    return Constraints(
+        soft_must_link=[(*pair, 1 - wrong) for pair in must],
+        soft_cannot_link=[(*pair, 1 - wrong) for pair in cannot],
+        n_points=n_points,
     )
-    values = np.full(budget, np.nan)
+
+
+def ask_ours(X: np.ndarray, y: np.ndarray, given: Any, seed: int, ask: str) -> tuple[Any, float]:
+    """Our answers, question by question, and seconds a question."""
+    oracle = Oracle(y, given.budget, given.wrong, seed)
+
+    def which(row: int, representatives: list[int]) -> int | str:
+        same = [at for at, other in enumerate(representatives) if oracle.answer(row, other)]
+        return same[0] if same else "none"
+
+    loop = ActiveClustering(
+        make_model(given.model, len(np.unique(y)), seed),
+        oracle.answer if ask == "pairs" else which,
+        budget=given.budget,
+        ask=ask,
+        error_rate="auto" if given.wrong else 0.0,
+        patience=None,
+        random_state=seed,
+    )
     started = time.perf_counter()
-    for _ in loop.steps(X):
-        values[len(loop.answers_) - 1] = adjusted_rand_score(y, loop.labels_)
-    seconds = (time.perf_counter() - started) / max(1, len(loop.answers_))
-    last = adjusted_rand_score(y, loop.labels_)
-    filled = [v for v in values if np.isfinite(v)]
-    previous = filled[0] if filled else last
-    for at, value in enumerate(values):
-        previous = value if np.isfinite(value) else previous
-        values[at] = previous
-    values[len(loop.answers_) :] = last
-    return values, seconds
+    turns = [list(loop.answers_) for _ in loop.steps(X)]
+    seconds = (time.perf_counter() - started) / max(1, loop.n_questions_)
+    found = [[(*a.pair, a.verdict == "same") for a in turn] for turn in turns]
+    return found, seconds
 
 
-def answers_needed(values: np.ndarray) -> int:
-    """Answers until 95% of the last value is reached and kept."""
-    low = np.flatnonzero(values < 0.95 * values[-1])
-    return int(low[-1]) + 2 if len(low) else 1
+def curve(way: str, name: str, seed: int, given: Any) -> tuple[dict[str, list[float]], float]:
+    """Adjusted Rand indices at the checkpoints, by way of asking, and seconds a question."""
+    X, y = load(name)
+    k = len(np.unique(y))
+    oracle = Oracle(y, given.budget, given.wrong, seed)
+    seconds = 0.0
+    if way in (OURS, LABELS):
+        found, seconds = ask_ours(X, y, given, seed, "pairs" if way == OURS else "labels")
+        known = [found[min(n, len(found)) - 1] if found else [] for n in given.checkpoints]
+    else:
+        with contextlib.suppress(BudgetSpent):
+            QUESTIONERS[way](X, k, oracle, np.random.default_rng(seed))
+        known = [oracle.answers[:n] for n in given.checkpoints]
+    out: dict[str, list[float]] = {way: []}
+    for answers in known:
+        model = make_model(given.model, k, seed)
+        labels = model.fit(X, constraints=as_constraints(answers, len(X), given.wrong)).labels_
+        out[way].append(adjusted_rand_score(y, labels))
+    if oracle.snapshots:
+        out[OWN] = [
+            adjusted_rand_score(y, [own for at, own in oracle.snapshots if at <= n][-1])
+            for n in given.checkpoints
+        ]
+    return out, seconds
 
 
 def main() -> None:
@@ -117,36 +159,47 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--strategies", default=",".join(["influence", "random", *STRATEGIES]))
+    parser.add_argument("--ways", default=",".join([OURS, *QUESTIONERS]))
     parser.add_argument("--wrong", type=float, default=0.0)
-    parser.add_argument("--metric", default="learned")
+    parser.add_argument("--model", default="guided")
+    parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
-    strategies = list(dict.fromkeys(given.strategies.split(",")))
-    table: dict[str, list[tuple[float, float, float, float]]] = {s: [] for s in strategies}
-    print(f"{'data set':15s}" + "".join(f"{s:>21s}" for s in strategies))
+    given.checkpoints = [n for n in CHECKPOINTS if n <= given.budget]
+    shown = [n for n in SHOWN if n <= given.budget]
+    rows: dict[str, list[np.ndarray]] = {}
+    worst: dict[str, list[str]] = {}
+    seconds: list[float] = []
+    print(f"{'':20s}{'':22s}" + "".join(f"{n:>7d}" for n in shown) + "   area")
     for name in given.sets.split(","):
-        try:
-            X, y = SETS[name]()
-        except Exception as error:  # the paper's data may be absent
-            print(f"{name:15s} left out: {error}")
-            continue
-        X = StandardScaler().fit_transform(X)
-        line = f"{name:15s}"
-        for strategy in strategies:
-            runs = [
-                curve(strategy, X, y, given.budget, seed, given.wrong, given.metric)
-                for seed in range(given.seeds)
-            ]
-            values = np.mean([run[0] for run in runs], axis=0)
-            needed = float(np.mean([answers_needed(run[0]) for run in runs]))
-            seconds = float(np.mean([run[1] for run in runs]))
-            table[strategy].append((float(values.mean()), needed, seconds, float(values[-1])))
-            line += f"{values.mean():11.3f} -> {values[-1]:.3f}"
-        print(line, flush=True)
-    print(f"\n{'strategy':22s} area under curve   last   answers to 95%   seconds an answer")
-    for strategy, rows in table.items():
-        area, needed, seconds, last = np.mean(rows, axis=0)
-        print(f"{strategy:22s} {area:16.3f} {last:6.3f} {needed:16.0f} {seconds:19.3f}")
+        tasks = [(way, seed) for way in given.ways.split(",") for seed in range(given.seeds)]
+        done = Parallel(n_jobs=given.jobs)(delayed(curve)(w, name, s, given) for w, s in tasks)
+        curves: dict[str, list[list[float]]] = {}
+        for (way, _), (found, spent) in zip(tasks, done, strict=True):
+            for key, values in found.items():
+                curves.setdefault(key, []).append(values)
+            if way == OURS:
+                seconds.append(spent)
+        for way, values in curves.items():
+            mean = np.mean(values, axis=0)
+            rows.setdefault(way, []).append(mean)
+            print(f"{name:20s}{way:22s}" + _line(mean, given.checkpoints, shown), flush=True)
+        if OURS in curves and "random" in curves:
+            behind = rows[OURS][-1] < rows["random"][-1] - 1e-9
+            worst[name] = [str(n) for n, b in zip(given.checkpoints, behind, strict=True) if b]
+    print()
+    for way, means in rows.items():
+        mean = np.mean(means, axis=0)
+        print(f"{'mean':20s}{way:22s}" + _line(mean, given.checkpoints, shown))
+    for name, numbers in worst.items():
+        if numbers:
+            print(f"{name}: ours is below random after {', '.join(numbers)} answers")
+    if seconds:
+        print(f"ours: {np.mean(seconds):.3f} seconds a question, clustering included")
+
+
+def _line(mean: np.ndarray, checkpoints: list[int], shown: list[int]) -> str:
+    area = np.trapezoid(mean, checkpoints) / (checkpoints[-1] - checkpoints[0])
+    return "".join(f"{mean[checkpoints.index(n)]:7.3f}" for n in shown) + f"{area:7.3f}"
 
 
 if __name__ == "__main__":
