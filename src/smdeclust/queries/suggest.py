@@ -206,8 +206,8 @@ def look_at(
     given = Constraints(n_points=len(points)) if constraints is None else constraints
     known_pairs(model, points, None, given, {}, soft=True)
     weights = getattr(model, "view_weights_", {})
-    views = getattr(model, "view_labels_", {})
-    weighed = tuple((np.asarray(views[name]), float(weights[name])) for name in views)
+    views = getattr(model, "views_", {})
+    weighed = tuple((np.asarray(views[name].labels), float(weights[name])) for name in views)
     return Picture(points, labels, centers, Known.read(given, labels, n_clusters), rng, weighed)
 
 
