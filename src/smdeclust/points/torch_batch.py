@@ -148,13 +148,13 @@ class TorchBatch:
 
     def squares(self, s: int, centers: Any, linked: np.ndarray, moves: Moves) -> float:
         torch, points = self.torch, self.points
-        labels = self._moved(s, moves)
-        total = torch.zeros((), dtype=torch.float64, device=points.device)
-        step = max(1, MOST_PRODUCTS // (8 * points.rows.shape[1]))
-        for start in range(0, points.n_free, step):
-            part = slice(start, min(start + step, points.n_free))
-            gaps = points.rows[part].to(torch.float64) - centers[labels[part].long()]
-            total += (gaps * gaps).sum(dim=1) @ points.weights[part]
+        labels = self._moved(s, moves).long()
+        # |x - y|^2 = |x|^2 - 2 x y + |y|^2: the products as precise as the rows are (the points
+        # turn to double precision where that is too coarse), all sums in double precision.
+        near = centers.to(points.rows.dtype)
+        products = (points.rows @ near.T).gather(1, labels[:, None])[:, 0].to(torch.float64)
+        norms = near.to(torch.float64).square().sum(dim=1)
+        total = points.weights @ (points.norms - 2 * products + norms[labels])
         gaps = points.linked_points - centers[points.there(linked)]
         total += (gaps * gaps).sum(dim=1) @ points.linked_weights
         return float(total) + points.scatter

@@ -70,9 +70,14 @@ class TorchPoints(ArrayPoints):
         self.weights = self.there(np.concatenate([lone, heavy]))
         self.linked_points = self.there(self.linked.means.copy())
         self.linked_weights = self.there(self.linked.weights.copy())
-        norms = [(self.rows[a : a + UPLOAD_ROWS] ** 2).sum(dim=1).max().item()
+        self.norms = self._norms()
+        self.largest = float(self.norms.max()) if self.n_free else 0.0
+
+    def _norms(self) -> Any:
+        """(n,) squared lengths of the rows on the device."""
+        norms = [self.rows[a : a + UPLOAD_ROWS].to(self.torch.float64).square().sum(dim=1)
                  for a in range(0, self.n_free, UPLOAD_ROWS)]  # fmt: skip
-        self.largest = float(max(norms, default=0.0))
+        return self.torch.cat(norms) if norms else self.there(np.zeros(0))
 
     def _rows(self, kind: Any) -> Any:
         """The free groups on the device, as numbers of this kind."""
@@ -105,6 +110,7 @@ class TorchPoints(ArrayPoints):
         error = 8 * 2.0**-24 * np.sqrt(self.largest * largest)
         if error > LARGEST_ERROR * mean_square:
             self.rows = self._rows(self.torch.float64)
+            self.norms = self._norms()
 
     def begin(self, n_starts: int) -> Batch:
         """Solutions without labels."""
