@@ -10,8 +10,8 @@ __version__ = "0.2.0"
 # public name -> module; loaded on first use, so that `import smdeclust` is quick
 _HOME = {
     "SMDEClust": "smdeclust.estimators",
-    "TableFeatures": "smdeclust.tables",
     "GuidedClustering": "smdeclust.estimators",
+    "TableFeatures": "smdeclust.tables.features",
     "LearnedDistance": "smdeclust.estimators",
     "BLPKMeans": "smdeclust.estimators",
     "COPKMeans": "smdeclust.estimators",

@@ -67,7 +67,7 @@ def test_all_bad_cells_at_once(cli, tmp_path):
                   "2 of column 'b' (lines 4, 5)", "--features", "--label", "--id"):  # fmt: skip
         assert piece in said
     data.write_text("a,b\n1,2\n3\n4,5\n6\n")
-    assert "In all 2 lines" in cli("fit", data, "-k", 2).err
+    assert "2 lines have this problem: 3, 5" in cli("fit", data, "-k", 2).err
 
 
 def test_group_column(cli, tmp_path):

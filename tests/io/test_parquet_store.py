@@ -9,8 +9,7 @@ import pytest
 
 from smdeclust import SMDEClust
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import map_parquet
-from smdeclust.io.tables import parquet_store
+from smdeclust.io import map_parquet, parquet_store
 from smdeclust.problem import Problem
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow")

@@ -32,6 +32,7 @@ WORDS = {
     "must_link_sign": "--must-link-sign 1|-1",
     "no_header": "--no-header",
     "pairs_by_row": "--pairs-by-row",
+    "sheet": "--sheet NAME",
     "table_format": "--data-format NAME",
 }
 

@@ -96,10 +96,10 @@ def _read_new(path: Path, fitted: Fitted, reading: Reading) -> Any:
 def _without_names(path: Path, reading: Reading) -> bool:
     """Whether a file has no names of columns to choose by."""
     from smdeclust.io.files import as_utf8, read_bytes
-    from smdeclust.io.tables.read import detect_table
+    from smdeclust.io.table_file import detect_table
 
     content = as_utf8(read_bytes(path), path, reading.encoding)
-    return (reading.data_format or detect_table(content, path)) not in ("csv", "parquet")
+    return (reading.data_format or detect_table(content, path)) in ("npy", "npz", "text")
 
 
 def _under_pairs(

@@ -24,7 +24,7 @@ from smdeclust.datasets.storage import Remote, discard, fetch, fetch_bytes, loca
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
 from smdeclust.io import Constraints, Table, read_constraints, read_table
 from smdeclust.io.files import read_bytes
-from smdeclust.io.tables import headed_text
+from smdeclust.io.points import read_arrays
 
 # Hashes of original files that are known. Those of the zip archives are not; what comes out of
 # them is compared with digests.json, as everything is.
@@ -311,7 +311,9 @@ def _parse_set1_zip(name: str) -> Callable[[dict[str, bytes], str], tuple[NDArra
     def parse(parts: dict[str, bytes], place: str) -> tuple[NDArray[Any], None]:
         (content,) = parts.values()
         members = originals.archive_members(content, place)
-        return headed_text.read(originals.member(members, f"{name}.txt", place), place).X, None
+        return read_arrays(
+            originals.member(members, f"{name}.txt", place), place, "text"
+        ).points, None
 
     return parse
 

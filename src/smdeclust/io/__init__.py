@@ -1,10 +1,10 @@
 """Files in and out: pairs of every format, data tables, labels and results."""
 
 from smdeclust.io.constraints import Constraints
+from smdeclust.io.parquet_store import map_parquet
 from smdeclust.io.read import FORMATS, pairs_from_groups, read_constraints
-from smdeclust.io.tables.parquet_store import map_parquet
-from smdeclust.io.tables.read import TABLE_FORMATS, read_table
-from smdeclust.io.tables.table import Table
+from smdeclust.io.table import Table, read_table
+from smdeclust.io.table_file import TABLE_FORMATS, TableFile, read_frame
 from smdeclust.io.write import (
     WRITABLE_FORMATS,
     write_bytes,
@@ -22,9 +22,11 @@ __all__ = [
     "WRITABLE_FORMATS",
     "Constraints",
     "Table",
+    "TableFile",
     "map_parquet",
     "pairs_from_groups",
     "read_constraints",
+    "read_frame",
     "read_table",
     "write_bytes",
     "write_centers",

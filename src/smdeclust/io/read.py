@@ -20,7 +20,7 @@ from smdeclust.io.formats import (
     two_column,
 )
 from smdeclust.io.formats.detect import detect
-from smdeclust.io.tables.table import Table
+from smdeclust.io.table import Table
 from smdeclust.io.tokens import RowResolver, check_n_points, index_ids, parse_kind
 from smdeclust.io.wording import argument
 

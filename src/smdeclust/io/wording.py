@@ -26,6 +26,7 @@ PYTHON: Mapping[str, str] = {
     "must_link_sign": "must_link_sign=...",
     "no_header": "header=False",
     "pairs_by_row": "ids=None",
+    "sheet": "sheet=...",
     "table_format": "format=...",
 }
 _words: ContextVar[Mapping[str, str]] = ContextVar("words", default=PYTHON)

@@ -25,7 +25,7 @@ MISSING = (
 )  # fmt: skip
 # Of the cells that are there, so many must be numbers; the others are then missing, and said.
 _NEARLY_ALL = 0.95
-_SIGNS = re.compile(r"[\s\u00a0\u202f'’_]|[€$£¥%]|\b(?:EUR|USD|GBP|CHF)\b")
+_SIGNS = re.compile(r"[\s\u00a0\u202f'’]|[€$£¥%]|\b(?:EUR|USD|GBP|CHF)\b")
 _POINT = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
 _COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d*)?(?:[eE][+-]?\d{1,3})?")
 # Either mark could be meant: 1.234 and 1,234.
@@ -36,6 +36,7 @@ _DATE = re.compile(
     r"|[A-Za-z]{3,9} \d{1,2}, \d{4}"
 )
 _LOOK = 2_000
+_NUMERIC = ("integer", "floating", "mixed-integer-float", "decimal")
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ def values_of(column: Series, decimal: str = ".") -> Values:
         return Values("numbers", pd.Series(numbers, index=column.index, name=column.name))
     if kinds.infer_dtype(column, skipna=True) in ("date", "datetime"):
         return Values("moments", _without_zone(pd.to_datetime(column, errors="coerce")))
+    if kinds.is_object_dtype(column) and kinds.infer_dtype(column, skipna=True) in _NUMERIC:
+        return values_of(pd.to_numeric(column), decimal)
     words = _words(column)
     return numbers_in(words, decimal) or Values("words", words, decimal=decimal)
 
@@ -172,7 +175,8 @@ def decimal_mark(cells: Iterable[Any], unclear: str = ".") -> str:
 
 
 def mark_of_frame(frame: DataFrame, unclear: str = ".") -> str:
-    """The decimal mark of the text columns of a frame."""
+    """The decimal mark of the text columns of a frame; `attrs` may have that of its file."""
+    unclear = str(frame.attrs.get("decimal", unclear))
     text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufcmM"]
     return decimal_mark((cell for column in text for cell in column.iloc[:_LOOK]), unclear)
 

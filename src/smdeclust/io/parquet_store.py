@@ -14,7 +14,7 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io.files import PathLike, bad_line, check_path, shown
-from smdeclust.io.tables.table import Choice, assign_columns
+from smdeclust.io.table import feature_columns
 from smdeclust.io.wording import argument
 
 # Numbers held at once while copying (32 MiB in float64).
@@ -142,8 +142,7 @@ def _columns(
     short = True
     for path in paths:
         schema = _open(pq, path).schema_arrow
-        columns = assign_columns(schema.names, path, Choice(features=features))
-        chosen = [schema.names[position] for position in columns.features]
+        chosen = feature_columns(schema.names, path, features)
         if names is not None and chosen != names:
             raise bad_line(
                 path, None, f"the columns {shown(', '.join(chosen))}",

@@ -1,0 +1,296 @@
+"""``read_table``: the points of a data file, and beside them ids, classes and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.files import PathLike, as_utf8, bad_line, read_bytes, shown
+from smdeclust.io.points import check_points, read_arrays
+from smdeclust.io.table_file import ARRAY_FORMATS, TableFile, detect_table, read_frame
+from smdeclust.io.tokens import parse_whole
+from smdeclust.io.wording import argument
+
+# A last column of these names is the classes. (Not y: beside an x that is a coordinate.)
+_CLASS_NAMES = ("class", "label")
+_LISTED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The points of a data file.
+
+    Attributes
+    ----------
+    X
+        Points in the units of the file, shape (n, d), all finite. A category has a column of 0
+        and 1 for each of its values, a missing value is the median or 0.
+    feature_names
+        One name a column of ``X``.
+    ids
+        Id of each point as text, unique; None where the file has no id column.
+    labels
+        Class of each point, whole numbers or text; None where the file has no label column.
+    groups
+        Group of each point as text, empty where it has none; None where no column was named.
+    n_clusters
+        The K of an ``n d k`` header, else None.
+    id_name, label_name, group_name
+        The columns that became ids, labels and groups, None where there are none.
+    lines
+        Line of each point in a text file, else None.
+    """
+
+    X: NDArray[np.float64]
+    feature_names: tuple[str, ...] = ()
+    ids: tuple[str, ...] | None = None
+    labels: NDArray[Any] | None = None
+    groups: tuple[str, ...] | None = None
+    n_clusters: int | None = None
+    id_name: str | None = None
+    label_name: str | None = None
+    group_name: str | None = None
+    lines: Sequence[int] | None = None
+
+
+def read_table(
+    path: PathLike,
+    *,
+    format: str | None = None,
+    label: str | bool | None = None,
+    id_column: str | bool | None = None,
+    features: Sequence[str] | None = None,
+    group_column: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    only_ids: bool = False,
+) -> Table:
+    """Read the points of a data file whose features are numbers, as they are.
+
+    For tables with other columns or gaps see :func:`read_frame` and
+    :class:`smdeclust.TableFeatures`.
+
+    Parameters
+    ----------
+    path
+        Any file that :func:`read_frame` reads.
+    format
+        As there; None detects it from the content.
+    label
+        Column (in ``.npz`` the array) of the classes. None takes a last column named class or
+        label where there is one (in ``.npz`` also an array y), False none.
+    id_column
+        Column of the ids. None takes a first column named id where there is one, False none.
+    features
+        Columns to use as features; None takes all but label, id and group.
+    group_column
+        Column whose equal values belong together or apart.
+    header
+        False for a CSV without a header; its columns are then called x0, x1, ... None looks.
+    encoding
+        Of text; None recognizes it.
+    only_ids
+        Whether to read no features: ``X`` then has no column.
+
+    Returns
+    -------
+    Table
+        Points, feature names, ids, classes, groups.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read as asked, a value is missing or not finite, or an id repeats.
+    """
+    content = read_bytes(path)
+    found = format or detect_table(content, path, encoding)
+    if found in ARRAY_FORMATS:
+        named = label or id_column or group_column
+        if features is not None or (named and found != "npz"):
+            raise InvalidInputError(
+                f"{path}: a {found} file has no columns to name ({argument('features')}, "
+                f"{argument('label')}, {argument('id_column')}, {argument('group_column')})."
+            )
+        arrays = read_arrays(as_utf8(content, path, encoding), path, found)
+        special = {
+            "label": _find(arrays.columns, path, "label", label, (*_CLASS_NAMES, "y")),
+            "id": _find(arrays.columns, path, "id_column", id_column, ("id", "ids")),
+            "group": _find(arrays.columns, path, "group_column", group_column, ()),
+        }
+        names = [f"x{i}" for i in range(arrays.points.shape[1])]
+        return _table(arrays.points, names, arrays.columns, special, path, None, arrays.n_clusters)
+    file = read_frame(path, format=found, header=header, encoding=encoding)
+    names = [str(name) for name in file.frame.columns]
+    special = _special(names, path, label, id_column, group_column)
+    if only_ids:
+        return _table(np.empty((len(file.frame), 0)), [], file.frame, special, path, file.lines)
+    chosen = feature_columns(names, path, features, special)
+    return _table(_numbers(file, chosen), chosen, file.frame, special, path, file.lines)
+
+
+def _special(
+    names: Sequence[str],
+    path: PathLike,
+    label: str | bool | None = None,
+    id_column: str | bool | None = None,
+    group_column: str | None = None,
+) -> dict[str, str | None]:
+    return {
+        "label": _find(names, path, "label", label, _CLASS_NAMES, names[-1]),
+        "id": _find(names, path, "id_column", id_column, ("id",), names[0]),
+        "group": _find(names, path, "group_column", group_column, ()),
+    }
+
+
+def feature_columns(
+    names: Sequence[str],
+    path: PathLike,
+    features: Sequence[str] | None,
+    special: dict[str, str | None] | None = None,
+) -> list[str]:
+    """The columns that are features: those named, or all but label, id and group."""
+    if features is not None:
+        return [str(_find(names, path, "features", name, ())) for name in features]
+    taken = (_special(names, path) if special is None else special).values()
+    chosen = [name for name in names if name not in taken]
+    if not chosen:
+        raise bad_line(path, 1, "no column of features", "at least one besides label and id")
+    return chosen
+
+
+def _find(
+    names: Any,
+    path: PathLike,
+    option: str,
+    name: str | bool | None,
+    usual: Sequence[str],
+    place: str | None = None,
+) -> str | None:
+    """The column that was named; or the one of a usual name, at its `place` where that is given."""
+    if name is False:
+        return None
+    if name is None:
+        candidates = list(names) if place is None else [place]
+        return next((each for each in candidates if each.lower() in usual), None)
+    if name not in names:
+        listed = ", ".join(map(shown, list(names)[:20]))
+        advice = argument("missing_feature") if option == "features" else "Name one of them."
+        raise InvalidInputError(
+            f"{path}: there is no column {shown(name)} ({argument(option)}), the columns are "
+            f"{listed}{' and others' if len(names) > 20 else ''}. {advice}"
+        )
+    return str(name)
+
+
+def _table(
+    points: NDArray[np.float64],
+    names: Sequence[str],
+    columns: Any,
+    special: dict[str, str | None],
+    path: PathLike,
+    lines: Sequence[int] | None,
+    n_clusters: int | None = None,
+) -> Table:
+    ids, labels, groups = (
+        None if special[what] is None else texts_of(columns[special[what]])
+        for what in ("id", "label", "group")
+    )
+    return Table(
+        points,
+        tuple(names),
+        ids=None if ids is None else check_ids(ids, path, lines),
+        labels=None if labels is None else as_labels(labels),
+        groups=None if groups is None else tuple(groups),
+        n_clusters=n_clusters,
+        id_name=special["id"],
+        label_name=special["label"],
+        group_name=special["group"],
+        lines=lines,
+    )
+
+
+def texts_of(column: Any) -> list[str]:
+    """The cells of a column as text, empty where there is nothing, whole numbers as such."""
+    if getattr(column, "dtype", None) is not None and column.dtype.kind == "f":
+        cells = ["" if cell != cell else f"{cell:.15g}" for cell in column.tolist()]
+    else:
+        cells = ["" if cell is None or cell != cell else str(cell) for cell in list(column)]
+    return [cell.strip() for cell in cells]
+
+
+def as_labels(words: Sequence[str]) -> NDArray[Any]:
+    """Return whole numbers where all classes are whole numbers, else text."""
+    numbers = [parse_whole(word) for word in words]
+    if all(number is not None for number in numbers):
+        return np.array(numbers, dtype=np.int64)
+    return np.array(words, dtype=np.str_)
+
+
+def check_ids(ids: Sequence[str], path: PathLike, lines: Sequence[int] | None) -> tuple[str, ...]:
+    """Return the ids, which must be there and different."""
+    seen: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        line = None if lines is None else lines[row]
+        if not name:
+            raise bad_line(path, line, f"an empty id (row {row})", "an id for every row")
+        first = seen.setdefault(name, row)
+        if first != row:
+            earlier = f"row {first}" if lines is None else f"line {lines[first]}"
+            raise bad_line(
+                path, line, f"the id {shown(name)} again (row {row})",
+                f"unique ids, and it is that of {earlier} already",
+                f"Choose another id column ({argument('id_column')}), or remove the repeated row.",
+            )  # fmt: skip
+    return tuple(ids)
+
+
+def _numbers(file: TableFile, names: Sequence[str]) -> NDArray[np.float64]:
+    """The columns as numbers; or an error that names the first that is none, and counts all."""
+    from smdeclust.tables.values import as_numbers, values_of
+
+    points = np.full((len(file.frame), len(names)), np.nan)
+    for place, name in enumerate(names):
+        column = file.frame[name]
+        values = values_of(column, file.decimal)
+        if values.kind == "words":
+            values = as_numbers(values.column, file.decimal)
+        if values.kind == "numbers":  # infinities are named as such
+            points[:, place] = column if column.dtype.kind == "f" else values.column
+    bad = np.argwhere(~np.isfinite(points))
+    if not len(bad):
+        return check_points(points, file.path, names)
+    row, place = bad[0].tolist()
+    cell: Any = file.frame[names[place]].iloc[row]
+    empty = cell is None or cell != cell
+    found = "nothing" if empty else shown(cell) if isinstance(cell, str) else str(cell)
+    counts = ""
+    if len(bad) > 1:
+        parts = [
+            _places(name, bad[bad[:, 1] == column, 0], file)
+            for column, name in enumerate(names)
+            if (bad[:, 1] == column).any()
+        ]
+        more = [f"{len(parts) - 12} more columns"] if len(parts) > 12 else []
+        counts = f" {len(bad):,} cells have this problem: {'; '.join([*parts[:12], *more])}."
+    raise bad_line(
+        file.path, None if file.lines is None else file.lines[row],
+        f"{found} in column {shown(names[place])} (row {row})", "a finite number",
+        f"{counts} If a column should not be used, give it another role ({argument('label')}, "
+        f"{argument('id_column')}) or choose the columns to use ({argument('features')}). Fill in "
+        "missing values, or remove their rows.".strip(),
+    )  # fmt: skip
+
+
+def _places(name: str, rows: NDArray[np.int64], file: TableFile) -> str:
+    if len(rows) == len(file.frame):
+        return f"all {len(rows):,} of column {shown(name)}"
+    where = rows if file.lines is None else [file.lines[row] for row in rows[:_LISTED]]
+    listed = ", ".join(map(str, where[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
+    noun = "row" if file.lines is None else "line"
+    plural = "s" if len(rows) > 1 else ""
+    return f"{len(rows):,} of column {shown(name)} ({noun}{plural} {listed})"

@@ -1,1 +1,0 @@
-"""One module a data file format; each returns a Table."""

@@ -1,0 +1,137 @@
+"""read_frame: tables as exports write them, read without being told how."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io import read_frame
+
+PLAIN = "id,city,size\n1,Köln,1.5\n2,Orléans,2.25\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    """Marks, UTF-16 and Western text are recognized, and what is no UTF is said."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(PLAIN.encode(encoding))
+    file = read_frame(path)
+    assert file.frame["city"].tolist() == ["Köln", "Orléans"]
+    assert file.frame["size"].tolist() == [1.5, 2.25]
+    assert bool(file.notes) == (encoding == "cp1252")
+
+
+def test_cyrillic(tmp_path: Path) -> None:
+    """Other alphabets in their own encodings are recognized too."""
+    path = tmp_path / "t.csv"
+    path.write_bytes("имя;возраст\nИван;31\nАнна;52\nПётр;8\n".encode("cp1251"))
+    assert read_frame(path).frame["имя"].tolist() == ["Иван", "Анна", "Пётр"]
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "decimal", "numbers"),
+    [
+        ("a,b\n1.5,2\n3,4\n", ",", ".", [1.5, 3.0]),
+        ("a;b\n1,5;2\n3;4\n", ";", ",", [1.5, 3.0]),
+        ("a\tb\n1,5\t2\n3\t4\n", "\t", ",", [1.5, 3.0]),
+        ("a|b\n1.5|2\n3|4\n", "|", ".", [1.5, 3.0]),
+        ("1.5 2\n3.0 4\n", r"\s+", ".", [1.5, 3.0]),
+    ],
+)
+def test_separators(tmp_path: Path, text: str, separator: str, decimal: str, numbers: list) -> None:
+    """Separators and decimal marks are seen from the content."""
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    file = read_frame(path)
+    assert (file.separator, file.decimal) == (separator, decimal)
+    assert file.frame.iloc[:, 0].tolist() == numbers
+
+
+def test_headers(tmp_path: Path) -> None:
+    """Lines of numbers are no header; years above numbers are."""
+    path = tmp_path / "t.csv"
+    path.write_text("5.1,3.5,setosa\n4.9,3.0,setosa\n")
+    file = read_frame(path)
+    assert list(file.frame) == ["x0", "x1", "x2"]
+    assert "no header" in file.notes[0]
+    assert len(read_frame(path, header=True).frame) == 1
+    path.write_text("land,2019,2020\nA,1.5,2.5\nB,3.5,4\n")
+    assert list(read_frame(path).frame) == ["land", "2019", "2020"]
+    path.write_text(",a,b,\n0,1,2,\n1,3,4,\n")
+    assert list(read_frame(path).frame) == ["column 1", "a", "b"]
+
+
+def test_cells_stay_as_written(tmp_path: Path) -> None:
+    """Codes keep their zeros, even where they come late; line breaks in quotes are no lines."""
+    path = tmp_path / "t.csv"
+    late = "".join(f"{i},{i}\n" for i in range(100, 500)) + "007,8\n"
+    path.write_text("code,n\n" + late)
+    assert read_frame(path).frame["code"].iloc[-1] == "007"
+    path.write_text('note,n\n"two\nlines",1\nNone,2\n"a ""b""",x\n')
+    file = read_frame(path)
+    assert file.frame["note"].tolist() == ["two\nlines", "None", 'a "b"']
+    assert list(file.lines or ()) == [2, 4, 5]
+
+
+def test_spreadsheets(tmp_path: Path) -> None:
+    """The first sheet with content, another by name or number, titles above the table."""
+    pytest.importorskip("python_calamine")
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "book.xlsx"
+    frame = pd.DataFrame(
+        {"id": ["a", "b"], "n": [1, 2], "when": pd.to_datetime(["2024-01-05"] * 2)}
+    )
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame().to_excel(book, sheet_name="Cover", index=False)
+        frame.to_excel(book, sheet_name="People", index=False, startrow=2)
+        book.sheets["People"]["A1"] = "Our people"
+        frame.assign(n=[7, 8]).to_excel(book, sheet_name="Old", index=False)
+    file = read_frame(path)
+    assert file.sheet == "People"
+    assert "'Old'" in file.notes[0]
+    assert file.frame["n"].tolist() == [1, 2]
+    assert file.frame["when"].dtype.kind == "M"
+    assert read_frame(path, sheet="Old").frame["n"].tolist() == [7, 8]
+    assert read_frame(path, sheet=3).frame["n"].tolist() == [7, 8]
+    with pytest.raises(InvalidInputError, match="no sheet 'New'.*'People'"):
+        read_frame(path, sheet="New")
+
+
+def test_open_document(tmp_path: Path) -> None:
+    """OpenDocument tables read like Excel's."""
+    pytest.importorskip("python_calamine")
+    pytest.importorskip("odf")
+    path = tmp_path / "t.ods"
+    pd.DataFrame({"id": ["a", "b"], "n": [1, 2]}).to_excel(path, index=False, engine="odf")
+    assert read_frame(path).frame["n"].tolist() == [1, 2]
+
+
+def test_columnar_and_json(tmp_path: Path) -> None:
+    """Parquet, Feather, JSON lines and a JSON list give the same frame."""
+    frame = pd.DataFrame({"id": ["a", "b"], "n": [1, 2]})
+    (tmp_path / "t.jsonl").write_text(frame.to_json(orient="records", lines=True))
+    (tmp_path / "u.json").write_text(json.dumps(frame.to_dict("records")))
+    names = ["t.jsonl", "u.json"]
+    if pytest.importorskip("pyarrow"):
+        frame.to_parquet(tmp_path / "t.parquet")
+        frame.to_feather(tmp_path / "t.feather")
+        names += ["t.parquet", "t.feather"]
+    for name in names:
+        pd.testing.assert_frame_equal(read_frame(tmp_path / name).frame, frame, check_dtype=False)
+    (tmp_path / "t.jsonl").write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(InvalidInputError, match="line 2: found .* expected one JSON object"):
+        read_frame(tmp_path / "t.jsonl")
+
+
+def test_arrays(tmp_path: Path) -> None:
+    """Arrays are points that are taken as they are."""
+    np.savez(tmp_path / "x.npz", X=np.eye(3), ids=np.array(list("abc")), names=np.array(["q"]))
+    file = read_frame(tmp_path / "x.npz")
+    assert file.points is not None
+    assert np.array_equal(file.points, np.eye(3))
+    assert file.frame["ids"].tolist() == ["a", "b", "c"]
