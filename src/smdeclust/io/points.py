@@ -1,0 +1,127 @@
+"""Points that are numbers only: ``.npy``, ``.npz``, and text headed ``n d`` or ``n d k``.
+
+Nothing here needs pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.arrays import parse_npy, parse_npz
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.tokens import parse_number, parse_whole
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """Finite points, and what stands beside them by name, one entry a point."""
+
+    points: NDArray[np.float64]
+    columns: dict[str, list[str]] = field(default_factory=dict)
+    n_clusters: int | None = None
+
+
+def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
+    """Read ``npy``, ``npz`` (the array X or the only table) or ``text``."""
+    if format == "text":
+        return _read_text(content, path)
+    if format == "npy":
+        return Arrays(check_points(parse_npy(content, path), path))
+    arrays = parse_npz(content, path)
+    tables = [name for name, array in arrays.items() if array.ndim == 2]
+    name = "X" if "X" in arrays else tables[0] if len(tables) == 1 else None
+    if name is None:
+        raise bad_line(path, None, f"the arrays {', '.join(sorted(arrays))}", "one named X")
+    points = check_points(arrays.pop(name), path)
+    columns = {
+        other: _texts(values, path, other)
+        for other, values in arrays.items()
+        if values.shape == (len(points),) and values.dtype.kind in "biufU"
+    }
+    return Arrays(points, columns)
+
+
+def _texts(values: NDArray[Any], path: PathLike, name: str) -> list[str]:
+    try:
+        return [str(value).strip() for value in values.tolist()]
+    except (ValueError, UnicodeError) as error:  # text arrays may hold no valid characters
+        raise InvalidInputError(f"{path}: {name} is not valid text ({error}).") from error
+
+
+def header_of(line: str) -> list[int] | None:
+    """Return n, d and where given k, if ``line`` is such a header."""
+    words = line.split()
+    numbers = [parse_whole(word) for word in words]
+    if len(words) not in (2, 3) or not all(word.isdecimal() for word in words):
+        return None
+    return [number for number in numbers if number is not None] if None not in numbers else None
+
+
+def _read_text(content: bytes, path: PathLike) -> Arrays:
+    """Read n points of d numbers; the header must agree with what follows."""
+    text = decode(content, path).rstrip("\n ")
+    lines = lines_of(text)
+    header = header_of(lines[0]) if lines else None
+    if header is None:
+        first = shown(lines[0] if lines else "")
+        raise bad_line(path, 1, first, "a first line 'n d' or 'n d k'", "Add it.")
+    n_points, n_features = header[:2]
+    if len(lines) - 1 != n_points:
+        found = f"the header {shown(lines[0])} and {len(lines) - 1} lines below it"
+        raise bad_line(path, 1, found, f"{n_points} lines, one a point")
+    # float() also reads 1_000 and other digits than 0-9
+    exact = text.isascii() and "_" not in text
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        words = line.replace(",", " ").split()
+        if len(words) != n_features:
+            expected = f"{n_features}, as the header says"
+            raise bad_line(path, number, f"{len(words)} numbers", expected)
+        try:
+            row = [float(word) if exact else parse_number(word) for word in words]
+        except ValueError:
+            row = [parse_number(word) for word in words]
+        if None in row:
+            raise bad_line(path, number, shown(words[row.index(None)]), "a finite number")
+        rows.append(row)
+    points = np.array(rows, dtype=np.float64).reshape(n_points, n_features)
+    lines_of_points = range(2, n_points + 2)
+    k = header[2] if len(header) == 3 else None
+    return Arrays(check_points(points, path, lines=lines_of_points), n_clusters=k)
+
+
+def check_points(
+    points: NDArray[Any],
+    path: PathLike,
+    names: Sequence[str] | None = None,
+    lines: Sequence[int] | None = None,
+) -> NDArray[np.float64]:
+    """Return points as finite float64, or say where they are not."""
+    if points.ndim != 2 or points.dtype.kind not in "biuf":
+        raise bad_line(
+            path, None, f"an array of shape {points.shape} and type {points.dtype}",
+            "a table of numbers, one row a point (n x d)",
+        )  # fmt: skip
+    if 0 in points.shape:
+        raise bad_line(path, None, f"a table of {points.shape}", "at least one point and feature")
+    try:
+        with np.errstate(over="ignore"):
+            X = np.ascontiguousarray(points, dtype=np.float64)
+    except MemoryError as error:
+        raise InvalidInputError(f"{path}: the points do not fit into memory.") from error
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        name = f"x{column}" if names is None else names[column]
+        raise bad_line(
+            path, None if lines is None else lines[row],
+            f"{X[row, column]} in column {shown(name)} (row {row})", "a finite number",
+            f"{(~np.isfinite(X)).sum():,} of {X.size:,} values are not finite: fill them in, or "
+            "remove their rows.",
+        )  # fmt: skip
+    return X
