@@ -36,7 +36,8 @@ def fit(cli, files, *options, method="pccc"):
 def test_confidence_changes_the_result(cli, soft):
     """Pairs of high confidence hold at the cost of the objective; those of low confidence break."""
     sure, unsure = (
-        json.loads(fit(cli, soft(confidence), "--json").out) for confidence in (1.0, 0.001)
+        json.loads(fit(cli, soft(confidence), "--json", "--penalty", 1.5).out)
+        for confidence in (1.0, 0.5)
     )
     assert unsure["broken_soft_pairs"] == 1
     assert sure["broken_soft_pairs"] == 0
@@ -116,11 +117,13 @@ def test_methods_without_prices_name_them_too(cli, soft):
     assert "... and 4 more" in fit(cli, (data, pairs), method="cop-kmeans").err
 
 
-def test_confidences_below_a_half_are_mentioned(cli, tmp_path):
-    """They count nothing for the default method, and it says so."""
+def test_confidences_below_a_half_are_refused(cli, tmp_path):
+    """The opposite is likelier: the line is named, and what to write instead."""
     data, pairs = tmp_path / "data.csv", tmp_path / "pairs.csv"
     data.write_text("x\n0\n1\n5\n6\n")
     pairs.write_text("i,j,type,confidence\n0,1,cl,0.3\n2,3,ml,0.9\n")
     result = cli("fit", data, "-k", 2, "-c", pairs)
-    assert result.code == 0
-    assert "1 soft pair with a confidence below 0.5" in " ".join(result.err.split())
+    assert result.code == 1
+    words = " ".join(result.err.split())
+    assert "line 2" in words
+    assert "from 0.5 to 1" in words

@@ -316,6 +316,29 @@ def test_memory_grows_with_groups_not_points() -> None:
     assert peak < 60e6
 
 
+def test_one_multiplier_cannot_ask_for_memory() -> None:
+    """A forged certificate of one multiplier at N = 40,000 is refused before memory is taken."""
+    import tracemalloc
+
+    X = np.random.default_rng(0).normal(size=(40_000, 2))
+    labels = (X[:, 0] > 0).astype(int)
+    honest = certify(X, labels, max_time=0)
+    proof = replace(
+        Proof(),
+        lambda_row=np.array([0]),
+        lambda_column=np.array([1]),
+        lambda_value=np.array([1e-9]),
+        lambda_ptr=np.array([0, 1]),
+    )
+    forged = replace(honest, proof=proof, lower_bound=0.0, status="time_limit")
+    tracemalloc.start()
+    with pytest.raises(InvalidCertificateError, match="40000 groups takes 119.2 GiB"):
+        verify(X, forged, n_clusters=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+
+
 def test_mutations_of_a_certificate_are_never_wrong(honest: tuple) -> None:
     """Whatever is changed, what still passes is true: its bound is at most the optimum."""
     X, certificate = honest

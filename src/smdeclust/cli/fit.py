@@ -97,8 +97,6 @@ def fit(
         k = options.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):
             options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
-        elif methods.METHODS[name].estimator == "SMDEClust":
-            options.mention_doubtful(inputs)
         chosen = settings.arguments(name, inputs)
         update(screen.starting())
         patience.begin()

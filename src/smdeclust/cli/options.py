@@ -380,17 +380,3 @@ def mention_soft(inputs: Inputs, what: str) -> int:
     if n_soft:
         screen.note(f"{screen.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
     return n_soft
-
-
-def mention_doubtful(inputs: Inputs) -> None:
-    """Say that soft pairs of a confidence below one half count nothing."""
-    pairs = inputs.constraints
-    n = sum(
-        int((getattr(pairs, f"{kind}_confidence") < 0.5).sum())
-        for kind in ("soft_must_link", "soft_cannot_link")
-    )
-    if n:
-        screen.note(
-            f"{screen.plural(n, 'soft pair')} with a confidence below 0.5 left out: the "
-            f"opposite is likelier. If you mean that, write the other kind, and 1 minus this."
-        )

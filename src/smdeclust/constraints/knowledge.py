@@ -174,8 +174,16 @@ class Constraints(Store):
         if kind not in KINDS[:2]:
             raise InvalidInputError(f"kind is {kind!r}, expected 'must_link' or 'cannot_link'.")
         entries = as_list(groups)
-        if not entries or isinstance(entries[0], str) or not isinstance(entries[0], Iterable):
+        sized = ids is not None or n_points is not None
+        per_point = entries and (
+            isinstance(entries[0], str) or not isinstance(entries[0], Iterable)
+        )
+        if per_point or not (entries or sized):
             codes = class_codes(groups, "groups")
+            if n_points is not None and n_points != len(codes):
+                raise InvalidInputError(
+                    f"groups has {len(codes)} entries, one a point, and n_points={n_points}."
+                )
             if kind == "must_link":
                 return cls._of_column(Column(codes, apart=False), ids)
             return cls(

@@ -52,7 +52,9 @@ def as_pairs(pairs: Any, n_points: int | None, name: str) -> np.ndarray:
         i, j = (int(v) for v in integers[where])
         span = "from 0" if n_points is None else f"0 to {n_points - 1}"
         raise InvalidInputError(
-            f"{name}: pair {where} is ({i}, {j}), but rows are numbered {span}."
+            f"{name}: pair {where} is ({i}, {j}), but rows are numbered {span}. (In "
+            f"cross-validation, pass constraints=Constraints(..., n_points=len(X)): it is sliced "
+            f"together with X.)"
         )
     return np.ascontiguousarray(integers)
 

@@ -65,10 +65,15 @@ def class_codes(values: Any, name: str) -> np.ndarray:
     if getattr(values, "ndim", 1) != 1:
         raise InvalidInputError(f"{name} must hold one entry a point, got shape {values.shape}.")
     number: dict[Any, int] = {}
-    codes = [
-        -1 if _says_nothing(value) else number.setdefault(value, len(number))
-        for value in as_list(values)
-    ]
+    codes = []
+    for row, value in enumerate(as_list(values)):
+        try:
+            nothing = _says_nothing(value)
+            codes.append(-1 if nothing else number.setdefault(value, len(number)))
+        except (TypeError, ValueError):  # a list, an array: no name of a class
+            raise InvalidInputError(
+                f"{name} must hold one entry a point, a number or a name; entry {row} is {value!r}."
+            ) from None
     return np.array(codes, dtype=np.int64)
 
 

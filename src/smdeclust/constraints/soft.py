@@ -23,7 +23,7 @@ def split_soft(
     pairs
         ``(i, j)`` or ``(i, j, confidence)``, also mixed; or an array of two or three columns.
     confidence
-        One number in (0, 1] a pair, or one for all; None where the pairs say it.
+        One number from 0.5 to 1 a pair, or one for all; None where the pairs say it.
     price
         What a broken pair costs, instead of a confidence: one number a pair, or one for all.
     name
@@ -56,10 +56,11 @@ def split_soft(
 
 
 def check_strengths(confidence: np.ndarray, price: np.ndarray, name: str) -> None:
-    """Raise an error unless every pair has a confidence in (0, 1] or a price from 0."""
+    """Raise an error unless every pair has a confidence from 0.5 to 1 or a price from 0."""
     priced = ~np.isnan(price)
-    if not ((confidence[~priced] > 0) & (confidence[~priced] <= 1)).all():
-        raise InvalidInputError(f"{name}_confidence holds a number outside (0, 1].")
+    wrong = np.flatnonzero(~priced & ~((confidence >= 0.5) & (confidence <= 1)))
+    if len(wrong):
+        raise InvalidInputError(not_a_confidence(confidence[wrong[0]], f"{name}: pair {wrong[0]}"))
     if not (price[priced] >= 0).all():
         raise InvalidInputError(f"{name}_price holds a number below 0.")
 
@@ -71,12 +72,17 @@ def _confidence_of(value: Any, where: str) -> float:
         number = np.nan
     if 0.5 <= number <= 1:
         return number
-    if 0 <= number < 0.5:
-        raise InvalidInputError(
-            f"{where} has the confidence {number:g}. Below 0.5 the opposite is likelier: list the "
-            f"pair with the other kind, and the confidence {1 - number:g}."
+    raise InvalidInputError(not_a_confidence(value if np.isnan(number) else number, where))
+
+
+def not_a_confidence(value: Any, where: str) -> str:
+    """What to say of a confidence that is not from 0.5 to 1."""
+    if isinstance(value, float) and 0 <= value < 0.5:
+        return (
+            f"{where} has the confidence {value:g}. Below 0.5 the opposite is likelier: list the "
+            f"pair with the other kind, and the confidence {1 - value:g}."
         )
-    raise InvalidInputError(f"{where} has the confidence {value!r}, expected 0.5 to 1.")
+    return f"{where} has the confidence {value!r}, expected 0.5 to 1."
 
 
 def _numbers(values: Any, n_pairs: int, name: str) -> np.ndarray:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -21,6 +23,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import n_rows_of
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.constraints.size_bounds import SizeBounds
@@ -35,6 +38,9 @@ from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+# Attributes that a fit sets beside those whose names end in an underscore.
+_STATE = ("_spread", "_elite", "_fitted_on")
 
 
 class ConstrainedClusterer(
@@ -52,6 +58,7 @@ class ConstrainedClusterer(
     # Pairs of new rows are not what a splitter slices: scikit-learn routes them to fit alone.
     __metadata_request__predict: ClassVar[dict[str, str]] = {
         "constraints": UNUSED, "size_min": UNUSED, "size_max": UNUSED,
+        "must_link": UNUSED, "cannot_link": UNUSED,
     }  # fmt: skip
 
     def predict(
@@ -60,6 +67,9 @@ class ConstrainedClusterer(
         constraints: Constraints | None = None,
         size_min: Any = None,
         size_max: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
     ) -> np.ndarray:
         """Return the label of each new point: its nearest center, or the best that is allowed.
 
@@ -77,6 +87,8 @@ class ConstrainedClusterer(
             How many of the new rows each cluster takes at least and at most: a number for all, or
             one for each cluster, in the order of ``cluster_centers_``. The bounds of ``fit`` say
             nothing here.
+        must_link, cannot_link
+            Pairs of positions in `X`, instead of `constraints`.
 
         Raises
         ------
@@ -85,6 +97,10 @@ class ConstrainedClusterer(
         """
         check_is_fitted(self, "cluster_centers_")
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
+        if must_link is not None or cannot_link is not None:
+            if constraints is not None:
+                raise InvalidInputError("Give constraints= or bare pairs of the rows, not both.")
+            constraints = Constraints(must_link, cannot_link, n_points=n_rows_of(X))
         if constraints is not None or bounds is not None:
             return self._predict_known(X, constraints, bounds)
         if is_dask(X):
@@ -277,17 +293,25 @@ def deadline_after(seconds: float | None) -> float | None:
 
 
 def all_or_nothing(fit: Fit) -> Fit:
-    """Make a ``fit`` that fails or is interrupted leave the estimator as it was."""
+    """Make a ``fit`` that fails or is interrupted leave the estimator as it was, and one that ends
+    leave nothing of an earlier one. While it runs, ``_last`` holds what the last fit had set."""
 
     @wraps(fit)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
+        last = {name: before[name] for name in before if name.endswith("_") or name in _STATE}
+        for name in last:
+            delattr(self, name)
+        self._last = SimpleNamespace(**last)
         try:
-            return fit(self, *args, **kwargs)
+            with log_shown(getattr(self, "verbose", 0)):
+                fitted = fit(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
             raise
+        del self._last
+        return fitted
 
     return whole  # type: ignore[return-value]
 
@@ -321,8 +345,18 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise InvalidInputError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
 
 
-def show_log() -> None:
-    """Let the progress lines of the library be seen where nobody has set up logging."""
+@contextmanager
+def log_shown(verbose: Any) -> Iterator[None]:
+    """Show the progress lines of the library, for now, where nobody has set up logging."""
     logger = logging.getLogger("smdeclust")
-    if not logger.handlers and not logging.getLogger().handlers:
-        logging.basicConfig(level=logging.INFO, format="%(message)s")
+    if not verbose or logger.handlers or logging.getLogger().handlers:
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import hard_pairs
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number
-from smdeclust.estimators.given import hard_pairs
 from smdeclust.estimators.smdeclust import SMDEClust
 
 
@@ -45,10 +45,7 @@ class ExactMSSC(ConstrainedClusterer):
     gap_
         ``(inertia_ - lower_bound_) / inertia_``.
     status_
-        ``"optimal"``, ``"time_limit"``, ``"interrupted"``, ``"parts"``, ``"memory_limit"``,
-        ``"too_large"`` or ``"precision_limit"``; see `smdeclust.exact.Certificate`. Or
-        ``"bounds_differ"``: clusters have different bounds on sizes, and the proof, which holds for
-        the widest of them, leaves a gap.
+        ``"optimal"``, or why not; see `smdeclust.exact.Certificate`.
     n_nodes_
         Nodes of the branch and cut tree.
     certificate_
@@ -130,8 +127,8 @@ class ExactMSSC(ConstrainedClusterer):
             tol=self.tol,
             max_time=left,
             n_jobs=self.n_jobs,
-            size_min=None if self.size_min is None else int(np.min(self.size_min)),
-            size_max=None if self.size_max is None else int(np.max(self.size_max)),
+            size_min=self.size_min,
+            size_max=self.size_max,
             parts=self.parts,
             **pairs,
         )
@@ -140,10 +137,4 @@ class ExactMSSC(ConstrainedClusterer):
         self.gap_ = certificate.gap
         self.status_ = certificate.status
         self.n_nodes_ = certificate.n_nodes
-        labels = problem.group_labels(np.asarray(certificate.labels))
-        if problem.bounds is not None and not problem.bounds.hold(problem.sizes(labels)):
-            # Better, but only within the widest bounds, for which the proof holds.
-            labels = problem.group_labels(heuristic.labels_)
-            self.gap_ = max(0.0, 1 - self.lower_bound_ / problem.objective(labels))
-            self.status_ = "optimal" if self.gap_ <= self.tol else "bounds_differ"
-        return self._set_solution(problem, labels)
+        return self._set_solution(problem, problem.group_labels(np.asarray(certificate.labels)))

@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import given_pairs
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after
-from smdeclust.estimators.given import given_pairs
 from smdeclust.estimators.learned_distance import LearnedDistance, sample_rows
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError

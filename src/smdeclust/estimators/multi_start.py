@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from smdeclust.baselines.multi_start import Attempt, multi_start
-from smdeclust.estimators.base import ConstrainedClusterer, check_number, show_log
+from smdeclust.estimators.base import ConstrainedClusterer, check_number
 from smdeclust.problem import Solution
 
 
@@ -40,5 +40,3 @@ class MultiStartClusterer(ConstrainedClusterer):
         check_number("n_init", self.n_init, low=1, whole=True)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("max_time", self.max_time, low=0, optional=True)
-        if self.verbose:
-            show_log()

@@ -10,6 +10,7 @@ from smdeclust.baselines.initialization import INITIALIZATIONS
 from smdeclust.baselines.multi_start import Attempt
 from smdeclust.baselines.pccc import SoftGraph, pccc_search
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import known_pairs
 from smdeclust.constraints.pairs import as_pairs, count_broken
 from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.estimators.base import (
@@ -18,7 +19,6 @@ from smdeclust.estimators.base import (
     check_number,
     deadline_after,
 )
-from smdeclust.estimators.given import known_pairs
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem

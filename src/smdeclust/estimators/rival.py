@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.constraints.given import hard_pairs
 from smdeclust.constraints.pairs import count_broken
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, deadline_after
-from smdeclust.estimators.given import hard_pairs
 from smdeclust.problem import Problem
 
 

@@ -13,17 +13,16 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import given_pairs
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
     all_or_nothing,
     check_choice,
     check_number,
     deadline_after,
-    show_log,
 )
-from smdeclust.estimators.given import given_pairs
 from smdeclust.estimators.soft import BrokenPair, broken_pairs_of, soft_pairs, spread_inside
-from smdeclust.estimators.warm import Earlier, FittedOn, as_earlier
+from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import (
     PROOF_PIVOTS,
@@ -106,8 +105,9 @@ class SMDEClust(ConstrainedClusterer):
         Whether ``fit`` goes on from the solution of the last ``fit`` of this estimator, where that
         had as many clusters and features: the earlier solution (and the next best ones that were
         met) joins the population, repaired where a new pair breaks it, two populations that agree
-        are enough, and clusters keep their numbers. Where the points are the same
-        and pairs were only added, none of which it breaks, it is kept as it is.
+        are enough (unless `max_time` or `callback` ended the last fit), and clusters keep their
+        numbers. Where the last fit came to its own end, the points are the same, and pairs were
+        only added, none of which it breaks, it is kept as it is.
     init
         An earlier solution to start from in the same way: (N,) labels (-1 where unknown), (K, d)
         centers, or a fitted model (not where scikit-learn clones this estimator: a clone of a model
@@ -334,7 +334,6 @@ class SMDEClust(ConstrainedClusterer):
         """
         deadline = deadline_after(self.max_time)
         self._check_parameters()
-        before = self.__dict__.pop("_fitted_on", None)
         bare = {
             "must_link": must_link,
             "cannot_link": cannot_link,
@@ -361,11 +360,14 @@ class SMDEClust(ConstrainedClusterer):
             if known is not None:
                 unit = 0.0 if self.penalty is not None else spread_inside(problem, deadline)
                 problem = self._build_problem(*given, soft_pairs(known, unit, self.penalty))
-            if self._is_solved_already(problem, before):
+            now = self._fitting_on(problem)
+            if now is not None and self._is_solved_already(now):
                 return self
             earlier = self._earlier(problem)
             best = self._evolve(problem, self._operators(problem, deadline), deadline, earlier)
-            early = self.stop_reason_ in ("max_time", "callback")
+            early = self.stop_reason_ in CUT_OFF
+            if now is not None and not early:
+                self._fitted_on = now
             if not early or not problem.points.abilities.exact:
                 best = prove(
                     problem,
@@ -397,16 +399,21 @@ class SMDEClust(ConstrainedClusterer):
         )
         self.objective_ += sum(pair.price for pair in self.broken_)
 
-    def _is_solved_already(self, problem: Problem, before: FittedOn | None) -> bool:
-        """Whether the solution of the last fit, which was of `before`, is that of this fit too;
-        remember what this one is of."""
+    def _fitting_on(self, problem: Problem) -> FittedOn | None:
+        """What this fit is of, where a warm start may find that it has been solved before."""
         if not self.warm_start or is_dask(problem.X) or problem.soft is not None:
-            return False
-        now = self._fitted_on = FittedOn.of(
+            return None
+        return FittedOn.of(
             self, problem.X, problem.sample_weight, problem.must_link, problem.cannot_link
         )
-        if before is None or not now.still_solved_by(self.labels_, before):
+
+    def _is_solved_already(self, now: FittedOn) -> bool:
+        """Whether the solution of the last fit is that of this fit too; if so, take it over."""
+        before = getattr(self._last, "_fitted_on", None)
+        if before is None or not now.still_solved_by(self._last.labels_, before):
             return False
+        vars(self).update(vars(self._last))
+        self._fitted_on = now
         self.n_iter_ = self.n_populations_ = 0
         self.n_local_searches_ = self.n_local_iterations_ = 0
         self.stop_reason_ = "unchanged"
@@ -414,9 +421,9 @@ class SMDEClust(ConstrainedClusterer):
 
     def _earlier(self, problem: Any) -> Earlier | None:
         """The solution to go on from, if there is one."""
-        last = getattr(self, "cluster_centers_", None) if self.warm_start else None
+        last = getattr(self._last, "cluster_centers_", None) if self.warm_start else None
         if last is not None and last.shape == (problem.n_clusters, problem.n_features):
-            return as_earlier(self, problem)
+            return as_earlier(self._last, problem)
         return None if self.init is None else as_earlier(self.init, problem)
 
     # The storage of the points, where it is not to be chosen by what they are: for tests.
@@ -481,8 +488,8 @@ class SMDEClust(ConstrainedClusterer):
             near = operators.local_search(problem.enter(earlier.centers))
             starts = [near.centers, *map(problem.enter, earlier.others)]
             kinds = [start_near(kind, starts, self.population_size) for kind in kinds]
-            # They begin where several have agreed, so two are enough.
-            islands = Islands(self.max_populations, min(self.n_agree, 2))
+            if earlier.settled:  # they begin where several have agreed, so two are enough
+                islands = Islands(self.max_populations, min(self.n_agree, 2))
         elite = Elite(self.population_size)
         kinds = [remember(kind, elite) for kind in kinds]
         state = evolve_islands(
@@ -591,8 +598,6 @@ class SMDEClust(ConstrainedClusterer):
                 f"scale_factor must be a number or an interval (low, high), got "
                 f"{self.scale_factor!r}."
             )
-        if self.verbose:
-            show_log()
 
 
 def _log_generation(state: State) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.baselines.soft_hg import Model, soft_hg_means
-from smdeclust.estimators.base import check_number, show_log
+from smdeclust.estimators.base import check_number
 from smdeclust.estimators.rival import UnweightedRival
 from smdeclust.memetic import State, stopping
 from smdeclust.problem import Problem
@@ -133,8 +133,6 @@ class SoftHGMeans(UnweightedRival):
         )
         check_number("max_time", self.max_time, low=0, optional=True)
         check_number("variance_floor", self.variance_floor, low=1e-12, high=1)
-        if self.verbose:
-            show_log()
 
 
 def _log_generation(state: State) -> None:

@@ -20,6 +20,9 @@ from smdeclust.points import is_dask
 # Parameters that a solution does not depend on once it is found.
 _NO_PART = ("warm_start", "init", "random_state", "verbose", "callback", "max_time", "device")
 
+# Why a search may have ended before its time.
+CUT_OFF = ("max_time", "callback")
+
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
@@ -33,11 +36,14 @@ class Earlier:
         (N,) its labels, -1 where unknown; ``None`` where they are not of these points.
     others
         Centers of other good solutions of the same fit.
+    settled
+        Whether its search came to its own end.
     """
 
     centers: np.ndarray
     labels: np.ndarray | None = None
     others: tuple[np.ndarray, ...] = ()
+    settled: bool = True
 
     def numbers(self, labels: np.ndarray | None, centers: np.ndarray) -> np.ndarray:
         """Return the number that each new cluster gets: that of the earlier one it is most like.
@@ -71,7 +77,8 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
         if not isinstance(labels, np.ndarray) or labels.shape != (problem.n_points,):
             labels = None
         others = [c for c in getattr(init, "_elite", []) if c.shape == centers.shape]
-        return _checked(Earlier(centers, labels, tuple(others)), problem)
+        settled = getattr(init, "stop_reason_", None) not in CUT_OFF
+        return _checked(Earlier(centers, labels, tuple(others), settled), problem)
     if hasattr(init, "fit"):
         raise InvalidInputError(
             "init is a model that is not fitted (scikit-learn's clone takes away what was fitted). "

@@ -118,8 +118,10 @@ class Certificate:
         ``(upper - lower) / upper``; 0 for an optimum of zero.
     status
         ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"interrupted"``, ``"memory_limit"``,
-        ``"too_large"``, ``"parts"`` (what a split into parts can prove is proven) or
-        ``"precision_limit"`` (``tol`` is finer than double precision allows for these data).
+        ``"too_large"``, ``"parts"`` (what a split into parts can prove is proven),
+        ``"bounds_differ"`` (clusters have different bounds on sizes, and the proof is for the
+        widest of them) or ``"precision_limit"`` (``tol`` is finer than double precision allows for
+        these data).
     tol
         The gap asked for.
     improved

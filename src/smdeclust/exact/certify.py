@@ -6,14 +6,16 @@ import math
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from smdeclust.constraints.given import hard_pairs
 from smdeclust.exact.admm import Ending
-from smdeclust.exact.block import cost_of, keeps_sizes, prove, without_search
+from smdeclust.exact.block import cost_of, prove, without_search
 from smdeclust.exact.certificate import Certificate, relative_gap
 from smdeclust.exact.parts import part_size, prove_in_parts
 from smdeclust.exact.relaxation import IntArray
@@ -31,6 +33,7 @@ _STATUS = {
 }
 _MESSAGE = {
     "time_limit": "a gap of {gap:.2e} is left after {max_time} seconds",
+    "bounds_differ": "a gap of {gap:.2e} is left: the proof is for the widest of the sizes",
     "interrupted": "interrupted; a gap of {gap:.2e} is left",
     "precision_limit": "a gap of {gap:.2e} is left: less than that is lost in rounding",
 }
@@ -50,11 +53,12 @@ def certify(
     tol: float = 1e-4,
     max_time: float | None = None,
     n_jobs: int | None = None,
-    size_min: int | None = None,
-    size_max: int | None = None,
+    size_min: Any = None,
+    size_max: Any = None,
     parts: int | str = "auto",
     folder: Any = None,
     progress: Callable[[str], None] | None = None,
+    constraints: Any = None,
 ) -> Certificate:
     """Prove a lower bound on the cost of every feasible clustering, and so how good ``labels`` are.
 
@@ -77,8 +81,10 @@ def certify(
         Threads for a node that is bounded alone, such as the root; processes for several nodes of
         the tree and for parts. None means one, -1 all there are.
     size_min, size_max
-        Bounds on the number of points in every cluster, where only such clusterings count. (With
-        ``sample_weight`` or parts the bound does not use them, and is weaker for it.)
+        Bounds on the number of points in every cluster, where only such clusterings count: a
+        number, or K numbers, of which each cluster takes one; the proof then is about the widest
+        of them. (With ``sample_weight`` or parts the bound does not use them, and is weaker for
+        it.)
     parts
         In how many parts to split the points: the bounds of the parts add up, which is weaker than
         one bound for all, but works for any number of points. ``"auto"``: one up to
@@ -89,6 +95,8 @@ def certify(
         Where finished parts are kept, so that a later call goes on from there.
     progress
         Called with a sentence after every part.
+    constraints
+        The pairs as a :class:`~smdeclust.Constraints`, instead of bare ones.
 
     Returns
     -------
@@ -109,13 +117,17 @@ def certify(
     deadline = np.inf if max_time is None else start + max_time
     names, given = np.unique(_cluster_names(labels), return_inverse=True)
     given = given.reshape(-1).astype(np.int64)
+    must_link, cannot_link = hard_pairs("certify", X, None, constraints, must_link, cannot_link)
     problem = Problem.build(
         X, len(names), must_link, cannot_link, sample_weight, size_min=size_min, size_max=size_max
     )
     _check_labels(problem, given)
     _check_cost(problem, given)
-    sizes = (0.0 if size_min is None else size_min, np.inf if size_max is None else size_max)
-    if not keeps_sizes(given, sizes):
+    bounds = problem.bounds
+    sizes = (0.0, np.inf)
+    if bounds is not None:
+        sizes = float(bounds.low.min()), float(bounds.high.max())
+    if bounds is not None and not bounds.hold(np.bincount(given).astype(np.float64)):
         raise InvalidInputError(
             f"labels: the clusters have {np.bincount(given).min()} to {np.bincount(given).max()} "
             f"points, outside of size_min={size_min} and size_max={size_max}"
@@ -142,6 +154,9 @@ def certify(
             found = prove(problem, given, tol=tol, deadline=deadline, sizes=sizes, n_jobs=n_jobs)
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)
+    if bounds is not None and not bounds.hold(np.bincount(found.labels).astype(np.float64)):
+        # Better, but only within the widest bounds, for which the proof holds.
+        found = replace(found, labels=given, upper_bound=cost_of(problem, given), improved=False)
     # What is claimed is a little less than what was found: `verify` rounds in another order.
     lower = found.lower_bound - CLAIMED_LESS * abs(found.upper_bound)
     lower = max(lower, min(0.0, found.lower_bound))
@@ -150,6 +165,8 @@ def certify(
         status, message = "parts", f"a gap of {gap:.2e} is left by the split into {n_parts} parts"
     if not status and found.ending is not None:
         status = "optimal" if gap <= tol else _STATUS[found.ending]
+        if gap > tol and found.ending is Ending.TARGET and bounds is not None and not bounds.alike:
+            status = "bounds_differ"
         message = "" if gap <= tol else _MESSAGE[status].format(gap=gap, max_time=max_time)
     return Certificate(
         labels=found.labels,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -334,7 +335,7 @@ def proven_bound(
         1.0 / data.z_high,
         1.0 / data.z_low if data.z_low > 0.0 else np.inf,
     )
-    return leaf_bound(leaf, Multipliers(**vars(multipliers)))
+    return leaf_bound(leaf, Multipliers(**vars(multipliers)), sys.maxsize)
 
 
 def _child(

@@ -15,10 +15,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
+from smdeclust.constraints.given import hard_pairs
 from smdeclust.exact.certificate import Certificate, Proof
 from smdeclust.exact.verify_bound import (
     EPS,
+    MOST_BYTES,
     Leaf,
     gamma,
     in_range,
@@ -78,8 +81,8 @@ class Data:
     together: np.ndarray
     apart: np.ndarray
     n_clusters: int
-    size_min: float
-    size_max: float
+    size_min: np.ndarray
+    size_max: np.ndarray
     shift: int
     weight_shift: int
     """The points and the weights as given are 2 to these powers larger."""
@@ -100,9 +103,11 @@ def verify(
     n_clusters: int | None = None,
     tol: float | None = None,
     labels: Any = None,
-    size_min: int | None = None,
-    size_max: int | None = None,
+    size_min: Any = None,
+    size_max: Any = None,
     n_jobs: int | None = None,
+    max_bytes: int = MOST_BYTES,
+    constraints: Any = None,
 ) -> VerifiedBound:
     """Derive the bound of a certificate again from the data, and reject it if the claim is not met.
 
@@ -124,15 +129,22 @@ def verify(
     labels
         (N,) integers: the clustering the question is about; without, that of the certificate.
     size_min, size_max
-        Bounds on the number of points in every cluster, if the problem has them.
+        Bounds on the number of points in every cluster, if the problem has them: a number, or K
+        numbers, of which each cluster takes one.
     n_jobs
         Threads that check the parts of a large certificate; None means one.
+    max_bytes
+        Most memory for the matrices of one leaf: a certificate that asks for more is refused
+        before memory is taken.
+    constraints
+        The pairs as a :class:`~smdeclust.Constraints`, instead of bare ones.
 
     Raises
     ------
     InvalidCertificateError
         The labels, the tree, a multiplier or the claimed bound does not stand.
     """
+    must_link, cannot_link = hard_pairs("verify", X, None, constraints, must_link, cannot_link)
     k = certificate.n_clusters
     require(isinstance(k, int | np.integer) and k >= 1, f"{k!r} clusters")
     if n_clusters is not None:
@@ -153,7 +165,7 @@ def verify(
         proven_upper = _cost_above(data, check_labels(data, labels))
     trees = check_forest(certificate.proof, len(data.X))
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-        lower, bounds = _sum_of_parts(data, certificate.proof, trees, n_jobs)
+        lower, bounds = _sum_of_parts(data, certificate.proof, trees, n_jobs, max_bytes)
     require(_number(certificate.lower_bound), "the claimed lower bound is no number")
     require(
         lower >= certificate.lower_bound,
@@ -201,8 +213,11 @@ def _admit(
     require(usual and bool(np.all((w == 0) | (w >= _LIGHTEST * heaviest))), "weights too unequal")
     together, apart = (_pairs(pairs, n) for pairs in (must_link, cannot_link))
     low, high = 0 if low is None else low, np.inf if high is None else high
-    numbers = all(isinstance(size, Real) for size in (low, high))
-    require(numbers and 0 <= low <= high and high >= 1, f"sizes from {low!r} to {high!r}")
+    lows, highs = _bounds(low, k), _bounds(high, k)
+    require(
+        bool(np.all((lows >= 0) & (lows <= highs) & (highs >= 1))),
+        f"sizes from {low!r} to {high!r}",
+    )
     shift = math.frexp(spread)[1] if spread > 0 else 0
     weight_shift = math.frexp(heaviest)[1] - 1  # weights of 1 stay
     require(  # (of multipliers, and of costs)
@@ -211,8 +226,15 @@ def _admit(
     )
     return Data(
         np.ldexp(X, -shift), np.ldexp(w, -weight_shift), together, apart, k,
-        float(low), float(high), shift, weight_shift,
+        lows, highs, shift, weight_shift,
     )  # fmt: skip
+
+
+def _bounds(given: Any, k: int) -> np.ndarray:
+    """Bounds on the sizes of K clusters, of which each takes one."""
+    numbers = np.ndim(given) <= 1 and all(isinstance(size, Real) for size in np.atleast_1d(given))
+    require(numbers and np.size(given) in (1, k), f"sizes: {given!r} is not one number or {k}")
+    return np.broadcast_to(np.asarray(given, dtype=np.float64), (k,))
 
 
 def _pairs(pairs: Any, n: int) -> np.ndarray:
@@ -236,8 +258,9 @@ def check_labels(data: Data, labels: Any) -> np.ndarray:
         wrong = pairs[(numbers[pairs[:, 0]] == numbers[pairs[:, 1]]) != same]
         word = "together" if same else "apart"
         require(len(wrong) == 0, f"the labels do not keep rows {wrong[:1].tolist()} {word}")
+    breaks = (sizes[:, None] < data.size_min) | (sizes[:, None] > data.size_max)
     require(
-        bool(np.all((sizes >= data.size_min) & (sizes <= data.size_max))),
+        not breaks[linear_sum_assignment(breaks)].any(),
         f"clusters of {sizes.min()} to {sizes.max()} points break the sizes",
     )
     return numbers.reshape(-1)
@@ -275,7 +298,7 @@ def _below(value: float, exponent: int) -> float:
 
 
 def _sum_of_parts(
-    data: Data, proof: Proof, trees: list[Tree], n_jobs: int | None
+    data: Data, proof: Proof, trees: list[Tree], n_jobs: int | None, max_bytes: int
 ) -> tuple[float, tuple[float, ...]]:
     """Lower bound of all parts together, and the bounds of all leaves."""
     group = close(len(data.X), data.together, data.apart, data.n_clusters)
@@ -288,14 +311,14 @@ def _sum_of_parts(
         first = np.empty(int(group.max()) + 1, np.int64)
         first[group] = part
         require(bool(np.all(first[group] == part)), "a must-link group lies in two parts")
-        data = replace(data, size_min=0.0, size_max=np.inf)  # a part may hold a bit of a cluster
+        data = replace(data, size_min=np.zeros(1), size_max=np.full(1, np.inf))  # bits of clusters
     if n_jobs is None or n_jobs == 1 or len(trees) == 1:
-        found = [part_bound(data, group, proof, tree) for tree in trees]
+        found = [part_bound(data, group, proof, tree, max_bytes) for tree in trees]
     else:
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
         found = Parallel(n_jobs, prefer="threads")(
-            delayed(part_bound)(data, group, proof, tree) for tree in trees
+            delayed(part_bound)(data, group, proof, tree, max_bytes) for tree in trees
         )
     bounds = tuple(float(np.ldexp(b, data.exponent)) for _, leaves in found for b in leaves)
     total = math.fsum(lower for lower, _ in found) * (1 - 2 * EPS)
@@ -303,7 +326,7 @@ def _sum_of_parts(
 
 
 def part_bound(
-    data: Data, group: np.ndarray, proof: Proof, tree: Tree
+    data: Data, group: np.ndarray, proof: Proof, tree: Tree, max_bytes: int = MOST_BYTES
 ) -> tuple[float, list[float]]:
     """Lower bound on the cost of the rows of one part, and the bounds of its leaves."""
     n, rows, k = len(data.X), tree.rows, data.n_clusters
@@ -330,9 +353,10 @@ def part_bound(
         if joined is None or (len(rows) == n and joined.max() + 1 < k):
             bounds.append(np.inf)  # no clustering here at all
             continue
-        problem = Leaf(P, w, joined[of_row], joined[pairs], k, data.size_min, data.size_max)
+        widest = float(data.size_min.min()), float(data.size_max.max())
+        problem = Leaf(P, w, joined[of_row], joined[pairs], k, *widest)
         multipliers = multipliers_of(proof, leaf, place)
-        bound, _ = leaf_bound(problem, multipliers.scaled(smaller))
+        bound, _ = leaf_bound(problem, multipliers.scaled(smaller), max_bytes)
         require(math.isfinite(bound), f"leaf {leaf} has no finite bound")
         bounds.append(bound)
     require(math.isfinite(min(bounds)), "no leaf has a clustering, though the labels are one")

@@ -33,6 +33,10 @@ import numpy as np
 from smdeclust.exact.certificate import InvalidCertificateError
 
 EPS = float(np.finfo(np.float64).eps)
+# Square matrices of numbers, one row a group, that are in memory while a leaf is checked; and the
+# most bytes that they may take where nobody says otherwise (3,600 groups).
+_MATRICES = 10
+MOST_BYTES = 2**30
 
 
 def require(condition: bool, message: str) -> None:
@@ -95,11 +99,15 @@ class Leaf:
     size_max: float = np.inf
 
 
-def leaf_bound(leaf: Leaf, multipliers: Multipliers) -> tuple[float, float]:
+def leaf_bound(
+    leaf: Leaf, multipliers: Multipliers, max_bytes: int = MOST_BYTES
+) -> tuple[float, float]:
     """Lower bound on the cost of every clustering of the leaf, and what rounding took off it.
 
     Rows of the multipliers are rows of ``leaf``. Points and weights are of size about 1, so that
-    nothing overflows, and what underflows is far below what is deducted.
+    nothing overflows, and what underflows is far below what is deducted. Without multipliers it
+    takes as much memory as the points; with them, matrices of groups by groups, which are refused
+    before they are made where they would take more than `max_bytes`.
     """
     d = leaf.points.shape[1]
     weight = exact_sums(leaf.weights, leaf.group)
@@ -126,6 +134,12 @@ def leaf_bound(leaf: Leaf, multipliers: Multipliers) -> tuple[float, float]:
         below, margin = _without_multipliers(B, u, k)
         lost = margin + slip + 2 * k * gamma(2 * len(heavy) + d + 16) * energy
         return energy + below - lost, lost
+    matrices = _MATRICES * 8 * len(heavy) ** 2
+    require(
+        matrices <= max_bytes,
+        f"to check the multipliers of {len(heavy)} groups takes {matrices / 2**30:.1f} GiB of "
+        f"memory, more than the {max_bytes / 2**30:.1f} allowed (max_bytes)",
+    )
     L, L_slip, constant, constant_slip = _sum_up(leaf, multipliers, group, len(heavy))
     divisor = np.sqrt(np.outer(weight, weight))
     M = -(B @ B.T) - L / divisor

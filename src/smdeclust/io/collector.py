@@ -71,14 +71,18 @@ class PairCollector:
 
 
 def parse_confidence(word: str, path: PathLike, line: int | None, place: str = "") -> float:
-    """Return a confidence in (0, 1]; ``place`` says where it stands, for lists without lines."""
+    """Return a confidence from 0.5 to 1; ``place`` says where it stands, for lists without lines.
+
+    Below 0.5 the opposite is likelier.
+    """
     number = parse_number(word)
-    if number is None or not 0 < number <= 1:
+    if number is None or not 0.5 <= number <= 1:
         raise bad_line(
             path,
             line,
             f"the confidence {shown(word)}{place}",
-            "a number above 0 and at most 1",
-            "Leave the confidence out for a hard pair.",
+            "a number from 0.5 to 1",
+            "Leave the confidence out for a hard pair; below 0.5, write the other kind of pair, "
+            "and 1 minus this.",
         )
     return number

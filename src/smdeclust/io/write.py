@@ -82,7 +82,7 @@ def write_constraints(constraints: Constraints, path: PathLike, format: str = "j
             f"There are {n_soft} soft pairs, which the format links cannot hold. Write json or csv."
         )
     if any(
-        np.isfinite(getattr(constraints, f"{kind}_price")).any()
+        not np.isnan(getattr(constraints, f"{kind}_price")).all()
         for kind in ("soft_must_link", "soft_cannot_link")
     ):
         raise InvalidInputError("Files hold confidences of soft pairs, and some have a price.")

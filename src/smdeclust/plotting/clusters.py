@@ -12,6 +12,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import known_pairs
 from smdeclust.plotting import style
 from smdeclust.plotting.inputs import as_centers, as_labels, as_pairs, as_points
 from smdeclust.plotting.projection import project
@@ -32,6 +34,7 @@ def plot_clusters(
     max_pairs: int = 250,
     seed: int = 0,
     ax: Axes | None = None,
+    constraints: Constraints | None = None,
 ) -> Axes:
     """Draw the clusters: must-links solid, cannot-links dashed, violated pairs crossed.
 
@@ -58,12 +61,19 @@ def plot_clusters(
         Decides which points and pairs are left out.
     ax
         Where to draw. By default a new figure.
+    constraints
+        The pairs as a :class:`~smdeclust.Constraints`, soft ones among them drawn like the others.
 
     Returns
     -------
     Axes
         The axes drawn on.
     """
+    if constraints is not None:
+        given = {"must_link": must_link, "cannot_link": cannot_link}
+        known = known_pairs("plot_clusters", X, None, constraints, given, soft=True)
+        assert known is not None
+        must_link, cannot_link = known.all_as_hard().must_link, known.all_as_hard().cannot_link
     points = as_points(X)
     label = as_labels(labels, len(points))
     must = as_pairs(must_link, len(points), "must_link")

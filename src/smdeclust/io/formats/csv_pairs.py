@@ -1,7 +1,7 @@
 """``csv``: a header ``i,j,type`` and optionally ``confidence``, for spreadsheets.
 
 Other usual names of these columns are read too, such as ``id_1,id_2,constraint_type``. An empty
-confidence is a hard pair, any number in (0, 1] a soft one.
+confidence is a hard pair, any number from 0.5 to 1 a soft one.
 """
 
 from __future__ import annotations

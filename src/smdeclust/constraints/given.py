@@ -1,38 +1,31 @@
-"""What ``fit`` was given to know: one rule for constraints, bare pairs and partial labels.
+"""What a function was given to know: one rule for constraints, bare pairs and partial labels.
 
-Row positions mean nothing once a splitter has taken some of the rows. A `Constraints` is sliced
-with the data; bare pairs are not, so they are refused wherever that can be seen.
+A `Constraints` is sliced with the data; bare pairs are positions in the rows that were passed.
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints import Constraints
+from smdeclust.constraints.knowledge import Constraints
 from smdeclust.constraints.per_point import class_codes
 from smdeclust.exceptions import InvalidInputError
 
 KINDS = ("must_link", "cannot_link")
 
-_SLICED = (
-    "Make smdeclust.Constraints(must_link, cannot_link, n_points=len(X)) and pass it as "
-    "constraints=: scikit-learn slices it together with X."
-)
-
 
 def known_pairs(
-    estimator: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, soft: bool = False
+    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, soft: bool = False
 ) -> Constraints | None:
     """Return what `constraints` say of the rows of `X`; None where bare pairs are to be used.
 
     Parameters
     ----------
-    estimator
-        Whose ``fit`` asks.
+    asker
+        The estimator whose ``fit`` asks, or the name of a function.
     X, y, constraints
         As given to it.
     bare
@@ -48,8 +41,6 @@ def known_pairs(
     _mention_partial_labels(y)
     given = [name for name, value in bare.items() if value is not None]
     if constraints is None:
-        if given:
-            _refuse_in_a_splitter(given[0])
         return None
     if given:
         raise InvalidInputError(
@@ -64,8 +55,9 @@ def known_pairs(
     _check_points(X, constraints)
     known = constraints.hardened()
     if known.n_soft and not soft:
+        name = asker if isinstance(asker, str) else type(asker).__name__
         raise InvalidInputError(
-            f"{type(estimator).__name__} does not know soft pairs, and {known.n_soft} of the "
+            f"{name} does not know soft pairs, and {known.n_soft} of the "
             f"constraints are soft. Use an estimator that does (PCCC), make them hard, or drop "
             f"them."
         )
@@ -73,21 +65,21 @@ def known_pairs(
 
 
 def hard_pairs(
-    estimator: Any, X: Any, y: Any, constraints: Any, must_link: Any, cannot_link: Any
+    asker: Any, X: Any, y: Any, constraints: Any, must_link: Any, cannot_link: Any
 ) -> tuple[Any, Any]:
-    """Return the must-links and the cannot-links for an estimator that knows no soft pairs."""
+    """Return the must-links and the cannot-links where soft pairs cannot be used."""
     bare = {"must_link": must_link, "cannot_link": cannot_link}
-    known = known_pairs(estimator, X, y, constraints, bare)
+    known = known_pairs(asker, X, y, constraints, bare)
     return (must_link, cannot_link) if known is None else (known.must_link, known.cannot_link)
 
 
 def given_pairs(
-    estimator: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any]
+    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any]
 ) -> tuple[Any, Any, Constraints | None]:
     """Return the hard must-links and cannot-links, and all that is known where some is soft."""
-    known = known_pairs(estimator, X, y, constraints, bare, soft=True)
+    known = known_pairs(asker, X, y, constraints, bare, soft=True)
     if known is None and any(bare[f"soft_{kind}"] is not None for kind in KINDS):
-        known = Constraints(**bare, n_points=_n_rows(X)).hardened()
+        known = Constraints(**bare, n_points=n_rows_of(X)).hardened()
     if known is None:
         return bare["must_link"], bare["cannot_link"], None
     return known.must_link, known.cannot_link, known if known.n_soft else None
@@ -95,9 +87,8 @@ def given_pairs(
 
 def _check_points(X: Any, constraints: Constraints) -> None:
     """Raise an error where the constraints are of other points than the rows of `X`."""
-    n_rows = _n_rows(X)
+    n_rows = n_rows_of(X)
     if constraints.n_points is None:
-        _refuse_in_a_splitter("constraints", " These constraints do not know how many points.")
         return
     if n_rows is not None and n_rows != constraints.n_points:
         raise InvalidInputError(
@@ -118,31 +109,12 @@ def _check_points(X: Any, constraints: Constraints) -> None:
         )
 
 
-def _n_rows(X: Any) -> int | None:
+def n_rows_of(X: Any) -> int | None:
     """Number of rows of `X` where it is known (Dask may not know it)."""
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) and isinstance(shape[0], int | np.integer):
         return int(shape[0])
     return len(X) if shape is None and hasattr(X, "__len__") else None
-
-
-def _refuse_in_a_splitter(name: str, why: str = "") -> None:
-    """Raise an error where scikit-learn's cross-validation gives this fit a part of the rows."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] not in ("smdeclust", "sklearn", "contextlib"):
-            return  # somebody's own code, which may well have made pairs of these rows
-        if module.startswith("sklearn.model_selection") and "train" in frame.f_locals:
-            train, whole = frame.f_locals["train"], frame.f_locals.get("X")
-            n_rows = _n_rows(whole)
-            if n_rows is None or not np.array_equal(train, np.arange(n_rows)):
-                raise InvalidInputError(
-                    f"{name} names rows of the whole data, but cross-validation fits on some of "
-                    f"them, where the same positions are other points.{why} {_SLICED}"
-                )
-            return
-        frame = frame.f_back  # type: ignore[assignment]
 
 
 def _mention_partial_labels(y: Any) -> None:
