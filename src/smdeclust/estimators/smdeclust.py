@@ -412,7 +412,7 @@ class SMDEClust(ConstrainedClusterer):
         before = getattr(self._last, "_fitted_on", None)
         if before is None or not now.still_solved_by(self._last.labels_, before):
             return False
-        vars(self).update(vars(self._last))
+        self.__dict__.update(vars(self._last))
         self._fitted_on = now
         self.n_iter_ = self.n_populations_ = 0
         self.n_local_searches_ = self.n_local_iterations_ = 0
