@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
-from smdeclust.estimators.given import known_pairs
+from smdeclust.constraints.given import known_pairs
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.points.validation import as_points
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
-from smdeclust.estimators.given import known_pairs
+from smdeclust.constraints.given import known_pairs
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import DIFFERENT, SAME
