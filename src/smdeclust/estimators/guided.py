@@ -14,15 +14,14 @@ from threadpoolctl import threadpool_limits
 
 from smdeclust.assignment import exact_assignment
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import known_pairs
 from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
     all_or_nothing,
     check_number,
     deadline_after,
-    show_log,
 )
-from smdeclust.estimators.given import known_pairs
 from smdeclust.estimators.new_points import label_new
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import soft_pairs
@@ -177,8 +176,6 @@ class GuidedClustering(ConstrainedClusterer):
         """
         deadline = deadline_after(self.max_time)
         check_number("max_time", self.max_time, low=0, optional=True)
-        if self.verbose:
-            show_log()
         bare = {
             "must_link": must_link,
             "cannot_link": cannot_link,
