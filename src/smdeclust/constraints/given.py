@@ -85,6 +85,17 @@ def given_pairs(
     return known.must_link, known.cannot_link, known if known.n_soft else None
 
 
+def known_of_new(
+    X: Any, constraints: Constraints | None, must_link: Any, cannot_link: Any
+) -> Constraints | None:
+    """Return what ``predict`` was told of new rows, as constraints or as bare pairs of them."""
+    if must_link is None and cannot_link is None:
+        return constraints
+    if constraints is not None:
+        raise InvalidInputError("Give constraints= or bare pairs of the rows, not both.")
+    return Constraints(must_link, cannot_link, n_points=n_rows_of(X))
+
+
 def _check_points(X: Any, constraints: Constraints) -> None:
     """Raise an error where the constraints are of other points than the rows of `X`."""
     n_rows = n_rows_of(X)

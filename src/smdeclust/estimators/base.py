@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import n_rows_of
+from smdeclust.constraints.given import known_of_new
 from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.constraints.size_bounds import SizeBounds
@@ -97,10 +97,7 @@ class ConstrainedClusterer(
         """
         check_is_fitted(self, "cluster_centers_")
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
-        if must_link is not None or cannot_link is not None:
-            if constraints is not None:
-                raise InvalidInputError("Give constraints= or bare pairs of the rows, not both.")
-            constraints = Constraints(must_link, cannot_link, n_points=n_rows_of(X))
+        constraints = known_of_new(X, constraints, must_link, cannot_link)
         if constraints is not None or bounds is not None:
             return self._predict_known(X, constraints, bounds)
         if is_dask(X):

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from smdeclust.assignment import exact_assignment
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_pairs
+from smdeclust.constraints.given import known_of_new, known_pairs
 from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
@@ -303,6 +303,9 @@ class GuidedClustering(ConstrainedClusterer):
         constraints: Constraints | None = None,
         size_min: Any = None,
         size_max: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
     ) -> np.ndarray:
         """Return the label of each new point: every view places it, and the weighted views decide.
 
@@ -315,8 +318,11 @@ class GuidedClustering(ConstrainedClusterer):
             N + n rows, those that were fitted first.
         size_min, size_max
             How many of the new rows each cluster takes at least and at most.
+        must_link, cannot_link
+            Pairs of positions in `X`, instead of `constraints`.
         """
         check_is_fitted(self, "cluster_centers_")
+        constraints = known_of_new(X, constraints, must_link, cannot_link)
         points = self._check_points(X, reset=False)
         with threadpool_limits(1, user_api="blas"):
             costs = self._costs(points)[:, self._order]
