@@ -27,6 +27,9 @@ N_STARTS = (6, 4)
 # The same where distances are only compared.
 FEW_STARTS = (3, 1)
 
+# The same where all points count from the first round on.
+MANY_ROUNDS = (6, 4, 4, 1, 1)
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -59,6 +62,7 @@ def learn(
     *,
     n_columns: int,
     n_starts: tuple[int, ...] = N_STARTS,
+    from_all: bool = False,
     is_late: Callable[[], bool] = lambda: False,
 ) -> Learned:
     """Learn a distance from must-link groups and, where `cluster` is given, from clusters.
@@ -82,24 +86,32 @@ def learn(
         Columns of the data, which the strengths of clusters and identity go by.
     n_starts
         Random starts of the clustering, one number a round.
+    from_all
+        Whether all points count fully and the first distance is that of all points: Friedman and
+        Rubin's criterion, which often finds other clusters.
     is_late
         Whether to stop where it is.
     """
     target = spread.within(points, groups, weights)
     target = target + SHRINKAGE * n_columns * spread.target(points.shape[1])
-    linked = max(float(weights.sum()) - len(np.unique(groups)), 0.0)
+    total = float(weights.sum())
+    linked = max(total - len(np.unique(groups)), 0.0)
+    clusters = total if from_all else CLUSTERS * n_columns
     scatter, worth = target, linked + SHRINKAGE * n_columns
+    if from_all:
+        everyone = np.zeros(len(weights), dtype=np.int64)
+        scatter, worth = target + spread.within(points, everyone, weights), worth + total
     labels: np.ndarray | None = None
     criterion: list[float] = []
     for fresh in n_starts if cluster is not None else ():
         assert cluster is not None
         found = cluster(spread.apply(points, spread.root(scatter / worth)), labels, fresh)
-        after = with_clusters(points, found, weights, spread, target, n_columns)
-        value = float(weights.sum()) * spread.log_det(after)
+        after = target + clusters / total * spread.within(points, found, weights)
+        value = total * spread.log_det(after)
         if criterion and value >= criterion[-1]:
             break
         labels, scatter = found, after
-        worth = linked + (SHRINKAGE + CLUSTERS) * n_columns
+        worth = linked + SHRINKAGE * n_columns + clusters
         criterion.append(value)
         if is_late():
             break

@@ -37,6 +37,7 @@ from smdeclust.views.scene import rows_to_learn_from
 VIEWS: dict[str, Callable[[], View]] = {
     "given": AsGiven,
     "learned": Learned,
+    "compact": lambda: Learned(from_all=True),
     "graph": NeighborGraph,
     "graph-learned": lambda: NeighborGraph(learned=True),
     "parts": Parts,
@@ -44,7 +45,7 @@ VIEWS: dict[str, Callable[[], View]] = {
 }
 
 # Those that pairs teach, so that without pairs they see nothing of their own.
-TAUGHT = ("learned", "graph-learned", "classes")
+TAUGHT = ("learned", "compact", "graph-learned", "classes")
 
 # Views see so many rows at most; the others are placed among them.
 MAX_ROWS = 20_000
@@ -59,10 +60,10 @@ SHARE_OF_WEIGHING = 0.5
 class GuidedClustering(ConstrainedClusterer):
     """Find the clusters that people have in mind, round or not.
 
-    Several views of the points are clustered, each under all constraints: the points as given; a
-    distance learned from the pairs; the neighbor graph, along which pairs are propagated, on the
-    data and on the learned distance; several centers a cluster; and classes that make the pairs
-    likely. Each view is weighed by knowledge that it was fitted without, and the views are merged
+    Several views of the points are clustered, each under all constraints: the points as given; two
+    distances learned from pairs and clusters; the neighbor graph, along which pairs are propagated,
+    on the data and on the learned distance; several centers a cluster; and classes that make the
+    pairs likely. Each view is weighed by knowledge that it was fitted without, and the views are merged
     by :class:`SMDEClust`. Every hard constraint holds.
 
     Parameters
@@ -71,8 +72,8 @@ class GuidedClustering(ConstrainedClusterer):
         K.
     views
         ``"auto"``: all of them (without pairs: those that pairs need not teach). Otherwise a name
-        or a list of names (``"given"``, ``"learned"``, ``"graph"``, ``"graph-learned"``,
-        ``"parts"``, ``"classes"``) and of your own objects with the methods of
+        or a list of names (``"given"``, ``"learned"``, ``"compact"``, ``"graph"``,
+        ``"graph-learned"``, ``"parts"``, ``"classes"``) and of your own objects with the methods of
         :class:`~smdeclust.views.View`.
     size_min, size_max, size_by
         Bounds on the sizes of clusters, as in :class:`SMDEClust`.
@@ -118,7 +119,7 @@ class GuidedClustering(ConstrainedClusterer):
     >>> model = GuidedClustering(2, random_state=0)
     >>> pairs = {"must_link": [(0, 2), (2, 3)], "cannot_link": [(0, 1), (3, 4)]}
     >>> sorted(model.fit(X, **pairs).view_weights_)
-    ['classes', 'given', 'graph', 'graph-learned', 'learned', 'parts']
+    ['classes', 'compact', 'given', 'graph', 'graph-learned', 'learned', 'parts']
     """
 
     def __init__(

@@ -208,7 +208,9 @@ def guide(
     is_late, weighed_enough
         Whether to come to an end, and whether to come to an end of weighing.
     """
-    held_out, weights = weigh(X, n_clusters, known, views, engine, seed, weighed_enough)
+    held_out, weights = HeldOut(), {view.name: 1.0 for view in views}
+    if len(views) > 1:
+        held_out, weights = weigh(X, n_clusters, known, views, engine, seed, weighed_enough)
     scene = Scene(X, n_clusters, known, engine, seed, WHOLE)
     views = [copy.deepcopy(view) for view in views]
     seen: dict[str, Seen] = {}

@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.groups import contract
 from smdeclust.distance import FULL, Frame, learn
+from smdeclust.distance.learn import MANY_ROUNDS, N_STARTS
 
 # Rows that a distance is learned from at most; those in pairs come first.
 MAX_LEARNED_FROM = 5000
@@ -166,8 +167,8 @@ class LearnedMap:
     coordinates: np.ndarray
 
     @classmethod
-    def of(cls, scene: Scene) -> LearnedMap:
-        """Learn from the pairs of a scene, and from clusters in two rounds."""
+    def of(cls, scene: Scene, *, from_all: bool = False) -> LearnedMap:
+        """Learn from the pairs of a scene and from clusters."""
         n_points = len(scene.X)
         known = scene.taught
         rows = rows_to_learn_from(n_points, known, np.random.default_rng(scene.seed))
@@ -183,6 +184,8 @@ class LearnedMap:
             FULL,
             lambda Y, labels, fresh: engine.cluster(Y, some, labels, fresh),
             n_columns=frame.n_columns,
+            n_starts=MANY_ROUNDS if from_all else N_STARTS,
+            from_all=from_all,
         )
         return cls(frame, found.root, frame.enter(scene.X) @ found.root.T)
 
@@ -230,17 +233,32 @@ class AsGiven:
 
 
 class Learned:
-    """The distance that pairs teach."""
+    """The distance that pairs teach.
 
-    name = "learned"
+    Parameters
+    ----------
+    from_all
+        Whether all points teach from the beginning, and not only the must-links: this finds
+        directions in which clusters are compact.
+    """
+
+    def __init__(self, from_all: bool = False) -> None:
+        self.from_all = from_all
+
+    @property
+    def name(self) -> str:
+        """``"learned"`` or ``"compact"``."""
+        return "compact" if self.from_all else "learned"
 
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
         """Nothing to do."""
 
     def see(self, scene: Scene) -> Seen:
         """Cluster in the learned distance."""
-        found = scene.learned
-        return Seen(scene.learned_labels, found.coordinates, model=found)
+        if not self.from_all:
+            return Seen(scene.learned_labels, scene.learned.coordinates, model=scene.learned)
+        found = LearnedMap.of(scene, from_all=True)
+        return Seen(scene.cluster(found.coordinates), found.coordinates, model=found)
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:
         """Take the nearest mean in the learned distance."""
