@@ -6,11 +6,11 @@
     python -m benchmarks.guided --store runs.jsonl       # keep results, go on where it stopped
 
 Tables: `pairs` (up to 300 rows, pairs N/16, N/8, N/2), `full` (up to 20,000 rows), `wrong` (0 to
-30% of the pairs wrong, all soft), `labels` (5 and 10 labelled points a class), `ablation` (each view
-left out, equal weights, the best view alone), `scale` (seconds and memory). Data: sets with classes
-in the folder `classes` of SMDECLUST_DATA (X and y in .npz files), scikit-learn's, and letter.
-Columns are standardized for all methods. Methods that fail, because they find no feasible labels,
-count with the Euclidean distance.
+30% of the pairs wrong, all soft), `labels` (5 and 10 labelled points a class), `ablation` (each
+view left out, equal weights, the best view alone), `scale` (seconds and memory). Data: sets with
+classes in the folder `classes` of SMDECLUST_DATA (X and y in .npz files), scikit-learn's, and
+letter. Columns are standardized for all methods. Methods that fail, because they find no feasible
+labels, count with the Euclidean distance.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class GuidedClustering(ConstrainedClusterer):
     Several views of the points are clustered, each under all constraints: the points as given; two
     distances learned from pairs and clusters; the neighbor graph, along which pairs are propagated,
     on the data and on the learned distance; several centers a cluster; and classes that make the
-    pairs likely. Each view is weighed by knowledge that it was fitted without, and the views are merged
-    by :class:`SMDEClust`. Every hard constraint holds.
+    pairs likely. Each view is weighed by knowledge that it was fitted without, and the views are
+    merged by :class:`SMDEClust`. Every hard constraint holds.
 
     Parameters
     ----------
@@ -465,6 +465,11 @@ def _words(guided: Guided, left_out: list[str]) -> list[str]:
         notes.append(f"Of the pairs held out, the views kept: {told}.")
     elif len(guided.seen) > 1:
         notes.append("There were no pairs to hold out: views count by how much they agree.")
+    if guided.share_right is not None:
+        notes.append(
+            f"About {guided.share_right:.0%} of the soft pairs seem to be right; this was taken as "
+            f"their confidence."
+        )
     if left_out:
         notes.append(f"Views left out, because the time was over: {', '.join(left_out)}.")
     return notes

@@ -25,11 +25,16 @@ MAX_WEIGHED = 5000
 # With fewer pairs than this weights shrink towards equal ones.
 ENOUGH_PAIRS = 20
 
-# A view with half the skill of the best has a sixteenth of its weight.
-SHARPNESS = 4
+# Weights go by skill to a power that grows with the evidence, one for so many pairs held out,
+# within these bounds: few pairs say little about which view is best.
+PAIRS_OF_A_POWER = 12
+LEAST_POWER, MOST_POWER = 2.0, 8.0
 
 # Local searches of a clustering that is only weighed, and of one that counts.
 QUICK, WHOLE = 8, 30
+
+# Confidence of soft pairs while it is estimated.
+GUESS = 0.8
 
 # The two ways of merging views, as held-out knowledge judges them.
 CONSENSUS, REFINED = "consensus", "refined"
@@ -139,6 +144,8 @@ class Guided:
         The consensus.
     decision
         What decided: the consensus or the last pass.
+    share_right
+        Share of the soft pairs that seem to be right, where that was estimated.
     """
 
     views: list[View]
@@ -148,6 +155,7 @@ class Guided:
     kept: dict[str, float]
     merged: Merged
     decision: Merged | Refined
+    share_right: float | None = None
 
     @property
     def labels(self) -> np.ndarray:
@@ -208,6 +216,7 @@ def guide(
     is_late, weighed_enough
         Whether to come to an end, and whether to come to an end of weighing.
     """
+    known, share_right = calibrated(X, n_clusters, known, views, engine, seed)
     held_out, weights = HeldOut(), {view.name: 1.0 for view in views}
     if len(views) > 1:
         held_out, weights = weigh(X, n_clusters, known, views, engine, seed, weighed_enough)
@@ -237,6 +246,48 @@ def guide(
         {name: held_out.kept(name) for name in names},
         merged,
         decision,
+        share_right,
+    )
+
+
+def calibrated(
+    X: np.ndarray,
+    n_clusters: int,
+    known: Constraints,
+    views: Sequence[View],
+    engine: Engine,
+    seed: int,
+) -> tuple[Constraints, float | None]:
+    """Soft pairs of one confidence with the share of them that a view can keep, if that is less.
+
+    Nobody who gives all pairs the same confidence has looked at each of them; what clusters can
+    keep says more about how many are right. Returns this share, too, where it was used.
+    """
+    sure = np.concatenate([known.soft_must_link_confidence, known.soft_cannot_link_confidence])
+    if known.n_soft < ENOUGH_PAIRS or np.ptp(sure) > 0:
+        return known, None
+    scene = Scene(X, n_clusters, _all_as_sure(known, min(sure[0], GUESS)), engine, seed, QUICK)
+    kept = []
+    for view in views:
+        if view.name in ("given", "graph"):
+            view = copy.deepcopy(view)
+            view.prepare(X, n_clusters, seed)
+            labels = view.see(scene).labels
+            must, cannot = (labels[p[:, 0]] == labels[p[:, 1]]
+                            for p in (known.soft_must_link, known.soft_cannot_link))  # fmt: skip
+            kept.append(int(must.sum()) + len(cannot) - int(cannot.sum()))
+    if not kept:
+        return known, None
+    share = float(np.clip((max(kept) + 1) / (known.n_soft + 2), 0.55, sure[0]))
+    if share > sure[0] - 0.02:
+        return known, None
+    return _all_as_sure(known, share), share
+
+
+def _all_as_sure(known: Constraints, confidence: float) -> Constraints:
+    return known._with(
+        soft_must_link_confidence=np.full(len(known.soft_must_link), confidence),
+        soft_cannot_link_confidence=np.full(len(known.soft_cannot_link), confidence),
     )
 
 
@@ -286,10 +337,10 @@ def weigh(
 def weights_of(skills: Mapping[str, float], n_pairs: int) -> dict[str, float]:
     """Weights that add up to 1, from skills; with few pairs closer to equal."""
     trust = min(1.0, n_pairs / ENOUGH_PAIRS)
-    least = 1e-3
-    positive = {name: max(skill, least) for name, skill in skills.items()}
+    power = float(np.clip(n_pairs / PAIRS_OF_A_POWER, LEAST_POWER, MOST_POWER))
+    positive = {name: max(skill, 1e-3) for name, skill in skills.items()}
     middle = float(np.mean(list(positive.values())))
-    shrunk = {n: (trust * s + (1 - trust) * middle) ** SHARPNESS for n, s in positive.items()}
+    shrunk = {n: (trust * s + (1 - trust) * middle) ** power for n, s in positive.items()}
     total = sum(shrunk.values())
     return {name: value / total for name, value in shrunk.items()}
 

@@ -143,6 +143,8 @@ def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
     own = _series(spread, said.own)
     change = _on_edges(graph, towards, b) - _on_edges(graph, own, own)
     top = max(float(np.abs(change).max(initial=0.0)), _largest(said, b), 1e-12)
+    # A pair that is hard changes the graph by all it can, one that is doubtful by its weight.
+    top /= max(float(t.data.max(initial=0.0)) for t in (said.plus, said.minus)) or 1.0
     change = np.clip(change / top, -1.0, 1.0)
     raised = 1 - (1 - change) * (1 - graph.data)
     adjusted = graph.copy()
