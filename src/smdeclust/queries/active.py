@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
+from smdeclust.estimators.guided import GuidedClustering
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import (
@@ -25,7 +26,7 @@ from smdeclust.queries.answers import (
     as_label_answers,
 )
 from smdeclust.queries.nearness import Nearness
-from smdeclust.queries.picture import match_labels
+from smdeclust.queries.refits import LOOK_BACK, Refits, stop_advice
 from smdeclust.queries.suggest import (
     check_strategy,
     implied_pair,
@@ -39,9 +40,6 @@ logger = logging.getLogger("smdeclust")
 
 # Every so many questions one is a check, where an error rate is to be estimated.
 CHECK_EVERY = 10
-# Answers that the advice to stop looks back on, and the share of points that still matters.
-LOOK_BACK = 20
-LEAST_CHANGE = 0.01
 
 
 class ActiveClustering:
@@ -50,7 +48,8 @@ class ActiveClustering:
     Parameters
     ----------
     estimator
-        A clusterer of this package, for example ``SMDEClust(5)``. It is cloned.
+        A number of clusters: `GuidedClustering` is used. Or a clusterer of this package, for
+        example ``SMDEClust(5)``; it is cloned.
     oracle
         Called with two rows. It answers same (``True``), different (``False``) or don't know
         (``None``); or one of these with a confidence, ``(True, 0.8)``: less than 1 makes a soft
@@ -77,8 +76,9 @@ class ActiveClustering:
         cluster. ``None``: go on to the end of the budget.
     refit_every
         Cluster again after so many answers (and always after one that the clustering had wrong).
-        ``None``: 1, or 10 for `GuidedClustering`, of which only the heaviest view is clustered
-        again; all views are weighed again when there are half as many answers more.
+        ``None``: after each; with `GuidedClustering` after ten, or fewer where they surprise. Only
+        its heaviest view is then clustered again; all views are weighed anew when there are half
+        as many answers more, and in the end.
     save_to
         A pairs file that gets every answer as it comes; where it is there already, its answers
         are taken up and not asked again.
@@ -115,8 +115,6 @@ class ActiveClustering:
     labels_: np.ndarray
     _checks: Checks
     _earlier: deque[np.ndarray]
-    _heaviest: str
-    _next_weighing: int
 
     def __init__(
         self,
@@ -151,7 +149,7 @@ class ActiveClustering:
         points = as_points(X)
         rng = np.random.default_rng(self.random_state)
         self._begin(points, constraints)
-        n_quiet = n_since_fit = 0
+        n_quiet = n_since = n_surprises = 0
         self.stop_reason_ = f"The budget of {self.budget} questions is spent."
         while self.n_questions_ < self.budget:
             question = self._next_question(points, rng)
@@ -168,11 +166,10 @@ class ActiveClustering:
                 surprise |= self._take(answer)
             if all(answer.verdict == UNKNOWN for answer in answers):
                 continue
-            n_since_fit += 1
-            before = self.labels_
-            if surprise or n_since_fit >= self._refit_every:
+            n_since, n_surprises, before = n_since + 1, n_surprises + surprise, self.labels_
+            if self._is_due(n_since, n_surprises):
                 self._fit(points)
-                n_since_fit = 0
+                n_since = n_surprises = 0
             self._earlier.append(self.labels_)
             quiet = not surprise and np.array_equal(before, self.labels_)
             n_quiet = n_quiet + 1 if quiet else 0
@@ -183,7 +180,8 @@ class ActiveClustering:
                     f"The last {n_quiet} answers were as the clustering had it and changed nothing."
                 )
                 break
-        self._fit(points, whole=True)
+        if n_since or self._refits.has_views:
+            self._fit(points, whole=True)
         logger.info(self.stop_reason_)
 
     def _check_parameters(self) -> None:
@@ -200,9 +198,8 @@ class ActiveClustering:
 
     def _begin(self, points: np.ndarray, constraints: Constraints | None) -> None:
         """Take up what is known and cluster a first time."""
-        self._estimator = clone(self.estimator)
-        self._has_views = "views" in self._estimator.get_params()
-        self._refit_every = self.refit_every or (10 if self._has_views else 1)
+        estimator = as_estimator(self.estimator, self.random_state)
+        self._refits = Refits(estimator)
         self._file = None if self.save_to is None else AnswerFile(self.save_to, self.ids)
         self._given = Constraints(n_points=len(points))
         if constraints is not None:
@@ -211,7 +208,7 @@ class ActiveClustering:
             named = {"n_points": len(points)} if self.ids is None else {"ids": self.ids}
             self._given |= Constraints.read(self.save_to, **named)
         self.constraints_ = self._given
-        self.n_clusters_ = int(self._estimator.n_clusters)
+        self.n_clusters_ = int(estimator.n_clusters)
         self.answers_: list[Answer] = []
         self.conflicts_: list[tuple[Answer, str]] = []
         self.n_questions_, self.advice_ = 0, ""
@@ -221,7 +218,6 @@ class ActiveClustering:
         self._skipped: list[tuple[int, int]] = []
         self._near: Nearness | None = None
         self._set_rate()
-        self.__dict__.pop("labels_", None)
         self._fit(points, whole=True)
         self._earlier = deque([self.labels_], maxlen=LOOK_BACK + 1)
 
@@ -232,7 +228,7 @@ class ActiveClustering:
     def _next_question(
         self, points: np.ndarray, rng: np.random.Generator
     ) -> Suggestion | LabelQuestion | None:
-        picture = look_at(self.estimator_, points, self.constraints_, rng)
+        picture = look_at(self.estimator_, points, self.constraints_, rng, self._refits.coordinates)
         if self.error_rate == "auto" and self.n_questions_ % CHECK_EVERY == CHECK_EVERY - 1:
             check = implied_pair(picture, [answer.pair for answer in self.answers_])
             if check is not None and self.ask == "pairs":
@@ -300,35 +296,27 @@ class ActiveClustering:
                 pairs.setdefault(kind, []).append(answer.pair)
         return self._given.add(**pairs) if pairs else self._given
 
+    def _is_due(self, n_since: int, n_surprises: int) -> bool:
+        if self.refit_every is not None:
+            return n_surprises > 0 or n_since >= self.refit_every
+        return self._refits.is_due(self.n_questions_, n_since, n_surprises)
+
     def _fit(self, points: np.ndarray, *, whole: bool = False) -> None:
-        """Cluster again, from the clusters as they are; of several views the heaviest, mostly."""
-        model = clone(self._estimator).set_params(n_clusters=self.n_clusters_)
-        has_labels = len(np.unique(getattr(self, "labels_", ()))) == self.n_clusters_
-        if has_labels and "init" in model.get_params():
-            model.set_params(init=self.labels_)
-        if self._has_views:
-            n_used = len(self._used)
-            if whole or n_used >= self._next_weighing:
-                self._next_weighing = max(10, n_used + n_used // 2)
-            else:
-                model.set_params(views=[self._heaviest])
-        self.estimator_ = model.fit(points, constraints=self.constraints_)
+        """Cluster again with what is known now."""
+        self.estimator_ = self._refits.fit(
+            points, self.constraints_, self.n_clusters_, len(self._used), whole=whole
+        )
         self.labels_ = self.estimator_.labels_
-        if self._has_views and len(self.estimator_.view_weights_) > 1:
-            weights = self.estimator_.view_weights_
-            self._heaviest = max(weights, key=lambda name: weights[name])
 
     def _advice(self) -> str:
         """What the answers so far say about asking further."""
-        said = [self._more] if self._more else []
-        if len(self._earlier) > LOOK_BACK:
-            k = 1 + max(int(labels.max()) for labels in (self._earlier[0], self.labels_))
-            n_moved = int(
-                np.count_nonzero(match_labels(self._earlier[0], self.labels_, k) != self.labels_)
-            )
-            if n_moved <= LEAST_CHANGE * len(self.labels_):
-                said.append(
-                    f"The last {LOOK_BACK} answers moved {n_moved} of {len(self.labels_)} points: "
-                    f"more answers will hardly change the clusters."
-                )
-        return " ".join(said)
+        looks_back = len(self._earlier) > LOOK_BACK
+        said = stop_advice(self._earlier[0], self.labels_) if looks_back else ""
+        return " ".join(part for part in (self._more, said) if part)
+
+
+def as_estimator(estimator: Any, random_state: Any) -> Any:
+    """The estimator, or `GuidedClustering` of so many clusters."""
+    if isinstance(estimator, int | np.integer) and not isinstance(estimator, bool):
+        return GuidedClustering(int(estimator), random_state=random_state)
+    return clone(estimator)

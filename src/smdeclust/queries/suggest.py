@@ -18,6 +18,7 @@ from smdeclust.queries.influence import Question, choose_questions
 from smdeclust.queries.known import Known
 from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.picture import Picture
+from smdeclust.queries.refits import measured_in
 from smdeclust.queries.strategies import STRATEGIES
 from smdeclust.queries.suggestion import Check, LabelQuestion, Suggestion
 
@@ -188,27 +189,34 @@ def suggest_from(
 
 
 def look_at(
-    model: Any, X: Any, constraints: Constraints | None, rng: np.random.Generator
+    model: Any,
+    X: Any,
+    constraints: Constraints | None,
+    rng: np.random.Generator,
+    coordinates: np.ndarray | None = None,
 ) -> Picture:
-    """The clustering as strategies see it."""
+    """The clustering as strategies see it, in these coordinates or those of the model."""
     check_is_fitted(model, "labels_")
     labels = np.asarray(model.labels_, dtype=np.int64)
-    points = as_points(X).astype(np.float64, copy=False)
+    points = as_points(X)
     if len(points) != len(labels):
         raise InvalidInputError(
             f"X has {len(points)} rows, but the model was fitted to {len(labels)}."
         )
-    distance = getattr(model, "distance_", None)
-    if distance is not None:
-        points = np.asarray(distance.transform(points), dtype=np.float64)
+    if coordinates is None:
+        coordinates = measured_in(model, points)
     n_clusters = int(model.n_clusters)
-    centers = np.array([points[labels == k].mean(axis=0) for k in range(n_clusters)])
+    centers = np.array([coordinates[labels == k].mean(axis=0) for k in range(n_clusters)])
     given = Constraints(n_points=len(points)) if constraints is None else constraints
     known_pairs(model, points, None, given, {}, soft=True)
-    weights = getattr(model, "view_weights_", {})
     views = getattr(model, "views_", {})
-    weighed = tuple((np.asarray(views[name].labels), float(weights[name])) for name in views)
-    return Picture(points, labels, centers, Known.read(given, labels, n_clusters), rng, weighed)
+    weighed = tuple(
+        (np.asarray(seen.labels), float(model.view_weights_[name]))
+        for name, seen in views.items()
+        if len(seen.labels) == len(labels)
+    )
+    known = Known.read(given, labels, n_clusters)
+    return Picture(coordinates, labels, centers, known, rng, weighed)
 
 
 def _against_neighbourhoods(

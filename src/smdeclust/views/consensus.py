@@ -307,6 +307,8 @@ def weigh(
         X, known, engine = X[rows], known[rows], engine.on(rows)
     names = [view.name for view in views]
     equal = dict.fromkeys(names, 1 / len(names))
+    if len(views) == 1:  # there is nothing to weigh it against
+        return HeldOut(), equal
     views = [copy.deepcopy(view) for view in views]
     trials: list[tuple[Fold, Scene, dict[str, Seen]]] = []
     record = HeldOut()
