@@ -6,10 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
-from smdeclust import ActiveClustering, Constraints, InvalidInputError, SMDEClust, suggest_labels
+from smdeclust import (
+    ActiveClustering,
+    Constraints,
+    GuidedClustering,
+    InvalidInputError,
+    SMDEClust,
+    suggest_labels,
+)
 from smdeclust.queries.answers import Checks, as_answer, as_label_answers
 
 X, y = load_iris(return_X_y=True)
@@ -201,6 +208,23 @@ def test_more_clusters_than_asked_for(grow: bool) -> None:
     else:
         assert loop.n_clusters_ == 3
         assert "at least 4 clusters" in loop.advice_
+
+
+def test_number_of_clusters_is_enough() -> None:
+    """A number stands for GuidedClustering: one view follows the answers, all decide in the end."""
+    points, classes = make_moons(80, noise=0.05, random_state=0)
+    loop = ActiveClustering(
+        2, lambda i, j: bool(classes[i] == classes[j]), budget=12, random_state=0
+    )
+    sizes = {len(loop.estimator_.view_weights_) for _ in loop.steps(points)}
+    assert isinstance(loop.estimator_, GuidedClustering)
+    assert 1 in sizes
+    assert len(loop.estimator_.view_weights_) > 1
+    assert adjusted_rand_score(classes, loop.labels_) > 0.9
+    again = ActiveClustering(
+        2, lambda i, j: bool(classes[i] == classes[j]), budget=12, random_state=0
+    ).fit(points)
+    assert again.answers_ == loop.answers_
 
 
 def test_advice_to_stop() -> None:
