@@ -29,9 +29,9 @@ from sklearn import datasets as toys
 from sklearn.metrics import adjusted_rand_score
 
 from smdeclust import SMDEClust
-from smdeclust.constraints.groups import contract
 from smdeclust.datasets import load_set1, load_set2, standardize
 from smdeclust.exceptions import DataNotFoundError
+from smdeclust.structure.groups import contract
 
 METRICS = ("euclidean", "diagonal", "learned", "auto")
 JUDGES = ("RCA", "ITML", "MMC", "SDML", "LSML", "MPCK")

@@ -18,7 +18,7 @@ from smdeclust.assignment.dense.linear_program import (
     WarmProgram,
     warm_start_works,
 )
-from smdeclust.constraints.graph import PairGraph, cannot_link_graph
+from smdeclust.structure.graph import PairGraph, cannot_link_graph
 
 
 def dense_core(rng):
@@ -87,7 +87,7 @@ def test_or_tools_can_be_imported_before_and_after(ours_first):
     )
     ours = (
         "import numpy as np; from smdeclust.assignment.dense import solve_core;"
-        "from smdeclust.constraints.graph import PairGraph, cannot_link_graph;"
+        "from smdeclust.structure.graph import PairGraph, cannot_link_graph;"
         "edges = np.array([(i, j) for i in range(9) for j in range(i) if (i * j) % 3 != 1]);"
         "costs = np.random.default_rng(0).random((9, 5));"
         "graph = PairGraph.hard(*cannot_link_graph(edges, 9)); solve_core(costs, graph);"

@@ -11,8 +11,8 @@ from smdeclust import Problem, SMDEClust, exact_assignment
 from smdeclust.assignment import Budget, Sizes, Status, assign, milp_assignment
 from smdeclust.assignment.cover import cover
 from smdeclust.constraints import PairGraph
-from smdeclust.constraints.feasibility import Verdict, find_coloring
-from smdeclust.constraints.graph import cannot_link_graph
+from smdeclust.structure.coloring import Verdict, find_coloring
+from smdeclust.structure.graph import cannot_link_graph
 
 FAR = [[2, 1], [0, 5], [4, 5], [2, 0], [4, 5], [2, 2]]
 FAR_CENTERS = [[18, 16], [16, 17], [18, 18], [0, 0], [1, 1]]

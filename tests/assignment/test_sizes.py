@@ -11,7 +11,7 @@ from smdeclust.assignment import Budget, Sizes, assign
 from smdeclust.assignment.sized import assign_sized
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
-from smdeclust.constraints.graph import PairGraph
+from smdeclust.structure.graph import PairGraph
 from tests.fuzz_sizes import disagreement
 
 NO_PAIRS = PairGraph.hard(np.zeros(1, np.int64), np.zeros(0, np.int64))

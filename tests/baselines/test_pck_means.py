@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from smdeclust import PCKMeans
 from smdeclust.baselines.pck_means import neighborhood_centers, pck_means
 from smdeclust.baselines.soft_pairs import SoftPairs
-from smdeclust.constraints.groups import contract
 from smdeclust.problem import Problem
+from smdeclust.structure.groups import contract
 
 NONE = np.empty((0, 2), dtype=np.int64)
 LINE = np.array([[0.0], [1.0], [10.0], [11.0], [4.0]])

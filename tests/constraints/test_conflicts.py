@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import Constraints, InvalidInputError
-from smdeclust.constraints.conflicts import find_conflicts
+from smdeclust.structure.conflicts import find_conflicts
 from tests.problem.test_conflict import NONE, check, feasible, instances
 
 

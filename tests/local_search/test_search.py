@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from smdeclust.assignment import exact_assignment
-from smdeclust.constraints.soft_graph import SoftPairs
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import Limits, compiled, local_search, make_search
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.problem import Problem
+from smdeclust.structure.graph import SoftPairs
 from tests.fuzz import random_instance
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smdeclust.constraints.conflict import Conflict, find_conflict
+from smdeclust.structure.conflict import Conflict, find_conflict
 
 NONE = np.empty((0, 2), dtype=np.int64)
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import InfeasibleConstraintsError, InvalidInputError
-from smdeclust.constraints.graph import cannot_link_graph
 from smdeclust.problem import Problem, Verdict, find_coloring
+from smdeclust.structure.graph import cannot_link_graph
 
 RNG = np.random.default_rng(0)
 

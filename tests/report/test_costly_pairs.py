@@ -12,10 +12,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from smdeclust import SMDEClust
-from smdeclust.constraints.bridges import find_bridges
 from smdeclust.problem import Problem
 from smdeclust.report.costly_pairs import costly_pairs
 from smdeclust.report.moved import match_labels
+from smdeclust.structure.groups import find_bridges
 
 
 def _n_components(n: int, links: np.ndarray) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import Constraints
-from smdeclust.constraints.groups import contract
+from smdeclust.structure.groups import contract
 from smdeclust.views import Fold, HeldOut, folds
 
 

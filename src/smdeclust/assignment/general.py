@@ -19,7 +19,7 @@ from smdeclust.assignment.sized import assign_sized
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import BRANCH, INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.whole import assign_whole
-from smdeclust.constraints.graph import PairGraph
+from smdeclust.structure.graph import PairGraph
 
 # After so many branches on single groups the whole coupled problem is solved at once.
 MOST_BRANCHES = 30

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.exact import as_centers, as_group_labels
-from smdeclust.constraints.graph import PairGraph
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
 from smdeclust.problem import Problem
+from smdeclust.structure.graph import PairGraph
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from scipy.spatial.distance import cdist
 from smdeclust.assignment.dense.construct import construct
 from smdeclust.assignment.exact import as_centers
 from smdeclust.assignment.greedy import GreedyAssignment, as_greedy, greedy_labels
-from smdeclust.constraints.graph import PairGraph
 from smdeclust.problem import Problem
+from smdeclust.structure.graph import PairGraph
 
 
 def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment:

@@ -13,7 +13,7 @@ from smdeclust.assignment.cover import regrets
 from smdeclust.assignment.cycles import solve_cycles
 from smdeclust.assignment.dense import solve_core
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
-from smdeclust.constraints.graph import PairGraph
+from smdeclust.structure.graph import PairGraph
 
 # Seconds beyond the deadline that the search for first labels may take: without any there is no
 # answer at all.

@@ -8,8 +8,8 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.sized import Found, assign_sized
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.small_rest import solve_rest
-from smdeclust.constraints.graph import PairGraph
-from smdeclust.constraints.size_bounds import SizeBounds
+from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.graph import PairGraph
 
 # Orders of the bounds that are tried before a MILP chooses among all of them.
 MOST_ORDERS = 10

@@ -20,7 +20,7 @@ from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.small_rest import solve_rest
 from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
-from smdeclust.constraints.graph import PairGraph
+from smdeclust.structure.graph import PairGraph
 
 # Rounds of prices and answers, and steps up the dual, before the rest is decided otherwise.
 MOST_ROUNDS = 30

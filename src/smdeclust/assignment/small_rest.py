@@ -14,7 +14,7 @@ from smdeclust.assignment.highs import solve_milp
 from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import SOLVED
-from smdeclust.constraints.graph import PairGraph
+from smdeclust.structure.graph import PairGraph
 
 # A budget of nodes or pivots becomes one of MILP nodes.
 MOST_MILP_NODES = 500

@@ -13,7 +13,7 @@ import numpy as np
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense import solve_core
 from smdeclust.assignment.sizes_of import Sizes
-from smdeclust.constraints.graph import PairGraph
+from smdeclust.structure.graph import PairGraph
 
 
 def assign_whole(

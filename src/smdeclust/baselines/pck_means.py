@@ -14,11 +14,11 @@ from smdeclust.baselines.empty_clusters import fill_empty_clusters
 from smdeclust.baselines.multi_start import Attempt
 from smdeclust.baselines.shuffle import make_seed, shuffle
 from smdeclust.baselines.soft_pairs import SoftPairs
-from smdeclust.constraints.groups import Grouping
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Problem, Solution
+from smdeclust.structure.groups import Grouping
 
 # A start ends after so many iterations in a row without a better solution: orders are drawn again,
 # so one that does not help says little.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.constraints.pairs import broken_pairs, merge_repeated
+from smdeclust.structure.pairs import broken_pairs, merge_repeated
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def broken_soft_document(inputs: Inputs, run: methods.Run) -> list[dict[str, Any
             _entry(inputs, each.kind, each.pair, each.confidence, each.price, each.keeping)
             for each in run.broken_soft
         ]
-    from smdeclust.constraints.pairs import broken_pairs
+    from smdeclust.structure.pairs import broken_pairs
 
     known = inputs.constraints
     broken = broken_pairs(known.soft_must_link, known.soft_cannot_link, run.labels)

@@ -144,7 +144,7 @@ def pair_counts(pairs: Any) -> dict[str, int]:
 def _groups(inputs: Inputs) -> dict[str, Any]:
     import numpy as np
 
-    from smdeclust.constraints.groups import contract
+    from smdeclust.structure.groups import contract
 
     pairs = inputs.constraints
     grouping = contract(len(inputs.X), pairs.must_link, pairs.cannot_link)
@@ -161,7 +161,7 @@ def _groups(inputs: Inputs) -> dict[str, Any]:
 def _plain_kmeans(inputs: Inputs, k: int, seed: int) -> dict[str, Any]:
     from sklearn.cluster import KMeans
 
-    from smdeclust.constraints.pairs import count_broken
+    from smdeclust.structure.pairs import count_broken
 
     pairs = inputs.constraints
     labels = KMeans(k, n_init=3, random_state=seed).fit_predict(inputs.X)

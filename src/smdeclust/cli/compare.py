@@ -208,7 +208,7 @@ def _n_out_of_bounds(labels: Any, k: int, sizes: dict[str, Any]) -> int:
     """How many clusters are smaller or larger than asked."""
     import numpy as np
 
-    from smdeclust.constraints.size_bounds import SizeBounds
+    from smdeclust.structure.bounds import SizeBounds
 
     bounds = SizeBounds.of(sizes.get("size_min"), sizes.get("size_max"), "points", k)
     if bounds is None:

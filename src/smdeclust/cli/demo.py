@@ -54,9 +54,9 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         from threadpoolctl import threadpool_limits
 
         from smdeclust import SMDEClust
-        from smdeclust.constraints.pairs import count_broken
         from smdeclust.datasets import make_constraints
         from smdeclust.plotting import plot_clusters
+        from smdeclust.structure.pairs import count_broken
 
         iris = load_iris()
         X, classes = iris.data, iris.target

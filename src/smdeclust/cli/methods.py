@@ -168,7 +168,7 @@ def run_method(
 
     Where `patience` is given, its time limit and its Ctrl-C end the run with the best so far.
     """
-    from smdeclust.constraints.pairs import count_broken
+    from smdeclust.structure.pairs import count_broken
 
     patience = Patience(max_time) if patience is None else patience
     callback = screen.solver_progress(update, lambda: patience.stopped)

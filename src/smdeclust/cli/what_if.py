@@ -145,8 +145,8 @@ def compare_runs(
     inputs: Inputs, changed: Inputs, runs: list[methods.Run], k: int
 ) -> dict[str, Any]:
     """The two clusterings side by side, and the points that move."""
-    from smdeclust.constraints.pairs import count_broken
     from smdeclust.report.moved import compare
+    from smdeclust.structure.pairs import count_broken
 
     before, after = runs
     objective, labels = after.objective, after.labels

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smdeclust.constraints.conflict import Conflict
-from smdeclust.constraints.conflicts import find_conflicts
-from smdeclust.constraints.repair import Repair
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.conflict import Conflict
+from smdeclust.structure.conflicts import find_conflicts
+from smdeclust.structure.repair import Repair
 
 if TYPE_CHECKING:
-    from smdeclust.constraints.knowledge import Constraints
+    from smdeclust.constraints.constraints import Constraints
 
 _REASONS = {
     "self_cannot_link": "a point is to be apart from itself",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.knowledge import Constraints
+from smdeclust.constraints.constraints import Constraints
 from smdeclust.constraints.per_point import class_codes
 from smdeclust.exceptions import InvalidInputError
 

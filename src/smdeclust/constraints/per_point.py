@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.groups import contract
-from smdeclust.constraints.ids import as_list, is_missing
+from smdeclust.constraints.rows import as_list, is_missing
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.groups import contract
 
 MAX_PAIRS = 50_000_000
 _NONE = np.empty((0, 2), dtype=np.int64)

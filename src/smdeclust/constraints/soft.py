@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.ids import as_list
+from smdeclust.constraints.rows import as_list
 from smdeclust.exceptions import InvalidInputError
 
 # A soft pair without a number is right 19 times of 20.

@@ -24,10 +24,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_of_new
-from smdeclust.constraints.pairs import as_pairs
-from smdeclust.constraints.rejections import reject_self_cannot_links
-from smdeclust.constraints.size_bounds import SizeBounds
-from smdeclust.constraints.soft_graph import SoftPairs
+from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.rejections import reject_self_cannot_links
+from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.graph import SoftPairs
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
@@ -36,6 +36,10 @@ from smdeclust.points.distances import squares_to
 from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
+from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.graph import SoftPairs
+from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.rejections import reject_self_cannot_links
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from smdeclust.assignment import exact_assignment
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_of_new, known_pairs
-from smdeclust.constraints.size_bounds import SizeBounds
+from smdeclust.structure.bounds import SizeBounds
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
     all_or_nothing,

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import hard_pairs
-from smdeclust.constraints.groups import contract
-from smdeclust.constraints.pairs import as_pairs
+from smdeclust.structure.groups import contract
+from smdeclust.structure.pairs import as_pairs
 from smdeclust.distance import DIAGONAL, FULL, Frame, Learned, learn
 from smdeclust.distance.learn import N_STARTS, with_clusters
 from smdeclust.distance.spread import is_sparse

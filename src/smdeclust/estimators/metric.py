@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import given_pairs
-from smdeclust.constraints.pairs import as_pairs
+from smdeclust.structure.pairs import as_pairs
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after

@@ -13,11 +13,11 @@ import numpy as np
 
 from smdeclust.assignment import Budget, Sizes, assign
 from smdeclust.constraints import Constraints, PairGraph
-from smdeclust.constraints.conflicts import find_conflicts
-from smdeclust.constraints.groups import contract
-from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.estimators.soft import soft_pairs
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.conflicts import find_conflicts
+from smdeclust.structure.groups import contract
 
 # What the proof may cost on dense cannot-links.
 NEW_POINTS_PIVOTS = 50_000

@@ -12,10 +12,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import KINDS, Constraints
-from smdeclust.constraints.bridges import find_bridges
-from smdeclust.constraints.groups import contract
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
+from smdeclust.structure.groups import contract, find_bridges
 
 # Objectives that differ by no more than this share are the same.
 SAME = 1e-9

@@ -11,8 +11,8 @@ from smdeclust.baselines.multi_start import Attempt
 from smdeclust.baselines.pccc import SoftGraph, pccc_search
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
-from smdeclust.constraints.pairs import as_pairs, count_broken
-from smdeclust.constraints.rejections import reject_self_cannot_links
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import reject_self_cannot_links
 from smdeclust.estimators.base import (
     all_or_nothing,
     check_choice,
@@ -22,6 +22,8 @@ from smdeclust.estimators.base import (
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import reject_self_cannot_links
 
 
 class PCCC(MultiStartClusterer):

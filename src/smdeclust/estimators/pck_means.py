@@ -10,11 +10,11 @@ import numpy as np
 from smdeclust.baselines.multi_start import Attempt
 from smdeclust.baselines.pck_means import neighborhood_centers, pck_means
 from smdeclust.baselines.soft_pairs import SoftPairs
-from smdeclust.constraints.groups import contract
 from smdeclust.estimators.multi_start import MultiStartClusterer
 from smdeclust.estimators.rival import SoftRival
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
+from smdeclust.structure.groups import contract
 
 
 class PCKMeans(SoftRival, MultiStartClusterer):

@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from smdeclust.constraints.given import hard_pairs
-from smdeclust.constraints.pairs import count_broken
+from smdeclust.structure.pairs import count_broken
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, deadline_after
 from smdeclust.problem import Problem
+from smdeclust.structure.pairs import count_broken
 
 
 class Rival(ConstrainedClusterer, ABC):

@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.soft_graph import SoftPairs
 from smdeclust.local_search import local_search
 from smdeclust.memetic.initialization import random_points
 from smdeclust.problem import Problem
+from smdeclust.structure.graph import SoftPairs
 
 # Local searches that the spread inside clusters is estimated from.
 N_STARTS = 4

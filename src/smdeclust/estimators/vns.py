@@ -8,11 +8,11 @@ import numpy as np
 
 from smdeclust.baselines.soft_pairs import SoftPairs
 from smdeclust.baselines.vns import vns
-from smdeclust.constraints.pairs import as_pairs, count_broken
-from smdeclust.constraints.rejections import reject_self_cannot_links
 from smdeclust.estimators.base import check_number
 from smdeclust.estimators.rival import Rival
 from smdeclust.memetic.initialization import random_points
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import reject_self_cannot_links
 
 
 class VNSClustering(Rival):

@@ -11,11 +11,11 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from smdeclust.constraints.algebra import among
-from smdeclust.constraints.pairs import as_pairs, broken_pairs
 from smdeclust.constraints.per_point import class_codes
+from smdeclust.constraints.rows import among
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
+from smdeclust.structure.pairs import as_pairs, broken_pairs
 
 # Parameters that a solution does not depend on once it is found.
 _NO_PART = ("warm_start", "init", "random_state", "verbose", "callback", "max_time", "device")

@@ -17,13 +17,13 @@ from smdeclust.assignment.sized import assign_sized
 from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import transport
-from smdeclust.constraints.size_bounds import SizeBounds
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
 from smdeclust.points.protocol import Fillers
 from smdeclust.problem import Problem, Solution
+from smdeclust.structure.bounds import SizeBounds
 
 # Points that tell where prices go.
 SAMPLE = 8192

@@ -16,11 +16,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from smdeclust.constraints.graph import PairGraph
 from smdeclust.local_search.jumps import LOCAL_ITERATIONS, NEAR, jump_descent
 from smdeclust.memetic.algorithm import Operators
 from smdeclust.memetic.crossover import exchange
 from smdeclust.problem import Contracted, Problem, Solution
+from smdeclust.structure.graph import PairGraph
 
 Search = Callable[[np.ndarray], Solution]
 Confirm = Callable[[Solution], Solution]

@@ -10,9 +10,9 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.general import assign
 from smdeclust.assignment.greedy import greedy_labels
 from smdeclust.assignment.greedy_repair import repaired_labels
-from smdeclust.constraints.graph import PairGraph
 from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.problem import Problem
+from smdeclust.structure.graph import PairGraph
 
 # (L, K) costs of the linked groups, pairs, removed cluster -> labels without it, or None: failed
 Reassign = Callable[[np.ndarray, PairGraph, int], "np.ndarray | None"]

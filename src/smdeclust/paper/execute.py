@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from smdeclust.constraints.pairs import count_broken, count_distinct
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.paper.data import Instance
 from smdeclust.paper.machine import describe_machine
 from smdeclust.paper.methods import resolve
 from smdeclust.paper.plan import Run
 from smdeclust.paper.store import Outcome
+from smdeclust.structure.pairs import count_broken, count_distinct
 
 _warm: set[str] = set()
 

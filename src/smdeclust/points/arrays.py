@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from smdeclust.constraints.coupling import Coupling
 from smdeclust.points.block_batch import BlockBatch, BlockPart
 from smdeclust.points.far import draw_far, spin
 from smdeclust.points.held import Held
@@ -18,6 +17,7 @@ from smdeclust.points.protocol import Abilities, Batch
 from smdeclust.points.sums import EVERY, add_to_clusters, sum_squares
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import center_type, read_only
+from smdeclust.structure.groups import Coupling
 
 
 class ArrayPoints:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from smdeclust.constraints.coupling import Coupling
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.arrays import BlockPoints, DensePoints
 from smdeclust.points.dask_arrays import as_dask_array, is_dask
 from smdeclust.points.protocol import Points
 from smdeclust.points.validation import as_points
+from smdeclust.structure.groups import Coupling
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
 TOO_MANY_TO_COPY = 2**22

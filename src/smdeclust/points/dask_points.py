@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from smdeclust.constraints.coupling import Coupling
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import dask_blocks, dask_priced
 from smdeclust.points.block_batch import BlockBatch, BlockPart
@@ -29,6 +28,7 @@ from smdeclust.points.row_batch import LOOKED_AT, margin_of, moved_by, step_to
 from smdeclust.points.single import RENEW_EVERY, SingleBatch, least_regrets
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import center_type, read_only, reject_extreme
+from smdeclust.structure.groups import Coupling
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from smdeclust.constraints.coupling import Coupling
 from smdeclust.points.validation import read_only
+from smdeclust.structure.groups import Coupling
 
 
 class Held:

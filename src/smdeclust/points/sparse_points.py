@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from smdeclust.constraints.coupling import Coupling
 from smdeclust.points.far import draw_far
 from smdeclust.points.held import mean_shares
 from smdeclust.points.linked import SparseLinkedMeans
@@ -18,6 +17,7 @@ from smdeclust.points.sparse_kernels import add_columns, scatter_of_groups
 from smdeclust.points.sparse_rows import SparseRows
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import center_type, read_only
+from smdeclust.structure.groups import Coupling
 
 
 class SparsePoints:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.coupling import Coupling
 from smdeclust.points.arrays import ArrayPoints
 from smdeclust.points.protocol import Abilities, Batch
 from smdeclust.points.torch_batch import TorchBatch
 from smdeclust.points.torch_device import DeviceMemoryError, import_torch, usable_device
+from smdeclust.structure.groups import Coupling
 
 # Rows that go to the device at once.
 UPLOAD_ROWS = 8192

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from smdeclust.constraints.graph import PairGraph
 from smdeclust.points.lanes import filled_up, side_by_side
 from smdeclust.points.protocol import Points
+from smdeclust.structure.graph import PairGraph
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,24 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.constraints.coupling import Coupling
-from smdeclust.constraints.graph import PairGraph, cannot_link_graph
-from smdeclust.constraints.pairs import as_pairs, count_broken
-from smdeclust.constraints.rejections import (
-    reject_contradictions,
-    reject_self_cannot_links,
-    reject_too_few_groups,
-    reject_uncolorable,
-)
-from smdeclust.constraints.size_bounds import SizeBounds
-from smdeclust.constraints.size_rejections import Pieces, reject_impossible_sizes
-from smdeclust.constraints.soft_graph import SoftPairs, priced_graph
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import Storage, admit, store
 from smdeclust.points.dask_arrays import in_memory
 from smdeclust.points.protocol import Points
 from smdeclust.points.validation import as_weights, read_only
 from smdeclust.problem.contracted import Contracted
+from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.graph import PairGraph, SoftPairs, cannot_link_graph, priced_graph
+from smdeclust.structure.groups import Coupling
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import (
+    Pieces,
+    reject_contradictions,
+    reject_impossible_sizes,
+    reject_self_cannot_links,
+    reject_too_few_groups,
+    reject_uncolorable,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.graph import cannot_link_graph
-from smdeclust.constraints.groups import contract
-from smdeclust.constraints.pairs import as_pairs
-from smdeclust.constraints.rejections import reject_contradictions, reject_self_cannot_links
+from smdeclust.structure.graph import cannot_link_graph
+from smdeclust.structure.groups import contract
+from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.rejections import reject_contradictions, reject_self_cannot_links
 from smdeclust.constraints.store import KINDS
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.constraints.bridges import Bridges, find_bridges
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
 from smdeclust.report.moved import compare
+from smdeclust.structure.groups import Bridges, find_bridges
 
 # must-links, cannot-links -> labels and objective of a run without one of the pairs
 Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]

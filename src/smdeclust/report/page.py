@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.pairs import count_broken
 from smdeclust.report import html, pictures
 from smdeclust.report.content import Content
 from smdeclust.report.costly_pairs import CostlyPair
 from smdeclust.report.profiles import profiles, standing_out
 from smdeclust.report.scatter import MARKERS, cluster_marks, drawings
+from smdeclust.structure.pairs import count_broken
 
 MAX_ROWS = 500
 MAX_FEATURES = 12

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, diags_array
 from sklearn.neighbors import NearestNeighbors
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.groups import contract
+from smdeclust.structure.groups import contract
 from smdeclust.kernels import kernel
 from smdeclust.views.scene import Scene, Seen, nearest_means
 

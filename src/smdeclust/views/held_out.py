@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.groups import contract
+from smdeclust.structure.groups import contract
 
 N_FOLDS = 4
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.groups import contract
+from smdeclust.structure.groups import contract
 from smdeclust.distance import FULL, Frame, learn
 from smdeclust.distance.learn import MANY_ROUNDS, N_STARTS
 

@@ -14,8 +14,8 @@ import numpy as np
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.improve import swap_chains
 from smdeclust.assignment.dense.types import FloatArray, Graph, IntArray
-from smdeclust.constraints.coloring import MOVES_AT_ONCE, count_conflicts, tabu_moves
 from smdeclust.kernels import kernel
+from smdeclust.structure.coloring import MOVES_AT_ONCE, count_conflicts, tabu_moves
 
 #: Moves of the tabu search.
 MOST_MOVES = 100_000

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from smdeclust.assignment.dense.types import BoolArray, FloatArray, Graph, IntArray
-from smdeclust.constraints.graph import PairGraph
+from smdeclust.structure.graph import PairGraph
 
 
 @dataclass(frozen=True, eq=False)

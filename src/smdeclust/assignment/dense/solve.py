@@ -20,8 +20,8 @@ from smdeclust.assignment.dense.types import (
     FloatArray,
     IntArray,
 )
-from smdeclust.constraints.graph import PairGraph
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.graph import PairGraph
 
 Coloring = Callable[[], "IntArray | None"]
 

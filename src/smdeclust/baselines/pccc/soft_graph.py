@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from smdeclust.constraints.graph import PairGraph
-from smdeclust.constraints.pairs import merge_repeated
-from smdeclust.constraints.soft_graph import net_edges
 from smdeclust.problem import Problem
+from smdeclust.structure.graph import PairGraph, net_edges
+from smdeclust.structure.pairs import merge_repeated
 
 
 @dataclass(frozen=True)

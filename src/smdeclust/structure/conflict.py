@@ -18,9 +18,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from smdeclust.constraints.feasibility import Verdict, find_coloring
-from smdeclust.constraints.graph import cannot_link_graph
-from smdeclust.constraints.groups import contract
+from smdeclust.structure.coloring import Verdict, find_coloring
+from smdeclust.structure.graph import cannot_link_graph
+from smdeclust.structure.groups import contract
 
 Edge = tuple[int, int]
 _MAX_PATHS = 2000

@@ -11,10 +11,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from smdeclust.constraints.conflict import Conflict, find_conflict
-from smdeclust.constraints.groups import contract
-from smdeclust.constraints.numbered import NumberedPairs
-from smdeclust.constraints.repair import Repair, find_repair
+from smdeclust.structure.conflict import Conflict, find_conflict
+from smdeclust.structure.groups import contract
+from smdeclust.structure.repair import NumberedPairs, Repair, find_repair
 
 # So many contradicted cannot-links are looked at in one round.
 _MAX_PATHS = 500

@@ -10,20 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.algebra import among, as_n_points, rows_among, same_points
 from smdeclust.constraints.check import Check, judge
-from smdeclust.constraints.ids import as_ids, as_list, row_of, rows_of_pairs
-from smdeclust.constraints.pairs import as_pairs
 from smdeclust.constraints.per_point import (
     Column,
     all_pairs_within,
     class_codes,
     codes_of_groups,
 )
-from smdeclust.constraints.rows import as_rows, restrict
+from smdeclust.constraints.rows import (
+    among,
+    as_ids,
+    as_list,
+    as_n_points,
+    as_rows,
+    restrict,
+    row_of,
+    rows_among,
+    rows_of_pairs,
+    same_points,
+)
 from smdeclust.constraints.soft import check_strengths, split_soft
 from smdeclust.constraints.store import KINDS, SOFT, Store, arrays_of
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.pairs import as_pairs
 
 # How files of each ending are written.
 _FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}

@@ -1,0 +1,237 @@
+"""Groups: must-links contracted, which rows are coupled, and the must-links that hold a group."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from smdeclust.kernels import kernel
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which group each point is in; linked groups come first, then the others of several points.
+
+    Attributes
+    ----------
+    of_point
+        (N,) group of each point.
+    n_groups, n_linked, n_compound
+        Groups ``0 .. n_linked - 1`` have a cannot-link, groups ``n_linked .. n_compound - 1`` have
+        none but several points, and the rest are single free points in the order of their rows.
+    size
+        (G,) number of points of each group.
+    """
+
+    of_point: np.ndarray
+    n_groups: int
+    n_linked: int
+    n_compound: int
+    size: np.ndarray
+
+
+def contract(n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> Grouping:
+    """Merge the connected components of the must-link graph into numbered groups, in O(N + m)."""
+    component = _components(n_points, must_link)
+    n_groups = int(component.max()) + 1
+    size = np.bincount(component, minlength=n_groups)
+
+    kind = np.full(n_groups, 2, dtype=np.int8)
+    kind[size > 1] = 1
+    kind[component[cannot_link.ravel()]] = 0
+
+    first_row = np.empty(n_groups, dtype=np.int64)
+    first_row[component[::-1]] = np.arange(n_points - 1, -1, -1)
+
+    order = np.lexsort((first_row, kind))
+    number = np.empty(n_groups, dtype=np.int64)
+    number[order] = np.arange(n_groups)
+    return Grouping(
+        of_point=number[component],
+        n_groups=n_groups,
+        n_linked=int(np.count_nonzero(kind == 0)),
+        n_compound=int(np.count_nonzero(kind <= 1)),
+        size=size[order],
+    )
+
+
+def must_link_path(n_points: int, must_link: np.ndarray, start: int, end: int) -> list[int]:
+    """Return rows from `start` to `end`, each must-linked to the next."""
+    graph = _adjacency(n_points, must_link)
+    _, predecessor = breadth_first_order(graph, start, directed=False)
+    path = [end]
+    while path[-1] != start:
+        path.append(int(predecessor[path[-1]]))
+    return path[::-1]
+
+
+def _components(n_points: int, must_link: np.ndarray) -> np.ndarray:
+    component = np.arange(n_points)
+    if len(must_link):
+        join_pairs(np.ascontiguousarray(must_link, dtype=np.int64), component)
+    return component
+
+
+@kernel()
+def join_pairs(pairs, component):
+    """Write the number of each point's component to `component`, which holds 0, 1, 2, ... before.
+
+    Union by the smaller point, with paths halved: nearly linear.
+    """
+    for i in range(len(pairs)):
+        ends = (pairs[i, 0], pairs[i, 1])
+        low, high = -1, -1
+        for end in ends:
+            while component[end] != end:
+                component[end] = component[component[end]]
+                end = component[end]
+            low, high = end, low
+        if low > high:
+            low, high = high, low
+        component[high] = low
+    n_found = 0
+    for point in range(len(component)):
+        # Roots come before the points that follow them.
+        if component[point] == point:
+            component[point] = n_found
+            n_found += 1
+        else:
+            component[point] = component[component[point]]
+
+
+def _adjacency(n_points: int, pairs: np.ndarray) -> csr_array:
+    # Repeated pairs are added up: a type that cannot wrap around to zero.
+    ones = np.ones(len(pairs), dtype=np.float64)
+    return coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_points, n_points)).tocsr()
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """The rows of groups that are linked or of several points; every other row is free.
+
+    Groups ``0 .. n_linked - 1`` have a cannot-link, groups ``n_linked .. n_compound - 1`` have none
+    but several points. The other groups are single free rows, numbered on in the order of rows.
+
+    Attributes
+    ----------
+    n_points
+        N.
+    rows, groups
+        (m,) those rows, sorted, and the group of each.
+    n_linked, n_compound
+        Number of linked groups, and of groups that are linked or of several points.
+    """
+
+    n_points: int
+    rows: np.ndarray
+    groups: np.ndarray
+    n_linked: int
+    n_compound: int
+
+    @classmethod
+    def of_pairs(cls, n_points: int, together: np.ndarray, apart: np.ndarray) -> Coupling:
+        """Contract the rows named in pairs; the cost does not depend on N."""
+        named = np.unique(np.concatenate([together.ravel(), apart.ravel()])).astype(np.int64)
+        if len(named) == 0:
+            return cls(n_points, named, named, 0, 0)
+        few = contract(len(named), np.searchsorted(named, together), np.searchsorted(named, apart))
+        # Rows in pairs with themselves alone are free.
+        kept = few.of_point < few.n_compound
+        return cls(n_points, named[kept], few.of_point[kept], few.n_linked, few.n_compound)
+
+    @property
+    def n_groups(self) -> int:
+        """G."""
+        return self.n_compound + self.n_points - len(self.rows)
+
+    def groups_of(self, pairs: np.ndarray) -> np.ndarray:
+        """The groups of rows that are all coupled."""
+        return self.groups[np.searchsorted(self.rows, pairs)]
+
+    def free_rows(self) -> np.ndarray:
+        """The rows that are groups of their own without a cannot-link."""
+        free = np.ones(self.n_points, dtype=np.bool_)
+        free[self.rows] = False
+        return np.flatnonzero(free)
+
+    def of_point(self) -> np.ndarray:
+        """(N,) group of each row."""
+        groups = np.empty(self.n_points, dtype=np.int64)
+        groups[self.free_rows()] = np.arange(self.n_compound, self.n_groups)
+        groups[self.rows] = self.groups
+        return groups
+
+    def weights(self, of_rows: np.ndarray | None) -> np.ndarray:
+        """(n_compound,) weights of the coupled groups, from those of all rows (``None``: ones)."""
+        share = None if of_rows is None else of_rows[self.rows]
+        return np.bincount(self.groups, share, self.n_compound).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Bridges:
+    """Must-links whose removal splits their group.
+
+    Attributes
+    ----------
+    links
+        Positions of the bridges among the must-links.
+    rows
+        Linked rows in the order of a depth-first search.
+    start, end
+        ``rows[start[b]:end[b]]`` are the rows on one side of bridge b.
+    """
+
+    links: np.ndarray
+    rows: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+def find_bridges(must_link: np.ndarray) -> Bridges:
+    """Find the must-links that the others do not imply.
+
+    Repeated must-links and those on cycles are implied by the rest. One depth-first search without
+    recursion (Tarjan's low points), O(m); the rows below a bridge are a piece of its order.
+    """
+    neighbors: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for link, (i, j) in enumerate(must_link.tolist()):
+        if i != j:
+            neighbors[i].append((j, link))
+            neighbors[j].append((i, link))
+    rows: list[int] = []
+    place: dict[int, int] = {}
+    low: dict[int, int] = {}
+    found: list[tuple[int, int, int]] = []
+
+    def enter(row: int) -> None:
+        place[row] = low[row] = len(rows)
+        rows.append(row)
+
+    for root in list(neighbors):
+        if root in place:
+            continue
+        enter(root)
+        stack = [(root, -1, 0)]
+        while stack:
+            row, entered_by, turn = stack.pop()
+            if turn < len(neighbors[row]):
+                stack.append((row, entered_by, turn + 1))
+                other, link = neighbors[row][turn]
+                if link == entered_by:
+                    continue
+                if other in place:
+                    low[row] = min(low[row], place[other])
+                else:
+                    enter(other)
+                    stack.append((other, link, 0))
+            elif stack:
+                above = stack[-1][0]
+                low[above] = min(low[above], low[row])
+                if low[row] > place[above]:
+                    found.append((entered_by, place[row], len(rows)))
+    table = np.array(sorted(found), dtype=np.int64).reshape(-1, 3)
+    return Bridges(table[:, 0], np.array(rows, dtype=np.int64), table[:, 1], table[:, 2])
