@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.store import KINDS
 from smdeclust.structure.graph import cannot_link_graph
 from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import as_pairs
 from smdeclust.structure.rejections import reject_contradictions, reject_self_cannot_links
-from smdeclust.constraints.store import KINDS
 
 
 class Known:
