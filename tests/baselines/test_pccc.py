@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import PCCC, BLPKMeans, InvalidInputError
-from smdeclust.baselines.pccc import SoftGraph, pccc_search
+from smdeclust.baselines.pccc import pccc_search
 from smdeclust.baselines.pccc.assignment import soft_assignment
 from smdeclust.problem import Problem
+from smdeclust.structure import SoftPairs
 from tests.soft_programme import solve_programme
 
 
@@ -57,11 +58,9 @@ class TestAllHard:
         """Three far clusters, two starting centers in one of them: the spare one moves over."""
         X = np.concatenate([np.arange(5.0), 100 + np.arange(5.0), 200 + np.arange(5.0)])[:, None]
         problem = Problem.build(X, 3)
-        none = np.empty((0, 2), dtype=np.int64)
-        graph = SoftGraph.build(problem, none, none, np.empty(0), np.empty(0))
         start = problem.contracted.enter(np.array([[0.0], [4.0], [150.0]]))
         stuck, free = (
-            pccc_search(problem, graph, start, q=3, max_iter=50, repositioning=flag)
+            pccc_search(problem, start, q=3, max_iter=50, repositioning=flag)
             for flag in (False, True)
         )
         assert stuck.solution.objective > 1e4
@@ -96,13 +95,13 @@ class TestBreakEven:
 
     def test_assignment_step(self):
         """For fixed centers 0 and 10 a point at 4 costs 16 or 36: the break-even is 20."""
-        problem = Problem.build(np.array([[0.0], [10.0], [4.0]]), 2)
-        none = np.empty((0, 2), dtype=np.int64)
-        centers = problem.contracted.enter(np.array([[0.0], [10.0]]))
+        X, none = np.array([[0.0], [10.0], [4.0]]), np.empty((0, 2), dtype=np.int64)
         for cost, label in ((19.999, 0), (20.001, 1)):
-            pair = np.array([[1, 2]])
-            graph = SoftGraph.build(problem, pair, none, np.array([cost]), np.empty(0))
-            assert soft_assignment(problem.contracted, graph, centers, 2)[2] == label
+            soft = SoftPairs(np.array([[1, 2]]), np.array([cost]), none, np.empty(0))
+            problem = Problem.build(X, 2, soft=soft)
+            centers = problem.enter(np.array([[0.0], [10.0]]))
+            labels = problem.expand(soft_assignment(problem.contracted, centers, 2))
+            assert labels[2] == label
 
     def test_hard_pairs_hold_against_soft_ones(self):
         """A hard pair is not broken for a soft one that contradicts it, whatever that costs."""
@@ -113,15 +112,6 @@ class TestBreakEven:
         assert model.objective_ == pytest.approx(model.inertia_ + 1e6)
 
 
-def once(pairs, costs):
-    """Each pair, whichever way round, with the largest of its costs."""
-    largest = {}
-    for pair, cost in zip(pairs.tolist(), costs, strict=True):
-        key = tuple(sorted(pair))
-        largest[key] = max(largest.get(key, 0.0), cost)
-    return largest.items()
-
-
 def enumerate_best(problem, must, cannot, must_cost, cannot_cost, centers):
     """The least cost of all labels that keep the hard pairs, by trying all."""
     best = np.inf
@@ -130,8 +120,10 @@ def enumerate_best(problem, must, cannot, must_cost, cannot_cost, centers):
         if sum(problem.violations(labels)):
             continue
         cost = ((problem.X - centers[labels]) ** 2).sum()
-        cost += sum(c for (i, j), c in once(must, must_cost) if labels[i] != labels[j])
-        cost += sum(c for (i, j), c in once(cannot, cannot_cost) if labels[i] == labels[j])
+        cost += sum(c for (i, j), c in zip(must, must_cost, strict=True) if labels[i] != labels[j])
+        cost += sum(
+            c for (i, j), c in zip(cannot, cannot_cost, strict=True) if labels[i] == labels[j]
+        )
         best = min(best, cost)
     return best
 
@@ -148,18 +140,18 @@ def test_assignment_is_optimal_for_the_model(seed):
     hard = rng.integers(0, n, (3, 2))
     hard = hard[hard[:, 0] != hard[:, 1]]
     same = truth[hard[:, 0]] == truth[hard[:, 1]]
-    problem = Problem.build(X, k, must_link=hard[same], cannot_link=hard[~same])
     must, cannot = rng.integers(0, n, (5, 2)), rng.integers(0, n, (5, 2))
     cannot = cannot[cannot[:, 0] != cannot[:, 1]]
     must_cost, cannot_cost = rng.random(len(must)) * 2, rng.random(len(cannot)) * 2
-    graph = SoftGraph.build(problem, must, cannot, must_cost, cannot_cost)
+    soft = SoftPairs(must, must_cost, cannot, cannot_cost)
+    problem = Problem.build(X, k, must_link=hard[same], cannot_link=hard[~same], soft=soft)
     centers = X[rng.choice(n, k, replace=False)]
     expected = enumerate_best(problem, must, cannot, must_cost, cannot_cost, centers)
     for q in (k, 1):
-        labels = soft_assignment(problem.contracted, graph, problem.contracted.enter(centers), q)
+        labels = soft_assignment(problem.contracted, problem.contracted.enter(centers), q)
         points = problem.expand(labels)
         assert problem.violations(points) == (0, 0)
-        cost = ((X - centers[points]) ** 2).sum() + graph.penalty(labels)
+        cost = ((X - centers[points]) ** 2).sum() + problem.penalty(labels)
         if q == k:
             assert cost == pytest.approx(expected, rel=1e-9, abs=1e-9)
         else:
@@ -224,19 +216,21 @@ def test_bad_soft_pairs(given, words):
         PCCC(2).fit(np.arange(5.0)[:, None], **given)
 
 
-def test_a_repeated_soft_pair_counts_once():
-    """Soft pairs listed again, either way round, change nothing; the largest confidence counts."""
+def test_a_repeated_soft_pair_adds_up():
+    """A soft pair that is listed again, either way round, costs the sum of its prices."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(20, 2))
     must, cannot = rng.permutation(20)[:8].reshape(-1, 2), rng.permutation(20)[:8].reshape(-1, 2)
     once = PCCC(3, random_state=0).fit(
-        X, soft_must_link=must, soft_cannot_link=cannot, must_link_confidence=0.5
-    )
+        X, soft_must_link=must, soft_cannot_link=cannot, must_link_confidence=0.6,
+        cannot_link_confidence=0.4,
+    )  # fmt: skip
     again = PCCC(3, random_state=0).fit(
         X,
         soft_must_link=np.concatenate([must, must[:, ::-1]]),
         soft_cannot_link=np.concatenate([cannot[:, ::-1], cannot]),
         must_link_confidence=[0.5] * 4 + [0.1] * 4,
+        cannot_link_confidence=0.2,
     )
     assert again.objective_ == pytest.approx(once.objective_, rel=1e-12)
     assert again.n_violations_ == once.n_violations_

@@ -1,7 +1,7 @@
 """Costs -> labels: exact (`assign`, one file a step), greedy, and the plain MILP."""
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.exact import exact_assignment
+from smdeclust.assignment.exact import assign_groups, exact_assignment
 from smdeclust.assignment.general import assign
 from smdeclust.assignment.greedy import GreedyAssignment, greedy_assignment
 from smdeclust.assignment.greedy_repair import greedy_repair_assignment
@@ -16,6 +16,7 @@ __all__ = [
     "Sizes",
     "Status",
     "assign",
+    "assign_groups",
     "exact_assignment",
     "greedy_assignment",
     "greedy_repair_assignment",

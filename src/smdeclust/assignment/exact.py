@@ -23,6 +23,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import TOO_MANY_TO_COPY
 from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Contracted, Problem
+from smdeclust.structure import Structure
 
 
 def exact_assignment(
@@ -65,9 +66,7 @@ def exact_assignment(
         costs = _costs(
             contracted, np.arange(problem.n_groups), within, np.ascontiguousarray(within.T)
         )
-        labels, cost, bound = assign_ordered(
-            costs, contracted.graph, problem.size_of_group, problem.bounds, upper, budget
-        )
+        labels, cost, bound = assign_groups(problem, costs, upper, budget)
     if labels is None:
         status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
         return Assignment(None, np.inf, bound + problem.constant, status, budget.nodes)
@@ -78,6 +77,24 @@ def exact_assignment(
         status=Status.OPTIMAL if bound >= cost else Status.FEASIBLE,
         nodes=budget.nodes,
     )
+
+
+def assign_groups(
+    known: Structure,
+    costs: np.ndarray,
+    upper: np.ndarray | None = None,
+    budget: Budget | None = None,
+) -> tuple[np.ndarray | None, float, float]:
+    """Label all groups of a structure at the least of the (G, K) `costs` and broken soft pairs.
+
+    Returns labels (or ``None``), cost and lower bound as ``assign`` does, without what is broken
+    whatever the labels.
+    """
+    if known.bounds is not None:
+        args = known.graph, known.size_of_group, known.bounds, upper, budget
+        return assign_ordered(costs, *args)
+    filled = np.zeros(known.n_clusters, dtype=np.int64)
+    return assign(costs, known.graph, Sizes.none_empty(known.weights, filled), upper, budget)
 
 
 def assign_points(

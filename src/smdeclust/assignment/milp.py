@@ -60,7 +60,7 @@ def constraint_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
         (coo_array((ones, (point, columns)), shape=(n, n * k)), 1.0, 1.0),
         (coo_array((filling, (cluster, columns)), shape=(k, n * k)), 1.0, np.inf),
     ]
-    rows += _size_rows(problem)
+    rows += _size_rows(problem) + _soft_rows(problem)
     for pairs, sign, low, high in (
         (problem.must_link, -1.0, 0.0, 0.0),
         (problem.cannot_link, 1.0, -np.inf, 1.0),
@@ -102,6 +102,27 @@ def _size_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
     return rows
 
 
+def _soft_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
+    """z[m] is 1 where soft pair m is broken; they come last.
+
+    A must-link: z >= x[i, k] - x[j, k] for all k. A cannot-link: z >= x[i, k] + x[j, k] - 1.
+    """
+    soft, k = problem.soft, problem.n_clusters
+    if soft is None:
+        return []
+    m, begin = len(soft), problem.n_points * k + (0 if problem.bounds is None else k * k)
+    at = np.arange(m * k)
+    first, second = (soft.pairs.T[:, :, None] * k + np.arange(k)).reshape(2, -1)
+    sign = np.repeat(np.where(np.arange(m) < len(soft.must_link), -1.0, 1.0), k)
+    values = np.concatenate([np.ones(m * k), sign, -np.ones(m * k)])
+    where = np.tile(at, 3), np.concatenate([first, second, begin + at // k])
+    rows = coo_array((values, where), shape=(m * k, begin + m)).tocsr()
+    n_must = len(soft.must_link) * k
+    # Repeated entries, of pairs of a row with itself, add up.
+    parts = ((rows[:n_must], 0.0), (rows[n_must:], 1.0))
+    return [(part.tocoo(), -np.inf, most) for part, most in parts if part.shape[0]]
+
+
 def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None) -> Assignment:
     rows = constraint_rows(problem)
     width = max(m.shape[1] for m, _, _ in rows)
@@ -110,24 +131,26 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
     high = np.concatenate([np.full(m.shape[0], b) for m, _, b in rows])
     deadline = np.inf if max_time is None else time.perf_counter() + max_time
     regrets = distances - distances.min(axis=1, keepdims=True)
+    # What each variable costs: regrets of labels, nothing for orders of bounds, prices of pairs.
+    prices = np.empty(0) if problem.soft is None else problem.soft.price
+    charges = np.zeros(width)
+    charges[: distances.size] = regrets.ravel()
+    charges[width - len(prices) :] = prices
     found: Assignment | None = None
     ceiling, nodes = np.inf, 0
     for _ in range(MOST_ROUNDS):
         # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known
         # scale, without those that alone cost more than a solution known already.
-        allowed = regrets <= ceiling
-        largest = float(regrets[allowed].max())
+        allowed = charges <= ceiling
+        largest = float(charges[allowed].max())
         scale = 1e5 / largest if largest > 0 else 1.0
         options: Any = {"mip_rel_gap": 0.0}
         if max_time is not None:
             options["time_limit"] = max(0.0, deadline - time.perf_counter())
-        cost, upper = np.zeros(width), np.ones(width)
-        cost[: distances.size] = np.where(allowed, regrets * scale, 0.0).ravel()
-        upper[: distances.size] = allowed.ravel()
         result = solve_milp(
-            cost,
+            np.where(allowed, charges, 0.0) * scale,
             integrality=np.ones(width, dtype=np.int8),
-            bounds=Bounds(0, upper),
+            bounds=Bounds(0, allowed.astype(float)),
             constraints=LinearConstraint(matrix, low, high),
             options=options,
         )
@@ -140,9 +163,10 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
         if result.x is None:
             return found or Assignment(None, np.inf, bound, Status.UNKNOWN)
         labels = result.x[: distances.size].reshape(distances.shape).argmax(axis=1)
-        regret = float(regrets[np.arange(len(labels)), labels].sum())
+        broken = 0.0 if problem.soft is None else float(prices[problem.soft.broken(labels)].sum())
+        regret = float(regrets[np.arange(len(labels)), labels].sum()) + broken
         sharp = largest <= SHARP * regret or regret == 0.0
-        found = _read(labels, distances, bound, result.status == 0 and sharp, nodes)
+        found = _read(labels, distances, broken, bound, result.status == 0 and sharp, nodes)
         if result.status != 0 or sharp:
             break
         ceiling = regret
@@ -163,7 +187,10 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
             model.Params.TimeLimit = max_time
         parts = constraint_rows(problem)
         width = max(matrix.shape[1] for matrix, _, _ in parts)
-        cost = np.concatenate([distances.ravel(), np.zeros(width - distances.size)])
+        cost = np.zeros(width)
+        cost[: distances.size] = distances.ravel()
+        if problem.soft is not None:
+            cost[width - len(problem.soft) :] = problem.soft.price
         x: Any = model.addMVar(width, obj=cost, vtype="B")
         for matrix, low, high in parts:
             rows: Any = _widened(matrix, width).tocsr()
@@ -181,7 +208,10 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
             return Assignment(None, np.inf, float(model.ObjBound), Status.UNKNOWN)
         labels = x.X[: distances.size].reshape(distances.shape).argmax(axis=1)
         proven = model.Status == gurobipy.GRB.OPTIMAL
-        return _read(labels, distances, float(model.ObjBound), proven, int(model.NodeCount))
+        soft = problem.soft
+        broken = 0.0 if soft is None else float(soft.price[soft.broken(labels)].sum())
+        bound = float(model.ObjBound)
+        return _read(labels, distances, broken, bound, proven, int(model.NodeCount))
 
 
 def _widened(matrix: coo_array, width: int) -> coo_array:
@@ -190,8 +220,13 @@ def _widened(matrix: coo_array, width: int) -> coo_array:
 
 
 def _read(
-    labels: np.ndarray, distances: np.ndarray, bound: float, proven: bool, nodes: int
+    labels: np.ndarray,
+    distances: np.ndarray,
+    broken: float,
+    bound: float,
+    proven: bool,
+    nodes: int,
 ) -> Assignment:
-    cost = float(distances[np.arange(len(labels)), labels].sum())
+    cost = float(distances[np.arange(len(labels)), labels].sum()) + broken
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     return Assignment(labels, cost, cost if proven else min(bound, cost), status, nodes)

@@ -158,7 +158,8 @@ def _costs(again: _Again, run: methods.Run, free: methods.Run, n_costs: int, upd
     pairs = again.inputs.constraints
     warm = has_option(run.method, "init")
     start = {"init": run.labels} if warm else {}
-    problem = Problem.build(again.inputs.X, again.k, pairs.must_link, pairs.cannot_link)
+    sizes = {name: value for name, value in again.settings.items() if name.startswith("size_")}
+    problem = Problem.build(again.inputs.X, again.k, pairs.must_link, pairs.cannot_link, **sizes)
 
     def solve(must: Any, cannot: Any) -> tuple[Any, float]:
         found = again(Constraints(must_link=must, cannot_link=cannot), **start)

@@ -149,17 +149,19 @@ def compare_runs(
     from smdeclust.structure.pairs import count_broken
 
     before, after = runs
-    objective, labels = after.objective, after.labels
+    # Prices of broken soft pairs included: they are the same in both runs.
+    was, objective = (run.facts.get("objective_with_penalties", run.objective) for run in runs)
+    labels = after.labels
     pairs = changed.constraints
     # Where the earlier labels keep the changed pairs too, they are an answer as well.
     kept = sum(count_broken(pairs.must_link, pairs.cannot_link, before.labels)) == 0
-    if kept and before.objective < objective:
-        objective, labels = before.objective, before.labels
+    if kept and was < objective:
+        objective, labels = was, before.labels
     moved = compare(before.labels, labels, k)
     return {
-        "objective": before.objective,
+        "objective": was,
         "objective_changed": objective,
-        "difference": objective - before.objective,
+        "difference": objective - was,
         "n_pairs": inputs.constraints.n_pairs,
         "n_pairs_changed": pairs.n_pairs,
         "n_moved": len(moved.rows),

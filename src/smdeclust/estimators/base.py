@@ -28,6 +28,7 @@ from smdeclust.structure.pairs import as_pairs
 from smdeclust.structure.rejections import reject_self_cannot_links
 from smdeclust.structure.bounds import SizeBounds
 from smdeclust.structure.graph import SoftPairs
+from smdeclust.estimators.soft import SoftPrices
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
@@ -135,8 +136,7 @@ class ConstrainedClusterer(
         squares = np.empty((points.shape[0], len(self.cluster_centers_)))
         for block, some in squares_to(*self._in_distance(points)):
             squares[block] = some
-        penalty = getattr(self, "penalty", None)
-        return label_new(squares, old, constraints, self._spread, bounds, penalty)
+        return label_new(squares, old, constraints, self.soft_prices_, bounds)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""
@@ -260,7 +260,8 @@ class ConstrainedClusterer(
         of an earlier solution."""
         labels, centers, self.inertia_ = problem.points.describe(group_labels)
         weight = problem.n_points if problem.sample_weight is None else problem.sample_weight.sum()
-        self._spread = float(self.inertia_ / (weight * problem.n_features))
+        spread = float(self.inertia_ / (weight * problem.n_features))
+        self.soft_prices_ = SoftPrices(spread, getattr(self, "penalty", None))
         if like is None:
             number = _ranks(np.lexsort(centers.T[::-1]))
         else:

@@ -13,7 +13,7 @@ import numpy as np
 
 from smdeclust.assignment import Budget, Sizes, assign
 from smdeclust.constraints import Constraints, PairGraph
-from smdeclust.estimators.soft import soft_pairs
+from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.structure.bounds import SizeBounds
 from smdeclust.structure.conflicts import find_conflicts
@@ -27,9 +27,8 @@ def label_new(
     squares: np.ndarray,
     old_labels: np.ndarray,
     constraints: Constraints,
-    spread: float,
+    prices: SoftPrices,
     bounds: SizeBounds | None = None,
-    penalty: float | None = None,
 ) -> np.ndarray:
     """Return the (n,) cheapest labels of new rows that keep all hard pairs.
 
@@ -41,9 +40,8 @@ def label_new(
         (N,) labels of the rows that were fitted.
     constraints
         Of the n new rows, or of the N old rows and the n new ones after them.
-    spread, penalty
-        s^2, the mean squared distance per feature, and what a broken soft pair costs, times its
-        confidence, if that was said: prices are those of ``fit``.
+    prices
+        What a broken soft pair costs: those of ``fit``.
     bounds
         How many new rows each cluster takes, in the order of the clusters.
     """
@@ -51,7 +49,7 @@ def label_new(
         _reject_sums(bounds, len(squares))
     anchored = _Anchored.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
     try:
-        groups, labels = anchored.solve(squares, spread, bounds, penalty)
+        groups, labels = anchored.solve(squares, prices, bounds)
     except _NoLabels as error:
         if error.args:
             raise InfeasibleConstraintsError(error.args[0], reason="sizes") from None
@@ -138,7 +136,7 @@ class _Anchored:
         )
 
     def solve(
-        self, squares: np.ndarray, spread: float, bounds: SizeBounds | None, penalty: float | None
+        self, squares: np.ndarray, prices: SoftPrices, bounds: SizeBounds | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the group of each new row, and the label of each group."""
         n, k = self.n_new, self.n_clusters
@@ -150,7 +148,7 @@ class _Anchored:
             raise _NoLabels  # must-links join two clusters
         costs = np.zeros((n_groups, k))
         np.add.at(costs, of_row[:n], squares)
-        edges, price, together = self._edges(of_row, spread, penalty)
+        edges, price, together = self._edges(of_row, prices)
         anchored = fixed[edges] >= 0
         # To a fixed group: a price on its label, or on all others.
         for side in (0, 1):
@@ -176,12 +174,13 @@ class _Anchored:
         return of_row[:n], labels
 
     def _edges(
-        self, of_row: np.ndarray, spread: float, penalty: float | None
+        self, of_row: np.ndarray, prices: SoftPrices
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Net pairs between groups: what breaking each costs, and whether it is to be together."""
         pairs, pull = [of_row[self.cannot]], [np.full(len(self.cannot), -np.inf)]
-        soft = soft_pairs(self.known, spread, penalty)
+        soft = prices.pairs(self.known)
         if soft is not None:
+            soft.reject_overflow()
             pairs += [of_row[self.soft_must], of_row[self.soft_cannot]]
             pull += [soft.must_price, -soft.cannot_price]
         ends, strength = np.sort(np.concatenate(pairs), axis=1), np.concatenate(pull)

@@ -158,7 +158,8 @@ def pair_costs(
         raise InvalidInputError(
             "pair_costs takes a fitted SMDEClust and the smdeclust.Constraints it was fitted with."
         )
-    known = constraints.hardened()
+    # Without a pair, the others cost what they cost in the model.
+    known = model.soft_prices_.fixed(constraints.hardened())
     labels = np.asarray(model.labels_)
     chosen = _chosen(known, pairs)
     implied = _implied(known, len(labels))

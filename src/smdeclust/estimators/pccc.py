@@ -8,7 +8,7 @@ import numpy as np
 
 from smdeclust.baselines.initialization import INITIALIZATIONS
 from smdeclust.baselines.multi_start import Attempt
-from smdeclust.baselines.pccc import SoftGraph, pccc_search
+from smdeclust.baselines.pccc import pccc_search
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
 from smdeclust.structure.pairs import as_pairs, count_broken
@@ -20,8 +20,10 @@ from smdeclust.estimators.base import (
     deadline_after,
 )
 from smdeclust.estimators.multi_start import MultiStartClusterer
+from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
+from smdeclust.structure import SoftPairs
 from smdeclust.structure.pairs import as_pairs, count_broken
 from smdeclust.structure.rejections import reject_self_cannot_links
 
@@ -177,13 +179,10 @@ class PCCC(MultiStartClusterer):
             "cannot_link_confidence", soft_cannot_link_confidence, cannot_link_confidence, apart
         )
         self.penalty_ = _scale(problem) if self.penalty is None else float(self.penalty)
-        graph = SoftGraph.build(
-            problem,
-            together,
-            apart,
-            self.penalty_ * must_confidence,
-            self.penalty_ * cannot_confidence,
+        soft = SoftPairs(
+            together, self.penalty_ * must_confidence, apart, self.penalty_ * cannot_confidence
         )
+        problem = self._build_problem(X, must_link, cannot_link, sample_weight, soft=soft)
         initialize = INITIALIZATIONS[self.init](problem)
         q = problem.n_clusters if self.q is None else min(self.q, problem.n_clusters)
         self.n_repositions_ = 0
@@ -191,7 +190,6 @@ class PCCC(MultiStartClusterer):
         def attempt(rng: np.random.Generator) -> Attempt:
             outcome = pccc_search(
                 problem,
-                graph,
                 initialize(rng),
                 q=q,
                 max_iter=self.max_iter,
@@ -204,7 +202,8 @@ class PCCC(MultiStartClusterer):
         best = self._best_start(attempt, deadline)
         assert best is not None
         self._set_solution(problem, best.labels)
-        self.objective_ = self.inertia_ + graph.penalty(best.labels)
+        self.soft_prices_ = SoftPrices(self.soft_prices_.spread, self.penalty_)
+        self.objective_ = self.inertia_ + problem.penalty(best.labels)
         self.n_violations_ = sum(count_broken(together, apart, self.labels_))
         return self
 

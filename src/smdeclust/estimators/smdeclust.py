@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.spatial.distance import cdist
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import given_pairs
@@ -21,7 +20,7 @@ from smdeclust.estimators.base import (
     check_number,
     deadline_after,
 )
-from smdeclust.estimators.soft import BrokenPair, broken_pairs_of, soft_pairs, spread_inside
+from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
 from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import (
@@ -180,7 +179,11 @@ class SMDEClust(ConstrainedClusterer):
         What was minimised: `inertia_` plus the prices of the soft pairs in `broken_`.
     broken_
         The soft pairs that are not kept, the costliest first: ``pair``, ``kind``, ``confidence``,
-        ``price``, and ``keeping``, what keeping it would have cost with the centers as they are.
+        ``price``, and ``keeping``, what keeping it would have cost with the centers as they are and
+        everything else that is known (NaN where that was not computed or not proven).
+    soft_prices_
+        What breaking a soft pair costs, made once: ``soft_prices_(0.9)`` is the price of one of
+        confidence 0.9, here and in ``predict``.
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
@@ -358,8 +361,8 @@ class SMDEClust(ConstrainedClusterer):
             given = X, must, cannot, sample_weight, storage
             problem = self._build_problem(*given)
             if known is not None:
-                unit = 0.0 if self.penalty is not None else spread_inside(problem, deadline)
-                problem = self._build_problem(*given, soft_pairs(known, unit, self.penalty))
+                prices = SoftPrices.estimate(problem, self.penalty, deadline)
+                problem = self._build_problem(*given, prices.pairs(known))
             now = self._fitting_on(problem)
             if now is not None and self._is_solved_already(now):
                 return self
@@ -379,6 +382,8 @@ class SMDEClust(ConstrainedClusterer):
             self.n_unproven_ = int(not best.proven)
             self._take_notes(problem)
             self._set_solution(problem, best.labels, like=earlier)
+            if known is not None:
+                self.soft_prices_ = prices
             self._weigh_soft_pairs(problem, known)
             return self
 
@@ -388,15 +393,7 @@ class SMDEClust(ConstrainedClusterer):
         self.broken_: list[BrokenPair] = []
         if known is None or problem.soft is None:
             return
-
-        def squares(rows: np.ndarray) -> np.ndarray:
-            found = cdist(problem.points.fetch(rows), self.cluster_centers_, "sqeuclidean")
-            weights = problem.sample_weight
-            return found if weights is None else found * weights[rows, None]
-
-        self.broken_ = broken_pairs_of(
-            known, problem.soft, self.labels_, problem.group_of_point, squares
-        )
+        self.broken_ = broken_pairs_of(known, problem, self.labels_, self.cluster_centers_)
         self.objective_ += sum(pair.price for pair in self.broken_)
 
     def _fitting_on(self, problem: Problem) -> FittedOn | None:
@@ -581,6 +578,11 @@ class SMDEClust(ConstrainedClusterer):
         check_number("max_generations", self.max_generations, low=0, whole=True, optional=True)
         check_number("max_local_iter", self.max_local_iter, low=1, whole=True, optional=True)
         check_number("max_time", self.max_time, low=0, optional=True)
+        if self.penalty is not None and self.penalty == np.inf:
+            raise InvalidInputError(
+                "penalty=inf would make every soft pair hard. Pass pairs that must hold as "
+                "must_link= and cannot_link=, or give a finite penalty."
+            )
         check_number("penalty", self.penalty, low=0, optional=True)
         factors = self.scale_factor if isinstance(self.scale_factor, tuple) else [self.scale_factor]
         for value in factors:

@@ -1,24 +1,37 @@
-"""Soft pairs in an estimator: what a broken one costs, and which were broken in the end."""
+"""Soft pairs in an estimator: what a broken one costs, and which were broken in the end.
+
+Prices are made once a fit. They depend on the points, their weights and K alone: not on the order
+of the rows, not on anybody's seed, and not on the pairs, so that clusterings with and without a
+pair pay the same for all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from smdeclust.assignment import Budget, assign_groups
 from smdeclust.constraints import Constraints
+from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
-from smdeclust.memetic.initialization import random_points
+from smdeclust.points.distances import squares_to
 from smdeclust.problem import Problem
-from smdeclust.structure.graph import SoftPairs
-
-# Local searches that the spread inside clusters is estimated from.
-N_STARTS = 4
+from smdeclust.structure import SoftPairs
 
 # Confidences from here on are as good as certain: their logarithm is not finite in practice.
 SUREST = 1 - 1e-12
+
+# Points times features up to which rows are sorted, so that even the rounding of sums is the same.
+MOST_SORTED = 2**23
+
+# Broken pairs, the most expensive first, for which the cost of keeping them is looked for, and what
+# one such search may cost on dense pairs.
+MOST_KEPT = 20
+KEPT_PIVOTS = 2_000
 
 
 @dataclass(frozen=True)
@@ -36,8 +49,10 @@ class BrokenPair:
     price
         What breaking it costs.
     keeping
-        What keeping it would have cost instead, the centers as they are, the two must-link groups
-        whole and nobody else moving; infinite where hard pairs forbid it.
+        What keeping it would have cost instead, with the centers as they are and everything else
+        that is known: the least increase of the rest of the objective. Infinite where nothing
+        allows to keep it; NaN where that was not computed (only for the most expensive pairs) or
+        not proven.
     """
 
     pair: tuple[int, int]
@@ -47,106 +62,176 @@ class BrokenPair:
     keeping: float
 
 
-def spread_inside(problem: Problem, deadline: float | None = None) -> float:
-    """s^2 = f / (N d): the variance of a coordinate inside the clusters of a quick clustering.
+@dataclass(frozen=True)
+class SoftPrices:
+    """What breaking a soft pair costs, by its confidence p.
 
-    Always from the same starts: prices do not depend on anybody's seed. (After the deadline a start
-    makes one iteration.)
-    """
-    rng = np.random.default_rng(0)
-    start = random_points(problem)
-    tries = (
-        local_search(problem, start(rng), proof_pivots=0, deadline=deadline)
-        for _ in range(N_STARTS)
-    )
-    least = min(solution.objective for solution in tries)
-    weight = problem.n_points if problem.sample_weight is None else problem.sample_weight.sum()
-    return float(least / (weight * problem.n_features))
+    4 s^2 log(p / (1 - p)): a pair that is right with probability p carries log(p / (1 - p)) nats,
+    for each of its two points; the sum of squares carries |x - y|^2 / (2 s^2) nats a point. Or
+    `penalty` times p, where a penalty is given.
 
-
-def prices_of(confidence: np.ndarray, price: np.ndarray, unit: float) -> np.ndarray:
-    """What broken pairs cost: their own price, or 4 s^2 log(p / (1 - p)).
-
-    A pair that is right with probability p carries log(p / (1 - p)) nats, for each of its two
-    points; the sum of squares carries |x - y|^2 / (2 s^2) nats a point.
-
-    Parameters
+    Attributes
     ----------
-    confidence, price
-        (m,) of which one is NaN.
-    unit
-        s^2.
+    spread
+        s^2, the variance of a coordinate inside clusters.
+    penalty
+        What a broken pair of confidence 1 costs, or ``None``.
     """
-    sure = np.clip(confidence, 0.5, SUREST)
-    return np.where(np.isnan(price), 4 * unit * np.log(sure / (1 - sure)), price)
+
+    spread: float
+    penalty: float | None = None
+
+    @classmethod
+    def estimate(
+        cls, problem: Problem, penalty: float | None, deadline: float | None = None
+    ) -> SoftPrices:
+        """Prices for the points of a problem."""
+        return cls(0.0 if penalty is not None else spread_inside(problem, deadline), penalty)
+
+    def __call__(self, confidence: Any) -> np.ndarray:
+        """What breaking pairs of these confidences costs."""
+        sure = np.clip(np.asarray(confidence, dtype=np.float64), 0.5, SUREST)
+        if self.penalty is not None:
+            return self.penalty * np.asarray(confidence, dtype=np.float64)
+        return 4 * self.spread * np.log(sure / (1 - sure))
+
+    def fixed(self, known: Constraints) -> Constraints:
+        """The same constraints with prices instead of confidences."""
+        fields = {}
+        for kind in ("soft_must_link", "soft_cannot_link"):
+            confidence, price = (getattr(known, f"{kind}_{n}") for n in ("confidence", "price"))
+            fields[f"{kind}_price"] = np.where(np.isnan(price), self(confidence), price)
+            fields[f"{kind}_confidence"] = np.full(len(price), np.nan)
+        return known._with(**fields)
+
+    def pairs(self, known: Constraints) -> SoftPairs | None:
+        """The soft pairs of constraints with their prices; ``None`` where there are none."""
+        if known.n_soft == 0:
+            return None
+        priced = self.fixed(known)
+        return SoftPairs(
+            known.soft_must_link,
+            priced.soft_must_link_price,
+            known.soft_cannot_link,
+            priced.soft_cannot_link_price,
+        )
 
 
-def soft_pairs(known: Constraints, unit: float, penalty: float | None = None) -> SoftPairs | None:
-    """The soft pairs of constraints with their prices; ``None`` where there are none.
+def spread_inside(problem: Problem, deadline: float | None = None) -> float:
+    """s^2 = f / (W d): the variance of a coordinate inside the clusters of a plain k-means.
 
-    `penalty`: what a broken pair costs, times its confidence.
+    It starts from parts of the points, cut one after the other where they spread most, so that
+    nothing is drawn. (After the deadline it makes one iteration.)
     """
-    if known.n_soft == 0:
-        return None
-    prices = {}
-    for kind in ("must_link", "cannot_link"):
-        confidence = getattr(known, f"soft_{kind}_confidence")
-        price = getattr(known, f"soft_{kind}_price")
-        if penalty is not None:
-            price = np.where(np.isnan(price), penalty * confidence, price)
-        prices[kind] = prices_of(confidence, price, unit)
-    return SoftPairs(
-        known.soft_must_link, prices["must_link"], known.soft_cannot_link, prices["cannot_link"]
-    )
+    X, weight = problem.X, problem.sample_weight
+    if not issparse(X) and X.size <= MOST_SORTED:
+        keys = X.T[::-1] if weight is None else [weight, *X.T[::-1]]
+        order = np.lexsort(keys)
+        X, weight = X[order], None if weight is None else weight[order]
+    centers = _cut_up(X, weight, problem.n_clusters)
+    if centers is None:
+        return 0.0  # no more different points than clusters
+    plain = Problem.build(X, problem.n_clusters, sample_weight=weight)
+    found = local_search(plain, plain.enter(centers), proof_pivots=0, deadline=deadline)
+    total = problem.n_points if weight is None else weight.sum()
+    return float(found.objective / (total * problem.n_features))
+
+
+def _cut_up(X: Any, weight: np.ndarray | None, n_parts: int) -> np.ndarray | None:
+    """(K, d) means of parts of the points; ``None`` where there are fewer different points.
+
+    The part of the largest sum of squares is cut at its mean, along the coordinate that varies most
+    (Su and Dy 2007, "Var-Part").
+    """
+    parts = [_Part.of(X, weight, np.arange(X.shape[0]))]
+    while len(parts) < n_parts:
+        part = parts.pop(max(range(len(parts)), key=lambda p: parts[p].squares))
+        column = X[part.rows, part.axis]
+        column = column.toarray().ravel() if hasattr(column, "toarray") else column
+        below = column <= part.mean[part.axis]
+        if part.squares <= 0 or below.all() or not below.any():
+            return None
+        parts += [_Part.of(X, weight, part.rows[below]), _Part.of(X, weight, part.rows[~below])]
+    return np.array([part.mean for part in parts])
+
+
+@dataclass(frozen=True)
+class _Part:
+    rows: np.ndarray
+    mean: np.ndarray
+    squares: float
+    axis: int
+
+    @classmethod
+    def of(cls, X: Any, weight: np.ndarray | None, rows: np.ndarray) -> _Part:
+        points: Any = X[rows]
+        share = np.ones(len(rows)) if weight is None else weight[rows]
+        if not share.any():
+            share = np.ones(len(rows))
+        if hasattr(points, "toarray"):
+            mean, variance = mean_variance_axis(points.astype(np.float64), 0, weights=share)
+        else:
+            mean = np.average(points, axis=0, weights=share)
+            variance = np.average((points - mean) ** 2, axis=0, weights=share)
+        if weight is not None:
+            share = weight[rows]
+        return cls(rows, mean, float(variance.sum() * share.sum()), int(variance.argmax()))
 
 
 def broken_pairs_of(
-    known: Constraints,
-    soft: SoftPairs,
-    labels: np.ndarray,
-    group_of: np.ndarray,
-    squares: Callable[[np.ndarray], np.ndarray],
+    known: Constraints, problem: Problem, labels: np.ndarray, centers: np.ndarray
 ) -> list[BrokenPair]:
-    """The soft pairs that these labels break, the dearest first.
+    """The soft pairs that these (N,) labels break, the most expensive first.
 
-    `group_of`: the must-link group of each row. `squares`: from rows to their (n, K) weighted
-    squared distances to the centers.
+    `centers` are those of the labels.
     """
-
-    @cache
-    def costs_of(group: int) -> np.ndarray:
-        return squares(np.flatnonzero(group_of == group)).sum(axis=0)
-
-    broken = np.flatnonzero(soft.broken(labels))
+    soft = problem.soft
+    assert soft is not None
     confidence = np.concatenate(
         [known.soft_must_link_confidence, known.soft_cannot_link_confidence]
     )
-    pairs, price, n_must = soft.pairs, soft.price, len(soft.must_link)
+    broken = np.flatnonzero(soft.broken(labels))
+    broken = broken[np.lexsort((*soft.pairs[broken].T[::-1], -soft.price[broken]))]
+    keeping = np.full(len(broken), np.nan)
+    if len(broken):
+        keeping[:MOST_KEPT] = _costs_of_keeping(problem, broken[:MOST_KEPT], labels, centers)
+    return [
+        BrokenPair(
+            (int(soft.pairs[m, 0]), int(soft.pairs[m, 1])),
+            "must_link" if m < len(soft.must_link) else "cannot_link",
+            float(confidence[m]),
+            float(soft.price[m]),
+            float(kept),
+        )
+        for m, kept in zip(broken.tolist(), keeping, strict=True)
+    ]
+
+
+def _costs_of_keeping(
+    problem: Problem, broken: np.ndarray, labels: np.ndarray, centers: np.ndarray
+) -> list[float]:
+    """The least increase of the rest of the objective where each of these soft pairs is kept."""
+    soft = problem.soft
+    assert soft is not None
+    squares = np.concatenate([some for _, some in squares_to(problem.X, centers)])
+    if problem.sample_weight is not None:
+        squares *= problem.sample_weight[:, None]
+    now = float(
+        squares[np.arange(len(labels)), labels].sum() + soft.price[soft.broken(labels)].sum()
+    )
     found = []
     for m in broken.tolist():
-        i, j = (int(row) for row in pairs[m])
-        found.append(
-            BrokenPair(
-                pair=(i, j),
-                kind="must_link" if m < n_must else "cannot_link",
-                confidence=float(confidence[m]),
-                price=float(price[m]),
-                keeping=np.inf
-                if group_of[i] == group_of[j]
-                else _cost_of_keeping(
-                    costs_of(group_of[i]), costs_of(group_of[j]), labels[[i, j]], m < n_must
-                ),
-            )
-        )
-    return sorted(found, key=lambda pair: (-pair.price, pair.pair))
-
-
-def _cost_of_keeping(
-    first: np.ndarray, second: np.ndarray, labels: np.ndarray, together: bool
-) -> float:
-    """The least that two groups cost more where they keep their pair, all else as it is."""
-    now = first[labels[0]] + second[labels[1]]
-    sums = first[:, None] + second[None]
-    same = np.eye(len(sums), dtype=bool)
-    allowed = sums[same if together else ~same]
-    return float(allowed.min() - now) if len(allowed) else np.inf
+        try:
+            known = problem.keeping(m)
+        except InfeasibleConstraintsError:
+            found.append(np.inf)
+            continue
+        budget = Budget(max_pivots=KEPT_PIVOTS)
+        chosen, cost, bound = assign_groups(known, known.group_costs(squares), None, budget)
+        if chosen is None:
+            found.append(np.inf if bound == np.inf else np.nan)
+        elif cost > bound * (1 + 1e-9):
+            found.append(np.nan)
+        else:
+            found.append(max(cost + known.always_broken - (now - soft.price[m]), 0.0))
+    return found

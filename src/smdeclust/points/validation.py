@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.graph import read_only as read_only
 
 # Squares of larger spreads overflow, of smaller ones vanish.
 LARGEST, SMALLEST = 1e140, 1e-140
@@ -96,13 +97,6 @@ def reject_extreme(low: np.ndarray, high: np.ndarray) -> None:
             f"X spans {spread:.3g} with values up to {largest:.3g}: squares would overflow or "
             f"vanish. Rescale the columns, for example with StandardScaler."
         )
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A contiguous view that cannot be written to: kernels are compiled once, for such arrays."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 def center_type(X: Any) -> type:

@@ -148,7 +148,7 @@ def _leave_out(
     if not warm:
         # The present solution stays feasible: a search from it can only be better, and a run from
         # scratch that happens to do worse does not count.
-        without = Problem.build(problem.X, problem.n_clusters, must, cannot, problem.sample_weight)
+        without = Problem.of(problem.without(kind, position), problem.X)
         centers = problem.centers(problem.group_labels(labels))
         near = local_search(without, without.contracted.enter(centers), deep=True)
         if near.objective < best:

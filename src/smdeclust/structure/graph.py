@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.coloring import Verdict, find_coloring
-from smdeclust.structure.pairs import merge_repeated
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class PairGraph:
             rest = np.empty(0), np.empty(0, dtype=np.bool_)
         else:
             rest = np.array(self.price), np.array(self.together)
-        return tuple(_read_only(a) for a in (self.indptr, self.indices, *rest))  # type: ignore[return-value]
+        return tuple(read_only(a) for a in (self.indptr, self.indices, *rest))  # type: ignore[return-value]
 
     @cached_property
     def ends(self) -> np.ndarray:
@@ -178,15 +178,20 @@ def distinct(keys: np.ndarray) -> np.ndarray:
     return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A contiguous view that cannot be written to: kernels are compiled once, for such arrays."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
 
 
+# What all soft pairs may cost together: sums with distances must neither overflow nor be infinite.
+MOST_PRICES = 1e300
+
+
 @dataclass(frozen=True, eq=False)
 class SoftPairs:
-    """Pairs of rows that may be broken, at a price.
+    """Pairs of rows that may be broken, at a price. One that is listed again costs that much more.
 
     Attributes
     ----------
@@ -214,6 +219,26 @@ class SoftPairs:
         """(m,) their prices."""
         return np.concatenate([self.must_price, self.cannot_price])
 
+    def without(self, position: int) -> SoftPairs:
+        """The same without one of them."""
+        kept = np.arange(len(self)) != position
+        must, cannot = np.split(kept, [len(self.must_link)])
+        return SoftPairs(
+            self.must_link[must], self.must_price[must],
+            self.cannot_link[cannot], self.cannot_price[cannot],
+        )  # fmt: skip
+
+    def reject_overflow(self) -> None:
+        """Raise an error where sums of these prices are not numbers that one can compare."""
+        with np.errstate(over="ignore"):
+            total = float(self.price.sum())
+        if not total <= MOST_PRICES:
+            raise InvalidInputError(
+                f"The prices of the soft pairs add up to {total:.3g}, and sums above "
+                f"{MOST_PRICES:g} cannot be computed. Give smaller prices (or a smaller penalty), "
+                f"or make the pairs hard."
+            )
+
     def broken(self, labels: np.ndarray) -> np.ndarray:
         """(m,) which of them these labels of the points break."""
         same = labels[self.pairs[:, 0]] == labels[self.pairs[:, 1]]
@@ -234,17 +259,16 @@ def priced_graph(
     cannot_link
         (m, 2) rows that must be apart.
     soft
-        The soft pairs. One that is listed several times counts once, at its largest price.
+        The soft pairs. One that is listed several times costs the sum of its prices.
     groups_of
         From rows to their groups.
     n_linked
         Number of groups that have a pair, hard or soft; they come first.
     """
-    must, must_price = merge_repeated(soft.must_link, soft.must_price)
-    cannot, cannot_price = merge_repeated(soft.cannot_link, soft.cannot_price)
-    pairs = groups_of(np.concatenate([must, cannot, cannot_link]))
-    same = np.concatenate([np.zeros(len(must)), cannot_price, np.full(len(cannot_link), np.inf)])
-    different = np.concatenate([must_price, np.zeros(len(cannot) + len(cannot_link))])
+    n_must, n_hard = len(soft.must_link), len(cannot_link)
+    pairs = groups_of(np.concatenate([soft.must_link, soft.cannot_link, cannot_link]))
+    same = np.concatenate([np.zeros(n_must), soft.cannot_price, np.full(n_hard, np.inf)])
+    different = np.concatenate([soft.must_price, np.zeros(len(soft.cannot_link) + n_hard)])
     edges, together, price, constant = net_edges(pairs, same, different)
     return PairGraph.from_edges(edges, price, together, n_linked), constant
 

@@ -11,7 +11,6 @@ import numpy as np
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.general import assign
-from smdeclust.baselines.pccc.soft_graph import SoftGraph
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.problem import Contracted
 
@@ -20,16 +19,14 @@ PCCC_PIVOTS = 20_000
 
 
 def soft_assignment(
-    contracted: Contracted, graph: SoftGraph, centers: np.ndarray, q: int, deadline: float = np.inf
+    contracted: Contracted, centers: np.ndarray, q: int, deadline: float = np.inf
 ) -> np.ndarray:
     """Return (G,) labels; clusters may be empty.
 
     Parameters
     ----------
-    core
-        The groups.
-    graph
-        The pairs between them.
+    contracted
+        The groups and the pairs between them.
     centers
         (K, d') centers.
     q
@@ -41,17 +38,16 @@ def soft_assignment(
     labels = np.empty(len(contracted.points), dtype=np.int64)
     centers_t = np.ascontiguousarray(centers.T)
     nearest_centers(contracted.points, contracted.weights, 0, centers, centers_t, labels)
-    members, n_clusters = graph.members, len(centers)
-    if len(members) == 0 or not graph.broken(labels).any():
+    graph, n_linked, n_clusters = contracted.graph, contracted.n_linked, len(centers)
+    if not graph.broken(labels[:n_linked]).any():
         return labels
-    costs = np.empty((len(members), n_clusters))
-    points = np.ascontiguousarray(contracted.points[members])
-    linked_costs(points, contracted.weights[members], len(members), centers, centers_t, costs)
+    costs = np.empty((n_linked, n_clusters))
+    linked_costs(contracted.points, contracted.weights, n_linked, centers, centers_t, costs)
     while True:
         budget = Budget(deadline=deadline, max_pivots=PCCC_PIVOTS)
-        found, _, _ = assign(_nearest(costs, q), graph.pairs, None, labels[members], budget)
+        found, _, _ = assign(_nearest(costs, q), graph, None, labels[:n_linked], budget)
         if found is not None:
-            labels[members] = found
+            labels[:n_linked] = found
             return labels
         if q >= n_clusters:
             raise NoFeasibleSolutionError()

@@ -9,7 +9,6 @@ import numpy as np
 
 from smdeclust.baselines.empty_clusters import fill_empty_clusters
 from smdeclust.baselines.pccc.assignment import soft_assignment
-from smdeclust.baselines.pccc.soft_graph import SoftGraph
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Contracted, Problem, Solution
@@ -26,7 +25,6 @@ class Outcome:
 
 def pccc_search(
     problem: Problem,
-    graph: SoftGraph,
     centers: np.ndarray,
     *,
     q: int,
@@ -39,9 +37,7 @@ def pccc_search(
     Parameters
     ----------
     problem
-        The points and the hard pairs.
-    graph
-        All pairs, between groups.
+        The points and all pairs, hard and soft.
     centers
         (K, d') start, in the coordinates of ``problem.contracted``.
     q
@@ -54,13 +50,13 @@ def pccc_search(
     deadline
         Moment of ``time.perf_counter()`` after which no further assignment is made.
     """
-    best = _descend(problem, graph, centers, q, max_iter, deadline)
+    best = _descend(problem, centers, q, max_iter, deadline)
     n_iterations, n_repositions = best.n_iterations, best.n_repositions
     while repositioning and problem.n_clusters > 1 and time.perf_counter() < deadline:
         moved = best.solution.centers.copy()
         poor = _least_needed(problem.contracted, moved)
-        moved[poor] = _worst_served(problem.contracted, graph, best.solution.labels, moved, poor)
-        found = _descend(problem, graph, moved, q, max_iter, deadline)
+        moved[poor] = _worst_served(problem.contracted, best.solution.labels, moved, poor)
+        found = _descend(problem, moved, q, max_iter, deadline)
         n_iterations += found.n_iterations
         least = best.solution.objective * (1 - LEAST_FALL)
         if not found.solution.objective < least:
@@ -73,7 +69,6 @@ def pccc_search(
 
 def _descend(
     problem: Problem,
-    graph: SoftGraph,
     centers: np.ndarray,
     q: int,
     max_iter: int,
@@ -86,16 +81,16 @@ def _descend(
     n_done = n_repositions = 0
     while n_done < max_iter and (best is None or time.perf_counter() < deadline):
         n_done += 1
-        labels = soft_assignment(contracted, graph, centers, q, deadline)
+        labels = soft_assignment(contracted, centers, q, deadline)
         if best is None or n_repositions < problem.n_clusters:
             for empty in _empty_clusters(contracted, labels):
-                centers[empty] = _worst_served(contracted, graph, labels, centers, empty)
-                labels = soft_assignment(contracted, graph, centers, q, deadline)
+                centers[empty] = _worst_served(contracted, labels, centers, empty)
+                labels = soft_assignment(contracted, centers, q, deadline)
                 n_repositions += 1
         n_repositions += fill_empty_clusters(contracted.points, contracted.weights, labels, centers)
         move_centers(contracted.points, contracted.weights, labels, centers)
         squares = float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
-        objective = squares + problem.scatter + graph.penalty(labels)
+        objective = squares + problem.scatter + problem.penalty(labels)
         if best is not None and not objective < best.objective * (1 - LEAST_FALL):
             break
         best = Solution(labels, centers.copy(), objective, n_done)
@@ -117,14 +112,15 @@ def _least_needed(contracted: Contracted, centers: np.ndarray) -> int:
 
 
 def _worst_served(
-    contracted: Contracted, graph: SoftGraph, labels: np.ndarray, centers: np.ndarray, moving: int
+    contracted: Contracted, labels: np.ndarray, centers: np.ndarray, moving: int
 ) -> np.ndarray:
     """Where cluster `moving` should go: the group that costs most in the cluster with most broken
     soft pairs, of those the one with most inertia."""
     gaps = contracted.points - centers[labels]
     costs = contracted.weights * np.einsum("ij,ij->i", gaps, gaps)
-    ends = labels[graph.edges[graph.broken(labels)]]
-    n_broken = np.bincount(ends.ravel(), minlength=contracted.n_clusters)
+    graph = contracted.graph
+    ends = labels[graph.ends[graph.broken(labels[: graph.n_nodes])]]
+    n_broken = np.bincount(ends, minlength=contracted.n_clusters)
     n_broken[moving] = -1
     inertia = np.bincount(labels, costs, contracted.n_clusters)
     cluster = np.lexsort((inertia, n_broken))[-1]

@@ -1,0 +1,338 @@
+"""Structure: what people know, contracted once. Nobody else puts knowledge together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.graph import (
+    PairGraph,
+    SoftPairs,
+    cannot_link_graph,
+    priced_graph,
+    read_only,
+)
+from smdeclust.structure.groups import Coupling
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import (
+    Pieces,
+    reject_contradictions,
+    reject_impossible_sizes,
+    reject_self_cannot_links,
+    reject_too_few_groups,
+    reject_uncolorable,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Structure:
+    """What is known of N points in K clusters. Make one with :meth:`Structure.build`.
+
+    Points that must-links join are one group. Between groups there are edges, each with the price
+    of breaking it (infinite where that is forbidden); clusters have bounds; and a group may pay for
+    a cluster whatever lies there (infinite where it must not be in it).
+
+    Attributes
+    ----------
+    n_points, n_clusters
+        N and K.
+    must_link, cannot_link
+        (m, 2) validated pairs of row positions.
+    soft
+        Pairs that may be broken, with their prices, or ``None``.
+    sample_weight
+        (N,) weights, or ``None`` for all ones.
+    coupling
+        The must-link groups, and which of them have pairs with others.
+    cl_indptr, cl_indices
+        Cannot-link graph over the linked groups (symmetric, each edge once). Where there are
+        bounds on sizes, groups of several points count as linked, too.
+    bounds
+        Least and largest sizes of clusters, or ``None``.
+    charges
+        (G, K) what each group pays for each cluster, whatever its points; infinite where it may
+        not be there. ``None``: nothing.
+    """
+
+    n_points: int
+    n_clusters: int
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    soft: SoftPairs | None
+    sample_weight: np.ndarray | None
+    coupling: Coupling
+    cl_indptr: np.ndarray
+    cl_indices: np.ndarray
+    bounds: SizeBounds | None
+    charges: np.ndarray | None = None
+
+    @classmethod
+    def build(
+        cls,
+        n_points: int,
+        n_clusters: int,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sample_weight: np.ndarray | None = None,
+        *,
+        size_min: Any = None,
+        size_max: Any = None,
+        size_by: str = "points",
+        soft: SoftPairs | None = None,
+    ) -> Structure:
+        """Validate, contract and check feasibility; the arguments are those of ``Problem.build``.
+
+        `sample_weight` is (N,) and taken as valid.
+        """
+        n_clusters = as_n_clusters(n_clusters, n_points)
+        together = as_pairs(must_link, n_points, "must_link")
+        apart = as_pairs(cannot_link, n_points, "cannot_link")
+        bounds = SizeBounds.of(size_min, size_max, size_by, n_clusters)
+        return Structure.contract(
+            n_points, n_clusters, together, apart, soft, sample_weight, bounds
+        )
+
+    @staticmethod
+    def contract(
+        n_points: int,
+        n_clusters: int,
+        together: np.ndarray,
+        apart: np.ndarray,
+        soft: SoftPairs | None,
+        weight: np.ndarray | None,
+        bounds: SizeBounds | None,
+    ) -> Structure:
+        """Contract what is validated already, and reject what cannot be."""
+        reject_self_cannot_links(apart)
+        if soft is not None:
+            soft.reject_overflow()
+            soft = soft if len(soft) else None
+        linked = apart if soft is None else np.concatenate([apart, soft.pairs])
+        coupling = Coupling.of_pairs(n_points, together, linked)
+        edges = coupling.groups_of(apart)
+        reject_contradictions(edges, together, apart, n_points)
+        indptr, indices = cannot_link_graph(edges, coupling.n_linked)
+        _reject_unfillable(coupling, weight, n_clusters)
+        reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+        if bounds is not None:
+            bounds = _admit_sizes(bounds, coupling, weight, indptr, indices)
+            # Groups of several points depend on each other through the sizes.
+            coupling = replace(coupling, n_linked=coupling.n_compound)
+            indptr, indices = cannot_link_graph(edges, coupling.n_linked)
+        return Structure(
+            n_points=n_points,
+            n_clusters=n_clusters,
+            must_link=read_only(together),
+            cannot_link=read_only(apart),
+            soft=soft,
+            sample_weight=None if weight is None else read_only(weight),
+            coupling=coupling,
+            cl_indptr=read_only(indptr),
+            cl_indices=read_only(indices),
+            bounds=bounds,
+        )
+
+    @property
+    def structure(self) -> Structure:
+        """What is known alone, without points."""
+        if type(self) is Structure:
+            return self
+        return Structure(**{f.name: getattr(self, f.name) for f in fields(Structure)})
+
+    def without(self, kind: str, position: int) -> Structure:
+        """The same without one hard pair: ``"must_link"`` or ``"cannot_link"``, and which."""
+        pairs = {"must_link": self.must_link, "cannot_link": self.cannot_link}
+        pairs[kind] = np.delete(pairs[kind], position, axis=0)
+        return self._again(pairs["must_link"], pairs["cannot_link"], self.soft)
+
+    def keeping(self, position: int) -> Structure:
+        """The same where one soft pair must hold; InfeasibleConstraintsError where it cannot."""
+        assert self.soft is not None
+        pair, is_must = self.soft.pairs[[position]], position < len(self.soft.must_link)
+        must = np.concatenate([self.must_link, pair]) if is_must else self.must_link
+        cannot = self.cannot_link if is_must else np.concatenate([self.cannot_link, pair])
+        return self._again(must, cannot, self.soft.without(position))
+
+    def of_rows(self, rows: np.ndarray, n_clusters: int) -> Structure:
+        """Hard pairs and weights of some rows, in so many clusters; sizes say nothing there."""
+        place = np.full(self.n_points, -1)
+        place[rows] = np.arange(len(rows))
+        must, cannot = (
+            place[pairs[(place[pairs] >= 0).all(axis=1)]]
+            for pairs in (self.must_link, self.cannot_link)
+        )
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return Structure.contract(len(rows), n_clusters, must, cannot, None, weight, None)
+
+    def _again(self, must: np.ndarray, cannot: np.ndarray, soft: SoftPairs | None) -> Structure:
+        return Structure.contract(
+            self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds
+        )
+
+    @property
+    def n_groups(self) -> int:
+        """G, the number of must-link groups (a lone point is a group)."""
+        return self.coupling.n_groups
+
+    @property
+    def n_linked(self) -> int:
+        """Number of groups with a pair to others; they come first."""
+        return self.coupling.n_linked
+
+    @cached_property
+    def group_of_point(self) -> np.ndarray:
+        """(N,) group of each point."""
+        return read_only(self.coupling.of_point())
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """(G,) weight of each group."""
+        rows = self.coupling.free_rows()
+        lone = np.ones(len(rows)) if self.sample_weight is None else self.sample_weight[rows]
+        return read_only(np.concatenate([self.coupling.weights(self.sample_weight), lone]))
+
+    @cached_property
+    def size_of_group(self) -> np.ndarray:
+        """(G,) what each group counts in the size of its cluster."""
+        if self.bounds is not None and self.bounds.by_weight:
+            return self.weights
+        lone = np.ones(self.n_groups - self.coupling.n_compound)
+        return read_only(np.concatenate([self.coupling.weights(None), lone]))
+
+    @property
+    def graph(self) -> PairGraph:
+        """The pairs between the linked groups, hard and soft."""
+        return self._priced[0]
+
+    @property
+    def always_broken(self) -> float:
+        """What soft pairs cost that are broken whatever the labels."""
+        return self._priced[1]
+
+    @cached_property
+    def _priced(self) -> tuple[PairGraph, float]:
+        if self.soft is None:
+            return PairGraph.hard(self.cl_indptr, self.cl_indices), 0.0
+        return priced_graph(
+            self.cannot_link, self.soft, self.coupling.groups_of, self.coupling.n_linked
+        )
+
+    def penalty(self, group_labels: np.ndarray) -> float:
+        """Return what the soft pairs that these (G,) labels break cost together."""
+        if self.soft is None:
+            return 0.0
+        labels = np.asarray(group_labels)[: self.n_linked]
+        return self.graph.penalty(labels) + self.always_broken
+
+    def sizes(self, group_labels: np.ndarray) -> np.ndarray:
+        """(K,) sizes of the clusters under these (G,) labels."""
+        return np.bincount(group_labels, self.size_of_group, self.n_clusters)
+
+    def group_costs(self, of_points: np.ndarray) -> np.ndarray:
+        """(G, K) costs of the groups from those of their points, weights included."""
+        costs = np.zeros((self.n_groups, of_points.shape[1]))
+        np.add.at(costs, self.group_of_point, of_points)
+        return costs if self.charges is None else costs + self.charges
+
+    def expand(self, group_labels: np.ndarray) -> np.ndarray:
+        """Return the (N,) labels of the points from the (G,) labels of their groups."""
+        return np.asarray(group_labels, dtype=np.int64)[self.group_of_point]
+
+    def group_labels(self, point_labels: np.ndarray) -> np.ndarray:
+        """Return the (G,) labels of the groups from the (N,) labels of their points."""
+        labels = np.empty(self.n_groups, dtype=np.int64)
+        labels[self.group_of_point] = point_labels
+        return labels
+
+    def violations(self, point_labels: np.ndarray) -> tuple[int, int]:
+        """Return how many must-links and how many cannot-links these (N,) labels break.
+
+        A pair that is listed several times counts once.
+        """
+        return count_broken(self.must_link, self.cannot_link, np.asarray(point_labels))
+
+    def holds(self, point_labels: np.ndarray) -> bool:
+        """Whether these (N,) labels keep everything that must hold."""
+        labels = np.asarray(point_labels)
+        if sum(self.violations(labels)):
+            return False
+        groups = self.group_labels(labels)
+        filling = self.weights > 0
+        if len(np.unique(groups[filling])) < self.n_clusters:
+            return False
+        if (
+            self.charges is not None
+            and np.isinf(self.charges[np.arange(len(groups)), groups]).any()
+        ):
+            return False
+        return self.bounds is None or self.bounds.hold(self.sizes(groups))
+
+
+def as_n_clusters(n_clusters: Any, n_points: int) -> int:
+    """Return K where it is an integer that so many points can fill."""
+    whole = isinstance(n_clusters, (int, np.integer)) and not isinstance(n_clusters, bool)
+    if not whole or n_clusters < 1:
+        raise InvalidInputError(f"n_clusters must be a positive integer, got {n_clusters!r}.")
+    if n_clusters > n_points:
+        raise InvalidInputError(
+            f"n_clusters={n_clusters} clusters cannot be made of n_samples={n_points} points: "
+            f"each needs at least one."
+        )
+    return int(n_clusters)
+
+
+def _admit_sizes(
+    bounds: SizeBounds,
+    coupling: Coupling,
+    weight: np.ndarray | None,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+) -> SizeBounds:
+    """The bounds where no cluster may be empty, or an error that says what is in the way."""
+    if weight is not None and not (weight > 0).all():
+        row = int(np.flatnonzero(weight <= 0)[0])
+        raise InvalidInputError(
+            f"sample_weight: row {row} has no weight; with size_min or size_max every point needs "
+            f"a positive one."
+        )
+    counted = weight if bounds.by_weight else None
+    least = 1.0 if counted is None else float(counted.min()) * (1 - 1e-9)
+    bounds = bounds.filling(least)
+    of_group = coupling.weights(counted)
+    total = float(coupling.n_points if counted is None else counted.sum())
+    source = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    once = source < indices
+    order = np.argsort(coupling.groups, kind="stable")
+    cuts = np.cumsum(np.bincount(coupling.groups, minlength=coupling.n_compound))[:-1]
+    rows = [part.tolist() for part in np.split(coupling.rows[order], cuts)]
+    pieces = Pieces(
+        of_group=of_group,
+        ends=np.column_stack([source[once], indices[once]]),
+        lone=total - float(of_group.sum()),
+        n_lone=coupling.n_points - len(coupling.rows),
+        rows=rows if coupling.n_compound else [],
+    )
+    reject_impossible_sizes(bounds, pieces)
+    return bounds
+
+
+def _reject_unfillable(coupling: Coupling, weight: np.ndarray | None, n_clusters: int) -> None:
+    """Reject linked groups of no weight, and fewer groups of some weight than clusters."""
+    weights = coupling.weights(weight)
+    weightless = np.flatnonzero(weights[: coupling.n_linked] == 0)
+    if len(weightless):
+        row = int(coupling.rows[np.flatnonzero(coupling.groups == weightless[0])[0]])
+        raise InvalidInputError(
+            f"sample_weight: the group of row {row} has a cannot-link but no weight; give it a "
+            f"positive weight or drop its pairs."
+        )
+    n_filling = coupling.n_groups
+    if weight is not None:
+        lone = np.count_nonzero(weight) - np.count_nonzero(weight[coupling.rows])
+        n_filling = int(lone + np.count_nonzero(weights))
+    reject_too_few_groups(n_filling, coupling.n_groups, coupling.n_points, n_clusters)
