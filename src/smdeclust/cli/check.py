@@ -100,9 +100,9 @@ def check(
 
 def require_possible(X: Any, k: int, pairs: Any, sizes: dict[str, Any]) -> None:
     """Raise where no clustering keeps these pairs and sizes, and say why."""
-    from smdeclust.problem import Problem
+    from smdeclust.structure import Structure
 
-    Problem.build(X, k, pairs.must_link, pairs.cannot_link, **sizes)
+    Structure.build(len(X), k, pairs.must_link, pairs.cannot_link, **sizes)
 
 
 def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:

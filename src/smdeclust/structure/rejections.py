@@ -118,6 +118,22 @@ class Pieces:
     rows: list[list[int]]
 
 
+def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
+    """Raise an error where a cluster may not even hold the lightest point: none may be empty."""
+    closed = np.flatnonzero(bounds.high < least)
+    if len(closed) == 0:
+        return
+    at, k = int(closed[0]), len(bounds.high)
+    where = "" if bounds.alike else f" in entry {at}"
+    fewer = f"n_clusters={k - len(closed)} or " if len(closed) < k else ""
+    holds = f"no point at all (the lightest weighs {least:g})" if bounds.by_weight else "no point"
+    _reject(
+        f"size_max is {bounds.high[at]:g}{where}: such a cluster holds {holds}, and none of the "
+        f"n_clusters={k} clusters may be empty. Use {fewer}larger bounds.",
+        "size_max_empty", entries=closed.tolist(), nearest_size_max=least,
+    )  # fmt: skip
+
+
 def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> None:
     """Raise an error that explains why no clustering has such sizes, as far as that is known."""
     unit = "weight" if bounds.by_weight else "points"

@@ -21,6 +21,7 @@ from smdeclust.structure.groups import Coupling
 from smdeclust.structure.pairs import as_pairs, count_broken
 from smdeclust.structure.rejections import (
     Pieces,
+    reject_closed_clusters,
     reject_contradictions,
     reject_impossible_sizes,
     reject_self_cannot_links,
@@ -158,17 +159,6 @@ class Structure:
         cannot = self.cannot_link if is_must else np.concatenate([self.cannot_link, pair])
         return self._again(must, cannot, self.soft.without(position))
 
-    def of_rows(self, rows: np.ndarray, n_clusters: int) -> Structure:
-        """Hard pairs and weights of some rows, in so many clusters; sizes say nothing there."""
-        place = np.full(self.n_points, -1)
-        place[rows] = np.arange(len(rows))
-        must, cannot = (
-            place[pairs[(place[pairs] >= 0).all(axis=1)]]
-            for pairs in (self.must_link, self.cannot_link)
-        )
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return Structure.contract(len(rows), n_clusters, must, cannot, None, weight, None)
-
     def _again(self, must: np.ndarray, cannot: np.ndarray, soft: SoftPairs | None) -> Structure:
         return Structure.contract(
             self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds
@@ -302,6 +292,7 @@ def _admit_sizes(
         )
     counted = weight if bounds.by_weight else None
     least = 1.0 if counted is None else float(counted.min()) * (1 - 1e-9)
+    reject_closed_clusters(bounds, least)
     bounds = bounds.filling(least)
     of_group = coupling.weights(counted)
     total = float(coupling.n_points if counted is None else counted.sum())

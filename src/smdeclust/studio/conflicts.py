@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
-from smdeclust.problem import Problem
+from smdeclust.structure import Structure
 from smdeclust.studio.wishes import Pair, Wishes
 
 # Ways out that are offered at most: people read no longer list.
@@ -35,6 +35,12 @@ def hard_pairs(wishes: Wishes) -> tuple[np.ndarray, np.ndarray]:
     return must, cannot
 
 
+def structure_of(wishes: Wishes, n_points: int) -> Structure:
+    """What must hold, contracted; InfeasibleConstraintsError where it cannot be."""
+    sizes: Any = {"size_min": wishes.size_min, "size_max": wishes.size_max}
+    return Structure.build(n_points, wishes.n_clusters, *hard_pairs(wishes), **sizes)
+
+
 def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, Any] | None:
     """Return why these wishes cannot be kept, or ``None`` where they can.
 
@@ -53,13 +59,8 @@ def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, A
         ``sentence``, ``pairs`` (to be drawn), and ``ways``: each with a ``label`` and the
         ``actions`` to take instead.
     """
-    must, cannot = hard_pairs(wishes)
-    rows = np.arange(n_points, dtype=np.float64)[:, None]  # places do not matter here
     try:
-        Problem.build(
-            rows, wishes.n_clusters, must, cannot,
-            size_min=wishes.size_min, size_max=wishes.size_max,
-        )  # fmt: skip
+        structure_of(wishes, n_points)
     except InfeasibleConstraintsError as error:
         blamed = _blamed(wishes, error)
         return {

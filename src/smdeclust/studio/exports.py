@@ -10,7 +10,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Table
-from smdeclust.studio.conflicts import hard_pairs
+from smdeclust.studio.conflicts import hard_pairs, structure_of
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
 from smdeclust.studio.work_folder import PAIRS, WorkFolder, pairs_text
@@ -93,7 +93,7 @@ def report(table: Table, wishes: Wishes, labels: np.ndarray, folder: WorkFolder)
     points = chosen_points(table, wishes)
     at = [table.feature_names.index(name) for name in wishes.columns]
     must, cannot = hard_pairs(wishes)
-    problem = Problem.build(points, wishes.n_clusters, must, cannot)
+    problem = Problem.of(structure_of(wishes, len(points)), points)
     soft = [pair for pair in wishes.pairs if not pair.is_hard]
     n_broken = sum((labels[p.first] == labels[p.second]) != p.together for p in soft)
     names = dict(wishes.names)
