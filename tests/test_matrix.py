@@ -163,9 +163,8 @@ def read_fit(known: Known, storage: Any = None, **options: Any) -> None:
 def read_dask(known: Known) -> None:
     dask = pytest.importorskip("dask.array")
     model = SMDEClust(K, penalty=PENALTY, random_state=0, **known.sizes)
-    model.fit(
-        dask.from_array(X, chunks=(4, 2)), constraints=known.constraints, sample_weight=weight
-    )
+    points = dask.from_array(X, chunks=(4, 2))
+    model.fit(points, constraints=known.constraints, sample_weight=known.weight)
     agree(model.objective_, known)
 
 

@@ -24,10 +24,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_of_new
-from smdeclust.structure.pairs import as_pairs
-from smdeclust.structure.rejections import reject_self_cannot_links
-from smdeclust.structure.bounds import SizeBounds
-from smdeclust.structure.graph import SoftPairs
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError

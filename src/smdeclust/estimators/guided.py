@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 from smdeclust.assignment import exact_assignment
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_of_new, known_pairs
-from smdeclust.structure.bounds import SizeBounds
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
     all_or_nothing,
@@ -24,12 +23,13 @@ from smdeclust.estimators.base import (
 )
 from smdeclust.estimators.new_points import label_new
 from smdeclust.estimators.smdeclust import SMDEClust
-from smdeclust.estimators.soft import soft_pairs
+from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
+from smdeclust.structure.bounds import SizeBounds
 from smdeclust.views import AsGiven, Classes, Guided, Learned, NeighborGraph, Parts, View, guide
 from smdeclust.views.scene import rows_to_learn_from
 
@@ -332,7 +332,7 @@ class GuidedClustering(ConstrainedClusterer):
             return costs.argmin(axis=1)
         if constraints is None:
             constraints = Constraints(n_points=len(points))
-        return label_new(costs, self.labels_, constraints, self._guided.unit, bounds)
+        return label_new(costs, self.labels_, constraints, SoftPrices(self._guided.unit), bounds)
 
 
 class _Engine:
@@ -405,7 +405,7 @@ class _Engine:
             self.n_clusters,
             *_hard(known),
             self.weight,
-            soft=soft_pairs(known, unit),
+            soft=SoftPrices(unit).pairs(known),
             **self.sizes,
         )
         left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())

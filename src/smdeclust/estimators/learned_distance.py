@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import hard_pairs
-from smdeclust.structure.groups import contract
-from smdeclust.structure.pairs import as_pairs
 from smdeclust.distance import DIAGONAL, FULL, Frame, Learned, learn
 from smdeclust.distance.learn import N_STARTS, with_clusters
 from smdeclust.distance.spread import is_sparse
@@ -24,6 +22,8 @@ from smdeclust.points import is_dask
 from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
+from smdeclust.structure.groups import contract
+from smdeclust.structure.pairs import as_pairs
 from smdeclust.views.scene import rows_to_learn_from
 
 # Rows that a distance is learned from at most; pairs come first.

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import given_pairs
-from smdeclust.structure.pairs import as_pairs
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after
@@ -23,6 +22,7 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.choose import fits_contracted
 from smdeclust.points.validation import as_weights
+from smdeclust.structure.pairs import as_pairs
 from smdeclust.views import HeldOut, folds, kept_as_hard
 
 # Of a limit on time, what learning may take; the clustering gets the rest.

@@ -11,8 +11,6 @@ from smdeclust.baselines.multi_start import Attempt
 from smdeclust.baselines.pccc import pccc_search
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
-from smdeclust.structure.pairs import as_pairs, count_broken
-from smdeclust.structure.rejections import reject_self_cannot_links
 from smdeclust.estimators.base import (
     all_or_nothing,
     check_choice,

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from smdeclust.constraints.given import hard_pairs
-from smdeclust.structure.pairs import count_broken
 from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, deadline_after
 from smdeclust.problem import Problem
 from smdeclust.structure.pairs import count_broken

@@ -19,8 +19,8 @@ from scipy.sparse import csr_array, diags_array
 from sklearn.neighbors import NearestNeighbors
 
 from smdeclust.constraints import Constraints
-from smdeclust.structure.groups import contract
 from smdeclust.kernels import kernel
+from smdeclust.structure.groups import contract
 from smdeclust.views.scene import Scene, Seen, nearest_means
 
 # Neighbors of a point, and the one whose distance is the local scale (Zelnik-Manor and Perona).

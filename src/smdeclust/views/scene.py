@@ -15,9 +15,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from smdeclust.constraints import Constraints
-from smdeclust.structure.groups import contract
 from smdeclust.distance import FULL, Frame, learn
 from smdeclust.distance.learn import MANY_ROUNDS, N_STARTS
+from smdeclust.structure.groups import contract
 
 # Rows that a distance is learned from at most; those in pairs come first.
 MAX_LEARNED_FROM = 5000
