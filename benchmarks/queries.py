@@ -162,10 +162,11 @@ def main() -> None:
     parser.add_argument("--ways", default=",".join([OURS, *QUESTIONERS]))
     parser.add_argument("--wrong", type=float, default=0.0)
     parser.add_argument("--model", default="guided")
+    parser.add_argument("--checkpoints", default=",".join(map(str, CHECKPOINTS)))
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
-    given.checkpoints = [n for n in CHECKPOINTS if n <= given.budget]
-    shown = [n for n in SHOWN if n <= given.budget]
+    given.checkpoints = [n for n in map(int, given.checkpoints.split(",")) if n <= given.budget]
+    shown = [n for n in SHOWN if n in given.checkpoints]
     rows: dict[str, list[np.ndarray]] = {}
     worst: dict[str, list[str]] = {}
     seconds: list[float] = []

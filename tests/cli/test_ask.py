@@ -202,3 +202,47 @@ def test_words(ask, tmp_path):
     assert re.search(rf"({'|'.join(NAMES)}) may be in cluster \d or", said)
     for wrong in ("This point", "% likely", " 1 points", " 1 open points"):
         assert wrong not in said
+
+
+def test_all_columns_are_shown(cli, ask, people, tmp_path, monkeypatch):
+    """Columns that are no features are shown as well, text as it is written."""
+    people.write_text(
+        "id,a,b,job\nann,0,0,nurse\nbob,0.2,0.1,baker\ncid,5,5,pilot\ndan,5.1,5.2,pilot\n"
+        "eve,2.4,2.6,clerk\nfay,9,0,smith\n"
+    )
+    done = ask(["q"], "--answers", tmp_path / "answers.csv", "--features", "a,b")
+    assert done.code == 0
+    assert re.search(r"job +(nurse|baker|pilot|clerk|smith)", done.out)
+
+
+def test_labels(ask, cli, people, tmp_path):
+    """A number names a cluster: one must-link; 0: cannot-links to all that were shown."""
+    answers = tmp_path / "answers.csv"
+    done = ask(["1", "7", "0", "y", "q"], "--labels", "--answers", answers)
+    assert done.code == 0
+    said = " ".join((done.out + done.err).split())
+    assert "to which of these does" in said
+    assert "0 none of these" in said
+    assert "Please answer with one of" in said
+    lines = answers.read_text().splitlines()[1:]
+    assert ",ml," in lines[0]
+    assert len(lines) > 1
+    assert all(",cl," in line for line in lines[1:])
+    assert cli("check", people, "-k", 3, "-c", answers).code == 0
+    again = tmp_path / "again.csv"
+    assert ask(["1", "u", "0", "y", "u", "q"], "--labels", "--answers", again).code == 0
+    assert again.read_text().splitlines()[1:] == []
+
+
+@pytest.mark.parametrize(("words", "strategy"), [("ny", "influence"), ("n", "random")])
+def test_more_clusters_are_offered(ask, tmp_path, words, strategy):
+    """Answers that need a third cluster: it is offered; without it the answer is not kept."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("i,j,type\nann,cid,cl\nann,fay,cl\n")
+    more = ["-c", pairs, "--metric", "euclidean", "--strategy", strategy]
+    done = ask(list(words) * 12, *more)
+    said = " ".join((done.out + done.err).split())
+    assert "show at least 3 clusters" in said
+    assert "Use 3 clusters from now on?" in said
+    assert ("so it is not kept" in said) == (words == "n")
+    assert len(pairs.read_text().splitlines()) > 3

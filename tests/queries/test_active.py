@@ -227,6 +227,15 @@ def test_number_of_clusters_is_enough() -> None:
     assert again.answers_ == loop.answers_
 
 
+def test_constraints_with_ids() -> None:
+    """Constraints that name points by id are taken up; answers are about rows."""
+    ids = [f"p{row}" for row in range(len(X))]
+    given = Constraints(must_link=[("p0", "p1")], ids=ids)
+    loop = ActiveClustering(small(), oracle, budget=3).fit(X, given)
+    assert loop.constraints_.n_pairs == 4
+    assert loop.constraints_.ids is not None
+
+
 def test_advice_to_stop() -> None:
     """When 20 answers moved next to nothing, that is said."""
     points, classes = make_blobs(90, centers=3, cluster_std=0.5, random_state=2)

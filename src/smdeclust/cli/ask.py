@@ -1,4 +1,4 @@
-"""``smdeclust ask``: one pair after the other, side by side, answered at the keyboard."""
+"""``smdeclust ask``: one question after the other, side by side, answered at the keyboard."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from smdeclust.cli import options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.cli.options import Inputs, Reading
 
-# Columns shown for a pair: those that differ most.
-MOST_COLUMNS = 12
-KEYS = "y same, n different, ? don't know, u undo, q quit"
+# Columns shown for a question: those that differ most. Clusters shown at once.
+MOST_COLUMNS = 40
+MOST_CLUSTERS = 6
+KEYS = "? don't know, u undo, q quit"
 
 
 @options.reads_files()
@@ -31,6 +32,13 @@ def ask(
             help="CSV that answers are added to (default: the last --constraints file).",
         ),
     ] = None,
+    labels: Annotated[
+        bool,
+        typer.Option(
+            "--labels",
+            help='Ask "which of these is it like?" with one record of each cluster.',
+        ),
+    ] = False,
     strategy: Annotated[
         str,
         typer.Option(
@@ -40,17 +48,21 @@ def ask(
     ] = "influence",
     metric: Annotated[
         str,
-        typer.Option(metavar="NAME", help="euclidean, diagonal, learned (from pairs) or auto."),
-    ] = "euclidean",
+        typer.Option(
+            metavar="NAME",
+            help="guided (clusters of any shape), or round clusters in a distance: euclidean, "
+            "diagonal, learned (from pairs) or auto.",
+        ),
+    ] = "guided",
     budget: Annotated[int, typer.Option(metavar="N", min=1, help="Most questions.")] = 1000,
     seed: options.Seed = 0,
     *,
     reading: Reading,
 ) -> None:
-    """Show the pair whose answer would help most, learn from the answer, and show the next.
+    """Ask the question whose answer would help most, learn from the answer, and ask the next.
 
     Every answer is added to the pairs file at once, so nothing is lost; the same command goes on
-    where you stopped. Answer with y, n, ?, u (undo) or q (quit).
+    where you stopped. Answer with y, n, ?, u (undo) or q (quit); with --labels by a number.
 
     Example:
       smdeclust ask people.csv -k 5 --constraints pairs.csv --standardize
@@ -72,7 +84,8 @@ def ask(
         reading.index_base or 0,
         reading.encoding,
     )
-    session = _Session(inputs, k, saved, strategy, metric, seed)
+    shown = _all_columns(data, inputs, reading)
+    session = _Session(inputs, k, saved, strategy, metric, seed, labels, shown)
     try:
         session.solve()
         session.run(budget)
@@ -97,6 +110,20 @@ def _check_answers(file: Path, reading: Reading) -> bool:
     return shape_of(file, reading.encoding) is not None
 
 
+def _all_columns(data: Path, inputs: Inputs, reading: Reading) -> Any:
+    """The person's own table, text and all; None where the file holds coordinates alone."""
+    from smdeclust.io import read_frame
+
+    file = read_frame(
+        data,
+        format=reading.data_format,
+        header=False if reading.no_header else None,
+        encoding=reading.encoding,
+    )
+    whole = file.points is None and len(file.frame) == len(inputs.X)
+    return file.frame if whole else None
+
+
 @dataclass
 class _Session:
     inputs: Inputs
@@ -105,148 +132,216 @@ class _Session:
     strategy: str
     metric: str
     seed: int
+    by_label: bool
+    frame: Any  # all columns of the table, or None
     known: Any = None
-    model: Any = None
-    earlier: list[Any] = field(default_factory=list)  # what was known before each answer
+    refits: Any = None
+    earlier: list[Any] = field(default_factory=list)  # before each answer: what was known, lines
+    looks: list[Any] = field(default_factory=list)  # clusters after each answer
     skipped: list[tuple[int, int]] = field(default_factory=list)
     wrote: bool = False
+    advised: bool = False
 
     def __post_init__(self) -> None:
-        from smdeclust import Constraints
+        from smdeclust import Constraints, GuidedClustering, SMDEClust
+        from smdeclust.queries.refits import Refits
 
-        pairs = self.inputs.constraints
-        empty = Constraints(n_points=len(self.inputs.X))
-        self.known = empty.add(
-            must_link=pairs.must_link,
-            cannot_link=pairs.cannot_link,
-            soft_must_link=_with_confidence(pairs, "soft_must_link"),
-            soft_cannot_link=_with_confidence(pairs, "soft_cannot_link"),
-        )
+        self.known = Constraints(n_points=len(self.inputs.X)) | self.inputs.constraints
+        if self.metric == "guided":
+            model: Any = GuidedClustering(self.k, random_state=self.seed)
+        else:
+            model = SMDEClust(self.k, metric=self.metric, random_state=self.seed)
+        self.refits = Refits(model)
+
+    @property
+    def model(self) -> Any:
+        """The clustering as it stands; None before there is one."""
+        return getattr(self.refits, "model", None)
 
     def solve(self) -> str:
         """Cluster with what is known; returns what changed, in words."""
-        from smdeclust import SMDEClust
-
         before = self.model
-        model = SMDEClust(self.k, random_state=self.seed)
-        more = {} if before is None else {"init": before.labels_}
-        if self.metric != "euclidean":
-            more["metric"] = self.metric
-        known = model.get_params()
-        model.set_params(**{name: value for name, value in more.items() if name in known})
-        model.fit(self.inputs.X, constraints=self.known)
-        self.model = model
+        model = self.refits.fit(self.inputs.X, self.known, self.k, len(self.earlier))
+        self.looks.append(model.labels_)
         if before is None:
             return ""
         moved = int((before.labels_ != model.labels_).sum())
-        change = model.inertia_ / before.inertia_ - 1 if before.inertia_ > 0 else 0.0
-        cost = "cost unchanged" if abs(change) < 5e-7 else f"cost {change:+.2%}"
-        return f"{screen.plural(moved, 'point')} moved, {cost}."
+        return f"{screen.plural(moved, 'point')} moved."
 
     def run(self, budget: int) -> None:
         """Questions until there are no more, or nobody answers."""
-        from smdeclust import suggest_pairs
-
         n_asked = 0
         while n_asked < budget:
-            found = suggest_pairs(
-                self.model, self.inputs.X, constraints=self.known, strategy=self.strategy,
-                skip=self.skipped, random_state=self.seed + n_asked,
-                ids=self.inputs.table.ids,
-            )  # fmt: skip
-            if not found:
+            question = self.next_question(n_asked)
+            if question is None:
                 screen.say("No pair is left whose answer could change the clusters.")
                 break
-            self.show(found[0], n_asked + 1)
-            word = self.read()
+            row, others = question
+            self.show(row, others, n_asked + 1)
+            word = self.read(len(others))
             if word == "q":
                 break
-            n_asked += self.take(word, found[0].pair)
+            n_asked += self.take(word, row, others)
+            self.advise()
+
+    def next_question(self, n_asked: int) -> tuple[int, tuple[int, ...]] | None:
+        """A row, and the rows beside it; the reason is kept for the screen."""
+        from smdeclust import suggest_labels, suggest_pairs
+
+        common: dict[str, Any] = {
+            "constraints": self.known, "skip": self.skipped, "ids": self.inputs.table.ids,
+        }  # fmt: skip
+        if self.by_label:
+            labels = suggest_labels(self.model, self.inputs.X, **common)
+            if labels:
+                self.reason = labels[0].reason
+                return labels[0].row, labels[0].representatives[:MOST_CLUSTERS]
+            return None
+        pairs = suggest_pairs(
+            self.model, self.inputs.X, strategy=self.strategy, random_state=self.seed + n_asked,
+            **common,
+        )  # fmt: skip
+        if not pairs:
+            return None
+        self.reason = pairs[0].reason
+        return pairs[0].pair[0], (pairs[0].pair[1],)
+
+    def advise(self) -> None:
+        """Say once when more answers hardly matter."""
+        from smdeclust.queries.refits import LOOK_BACK, stop_advice
+
+        if not self.advised and len(self.looks) > LOOK_BACK:
+            said = stop_advice(self.looks[-LOOK_BACK - 1], self.looks[-1])
+            if said:
+                screen.say(f"{said} You can stop here with q.")
+            self.advised = bool(said)
 
     def say_known(self) -> None:
         """How many pairs are known, and where they are."""
         n_pairs = len(self.known.must_link) + len(self.known.cannot_link)
         screen.say(f"{screen.plural(n_pairs, 'pair')} known; answers are in {self.saved.path}.")
 
-    def show(self, suggestion: Any, number: int) -> None:
-        """The two rows side by side, what differs most first."""
-        import numpy as np
-
-        X, table = self.inputs.table.X, self.inputs.table
-        i, j = suggestion.pair
-        spread = X.std(axis=0)
-        gaps = np.abs(X[i] - X[j]) / np.where(spread > 0, spread, 1.0)
-        order = np.argsort(-gaps, kind="stable")[:MOST_COLUMNS]
-        rows = [
-            [
-                table.feature_names[c],
-                screen.number(float(X[i, c])),
-                screen.number(float(X[j, c])),
-                f"{gaps[c]:.1f}",
-            ]
-            for c in order
-        ]
+    def show(self, row: int, others: tuple[int, ...], number: int) -> None:
+        """The rows side by side, what differs most first."""
+        rows = (row, *others)
+        lines = self.columns(rows)
+        hidden = len(lines) - MOST_COLUMNS
+        lines = lines[:MOST_COLUMNS]
+        if hidden > 0:
+            more = f"and {screen.plural(hidden, 'column')} that differ less"
+            lines.append([more, *["" for _ in rows], ""])
         labels = self.model.labels_
-        rows.append(["in cluster", str(labels[i]), str(labels[j]), ""])
-        head = ["", self.inputs.name(i), self.inputs.name(j), "differ by (std)"]
+        lines.append(["in cluster", *[str(labels[r]) for r in rows], ""])
+        names = [self.inputs.name(r) for r in rows]
         title = f"Question {number}: do these belong together?"
-        screen.print_table(
-            rows, header=head, title=title, right=(1, 2, 3), caption=suggestion.reason
-        )
+        if self.by_label:
+            title = f"Question {number}: to which of these does {names[0]} belong?"
+            names[1:] = [f"{at}: {name}" for at, name in enumerate(names[1:], start=1)]
+        head = ["", *names, "differ by (std)"]
+        screen.print_table(lines, header=head, title=title, caption=self.reason)
         sys.stdout.flush()
 
-    def read(self) -> str:
-        """One of y, n, ?, u, q; the end of input is q."""
+    def columns(self, rows: tuple[int, ...]) -> list[list[str]]:
+        """Every column of the table for these rows: those that differ most first."""
+        import numpy as np
+
+        table = self.inputs.table
+        if self.frame is None:
+            columns = [(name, table.X[:, at]) for at, name in enumerate(table.feature_names)]
+        else:
+            columns = [(str(name), values.to_numpy()) for name, values in self.frame.items()
+                       if str(name) != table.id_name]  # fmt: skip
+        found = []
+        for name, values in columns:
+            cells = values[list(rows)]
+            if values.dtype.kind in "fiu":
+                spread = float(np.nanstd(values)) or 1.0
+                gap = float(np.nanmax(np.abs(cells - cells[0]), initial=0.0)) / spread
+                words = [screen.number(float(cell)) for cell in cells]
+                found.append((gap, [name, *words, f"{gap:.1f}"]))
+            else:
+                words = [str(cell) for cell in cells]
+                found.append((float(len(set(words)) > 1), [name, *words, ""]))
+        found.sort(key=lambda item: -item[0])
+        return [line for _, line in found]
+
+    def read(self, n_others: int) -> str:
+        """One of the words that a question takes; the end of input is q."""
+        words = [str(at) for at in range(n_others + 1)] if self.by_label else ["y", "n"]
+        keys = f"1 to {n_others}, 0 none of these" if self.by_label else "y same, n different"
         while True:
-            sys.stdout.write(f"[{KEYS}] > ")
+            sys.stdout.write(f"[{keys}, {KEYS}] > ")
             sys.stdout.flush()
             line = sys.stdin.readline()
             if not line:
                 sys.stdout.write("\n")
                 return "q"
-            word = line.strip().lower()[:1]
-            if word and word in "yn?uq":
+            word = line.strip().lower()
+            word = word if self.by_label and word.isdigit() else word[:1]
+            if word and word in [*words, "?", "u", "q"]:
                 return word
-            screen.say(f"Please answer with one of: {KEYS}.")
+            screen.say(f"Please answer with one of: {keys}, {KEYS}.")
 
-    def take(self, word: str, pair: tuple[int, int]) -> int:
+    def take(self, word: str, row: int, others: tuple[int, ...]) -> int:
         """Learn from an answer; returns by how much the number of the question grows."""
-        from smdeclust.exceptions import InfeasibleConstraintsError
         from smdeclust.queries.answers import DIFFERENT, SAME, Answer
 
         if word == "?":
-            self.skipped.append(pair)
-            screen.say("You don't know: this pair is skipped.")
+            self.skipped.extend((row, other) for other in others)
+            what = "question" if self.by_label else "pair"
+            screen.say(f"You don't know: this {what} is skipped.")
             return 1
         if word == "u":
-            if not self.earlier:
-                screen.say("There is nothing to undo.")
-                return 0
-            self.saved.drop_last()
-            self.known = self.earlier.pop()
-            screen.say(f"Taken back. {self.solve()}")
-            return -1
+            return self.undo()
+        if self.by_label and word != "0":
+            told = [Answer((row, others[int(word) - 1]), SAME)]
+        else:
+            verdict = SAME if word == "y" else DIFFERENT
+            told = [Answer((row, other), verdict) for other in others]
+        kind = "must_link" if told[0].verdict == SAME else "cannot_link"
         before = self.known
-        kind = "must_link" if word == "y" else "cannot_link"
-        self.known = before.add(**{kind: [pair]})
-        try:
-            changed = self.solve()
-        except InfeasibleConstraintsError as error:
+        self.known = before.add(**{kind: [answer.pair for answer in told]}, by_row=True)
+        changed = self.solve_or_grow()
+        if changed is None:
             self.known = before
-            self.skipped.append(pair)
-            screen.say(f"This contradicts earlier answers, so it is not kept: {error}")
+            self.skipped.extend(answer.pair for answer in told)
             return 1
-        except (KeyboardInterrupt, Terminated):
-            self.known = before
-            screen.say("\nThe last answer is not kept: its clusters were not found yet.")
-            raise
         self.wrote = True
-        self.earlier.append(before)
-        self.saved.append(Answer(pair, SAME if word == "y" else DIFFERENT))
+        self.earlier.append((before, len(told)))
+        for answer in told:
+            self.saved.append(answer)
         screen.say(changed)
         return 1
 
+    def undo(self) -> int:
+        """Take the last answer back."""
+        if not self.earlier:
+            screen.say("There is nothing to undo.")
+            return 0
+        self.known, n_lines = self.earlier.pop()
+        for _ in range(n_lines):
+            self.saved.drop_last()
+        del self.looks[-1:]
+        screen.say(f"Taken back. {self.solve()}")
+        del self.looks[-1:]
+        return -1
 
-def _with_confidence(pairs: Any, kind: str) -> list[Any]:
-    rows, sure = getattr(pairs, kind), getattr(pairs, f"{kind}_confidence")
-    return [(int(i), int(j), float(c)) for (i, j), c in zip(rows, sure, strict=True)]
+    def solve_or_grow(self) -> str | None:
+        """Cluster; where the answers show more clusters, offer one more. None: not kept."""
+        from smdeclust.exceptions import InfeasibleConstraintsError
+
+        try:
+            return self.solve()
+        except InfeasibleConstraintsError as error:
+            if self.known.check(self.k + 1, max_time=5.0).feasible:
+                screen.say(f"These answers show at least {self.k + 1} clusters: {error}")
+                sys.stdout.write(f"Use {self.k + 1} clusters from now on? [y, n] > ")
+                sys.stdout.flush()
+                if sys.stdin.readline().strip().lower()[:1] == "y":
+                    self.k += 1
+                    return self.solve()
+            screen.say(f"This contradicts earlier answers, so it is not kept: {error}")
+            return None
+        except (KeyboardInterrupt, Terminated):
+            screen.say("\nThe last answer is not kept: its clusters were not found yet.")
+            raise

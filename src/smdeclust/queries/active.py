@@ -294,7 +294,7 @@ class ActiveClustering:
                 pairs.setdefault(f"soft_{kind}", []).append((*answer.pair, sure))
             else:
                 pairs.setdefault(kind, []).append(answer.pair)
-        return self._given.add(**pairs) if pairs else self._given
+        return self._given.add(**pairs, by_row=True) if pairs else self._given
 
     def _is_due(self, n_since: int, n_surprises: int) -> bool:
         if self.refit_every is not None:
