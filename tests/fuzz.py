@@ -31,11 +31,12 @@ from functools import partial
 import numpy as np
 
 from smdeclust import SMDEClust
-from smdeclust.assignment import Sizes, Status, assign, exact_assignment, milp_assignment
+from smdeclust.assignment import Status, assign, exact_assignment, milp_assignment
 from smdeclust.assignment.dense import solve_core
 from smdeclust.constraints import PairGraph
 from smdeclust.exceptions import InfeasibleConstraintsError, NoFeasibleSolutionError
 from smdeclust.problem import Problem
+from smdeclust.structure.bounds import Bounds
 from tests.soft_programme import solve_programme
 
 MOST_ENUMERATED = 20_000
@@ -241,7 +242,7 @@ def disagreement_of_soft(instance: dict) -> str | None:
     graph = PairGraph.from_edges(edges, price, together, linked)
     n, k = costs.shape
     filled = instance["filled"] if k**n <= MOST_ENUMERATED else None
-    sizes = None if filled is None else Sizes.none_empty(np.ones(n), filled)
+    sizes = None if filled is None else Bounds.none_empty(np.ones(n), filled)
     if k**n <= MOST_ENUMERATED:
         every = np.array(list(itertools.product(range(k), repeat=n)))
         totals = costs[np.arange(n), every].sum(axis=1)

@@ -16,10 +16,11 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from smdeclust.assignment import Sizes, Status, assign, exact_assignment, milp_assignment
+from smdeclust.assignment import Status, assign, exact_assignment, milp_assignment
 from smdeclust.constraints import PairGraph
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
+from smdeclust.structure.bounds import Bounds
 from tests.fuzz import random_instance
 
 MOST_ENUMERATED = 20_000
@@ -131,7 +132,7 @@ def soft_disagreement(rng: np.random.Generator) -> str | None:
     mean = of_group.sum() / k
     low = np.floor(np.maximum(0, mean - rng.integers(0, 3, k)))
     high = np.maximum(low, np.ceil(mean + rng.integers(0, 3, k)))
-    sizes = Sizes(of_group, low, high, np.zeros(k))
+    sizes = Bounds.of(of_group, low, high, np.zeros(k))
     graph = PairGraph.from_edges(edges, price, together, n_linked)
     labels, cost, bound = assign(costs, graph, sizes)
     every = np.array(list(itertools.product(range(k), repeat=n)))

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from smdeclust import InvalidInputError, exact_assignment
-from smdeclust.assignment import Sizes, Status, assign, milp_assignment
+from smdeclust.assignment import Status, assign, milp_assignment
 from smdeclust.assignment.dense import solve_core
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
+from smdeclust.structure.bounds import Bounds
 from tests.fuzz import disagreement, enumerate_optimum, random_instance
 
 
@@ -49,7 +50,7 @@ def test_every_road_leads_to_the_same_cost(seed):
     inside = problem.contracted.enter(centers)
     contracted = problem.contracted
     costs = cdist(contracted.points, inside, metric="sqeuclidean") * contracted.weights[:, None]
-    sizes = Sizes.none_empty(contracted.weights, np.zeros(problem.n_clusters))
+    sizes = Bounds.none_empty(contracted.weights, np.zeros(problem.n_clusters))
     _, general, bound = assign(costs, contracted.graph, sizes)
     _, whole, _ = assign_whole(costs, contracted.graph, sizes)
     scale = 1e-9 * max(cost, float(np.ptp(problem.X)) ** 2)

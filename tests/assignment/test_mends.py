@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from smdeclust import Problem, SMDEClust, exact_assignment
-from smdeclust.assignment import Budget, Sizes, Status, assign, milp_assignment
+from smdeclust.assignment import Budget, Status, assign, milp_assignment
 from smdeclust.assignment.cover import cover
 from smdeclust.constraints import PairGraph
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import cannot_link_graph
 
@@ -70,7 +71,7 @@ def test_cover_stops_at_the_deadline():
     status, extra, _, _ = cover(costs, np.ones(6, bool), *state, late)
     assert (status, extra) != (0, 0.0)
     none = PairGraph.hard(np.zeros(1, np.int64), np.zeros(0, np.int64))
-    found, cost, bound = assign(costs, none, Sizes.none_empty(np.ones(6), np.zeros(4)), None, late)
+    found, cost, bound = assign(costs, none, Bounds.none_empty(np.ones(6), np.zeros(4)), None, late)
     assert set(found) == {0, 1, 2, 3}
     assert bound < cost
 

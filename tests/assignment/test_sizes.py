@@ -7,10 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from smdeclust.assignment import Budget, Sizes, assign
-from smdeclust.assignment.sized import assign_sized
+from smdeclust.assignment import Budget, assign
+from smdeclust.assignment.bounded import assign_bounded
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 from tests.fuzz_sizes import disagreement
 
@@ -91,8 +92,10 @@ def test_no_cluster_empty_is_least_size_one():
         n, k = int(rng.integers(3, 12)), int(rng.integers(2, 4))
         costs = rng.random((n, k)) + np.where(np.arange(k) == 0, 0, rng.integers(0, 4))
         ones, none = np.ones(n), np.zeros(k)
-        labels, cost, bound = assign(costs, NO_PAIRS, Sizes.none_empty(ones, none))
-        found = assign_sized(costs, NO_PAIRS, Sizes(ones, np.ones(k), np.full(k, np.inf), none))
+        labels, cost, bound = assign(costs, NO_PAIRS, Bounds.none_empty(ones, none))
+        found = assign_bounded(
+            costs, NO_PAIRS, Bounds.of(ones, np.ones(k), np.full(k, np.inf), none)
+        )
         assert labels is not None
         assert found.cost == pytest.approx(cost)
         assert found.bound == found.cost
@@ -113,7 +116,7 @@ def test_prices_prove_labels_with_pairs():
         )
         counted = rng.choice([1.0, 1.0, 1.0, 3.0], n)
         mean = counted.sum() / k
-        sizes = Sizes(counted, np.full(k, mean - 2), np.full(k, mean + 2), np.zeros(k))
+        sizes = Bounds.of(counted, np.full(k, mean - 2), np.full(k, mean + 2), np.zeros(k))
         labels, cost, bound = assign(costs, graph, sizes)
         assert labels is not None
         assert sizes.hold(labels)
@@ -128,9 +131,11 @@ def test_a_spent_budget_is_honest():
         costs = rng.random((24, 3))
         counted = rng.integers(1, 5, 24).astype(float)
         mean = counted.sum() / 3
-        sizes = Sizes(counted, np.full(3, np.floor(mean)), np.full(3, np.ceil(mean)), np.zeros(3))
-        exact = assign_sized(costs, NO_PAIRS, sizes)
-        quick = assign_sized(costs, NO_PAIRS, sizes, budget=Budget(max_nodes=0))
+        sizes = Bounds.of(
+            counted, np.full(3, np.floor(mean)), np.full(3, np.ceil(mean)), np.zeros(3)
+        )
+        exact = assign_bounded(costs, NO_PAIRS, sizes)
+        quick = assign_bounded(costs, NO_PAIRS, sizes, budget=Budget(max_nodes=0))
         assert quick.bound <= exact.cost * (1 + 1e-12)
         if quick.labels is not None:
             assert sizes.hold(quick.labels)

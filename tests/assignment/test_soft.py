@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smdeclust.assignment import Budget, Sizes, assign
+from smdeclust.assignment import Budget, assign
 from smdeclust.assignment.dense import solve_core
 from smdeclust.assignment.whole import assign_whole
 from smdeclust.constraints import PairGraph
 from smdeclust.local_search.kempe import kempe_descent
+from smdeclust.structure.bounds import Bounds
 from tests.fuzz import disagreement_of_soft, random_soft
 
 
@@ -59,7 +60,7 @@ def test_no_empty_cluster_with_soft_pairs(seed):
     kinds = rng.random(len(edges)) < 0.4
     graph = PairGraph.from_edges(edges, rng.random(len(edges)), kinds, 9)
     costs = rng.random((12, 5)) + np.array([0, 0, 0, 2.0, 2.0])
-    sizes = Sizes.none_empty(np.ones(12), np.zeros(5))
+    sizes = Bounds.none_empty(np.ones(12), np.zeros(5))
     labels, cost, bound = assign(costs, graph, sizes)
     _, whole, _ = assign_whole(costs, graph, sizes)
     assert len(set(labels)) == 5
@@ -112,7 +113,7 @@ def test_kempe_swaps_lower_squares_plus_prices(seed):
 
     before, centers = objective(labels)
     found = labels.copy()
-    bounds = np.ones(n), np.ones(k), np.full(k, np.inf)
+    bounds = np.ones((1, n)), np.ones((1, k)), np.full((1, k), np.inf)
     pairs = *graph.hard_part.arrays[:2], graph.soft_part.arrays
     swaps = kempe_descent(points, weights, *pairs, found, centers, before, *bounds)
     after, means = objective(found)

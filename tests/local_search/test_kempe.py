@@ -41,8 +41,8 @@ def descend(problem, labels):
     swaps = kempe_descent(
         contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
         contracted.graph.soft_part.arrays, labels, centers,
-        problem.objective(labels), (contracted.weights > 0) * 1.0, np.ones(problem.n_clusters),
-        np.full(problem.n_clusters, np.inf),
+        problem.objective(labels), (contracted.weights > 0)[None] * 1.0,
+        np.ones((1, problem.n_clusters)), np.full((1, problem.n_clusters), np.inf),
     )  # fmt: skip
     return swaps, labels, centers
 

@@ -6,14 +6,12 @@ from smdeclust.assignment.general import assign
 from smdeclust.assignment.greedy import GreedyAssignment, greedy_assignment
 from smdeclust.assignment.greedy_repair import greedy_repair_assignment
 from smdeclust.assignment.milp import milp_assignment
-from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import Assignment, Status
 
 __all__ = [
     "Assignment",
     "Budget",
     "GreedyAssignment",
-    "Sizes",
     "Status",
     "assign",
     "assign_groups",

@@ -15,8 +15,6 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.easy import assign_easily
 from smdeclust.assignment.general import assign
-from smdeclust.assignment.ordered import assign_ordered
-from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.assignment.whole import cheapest_to_move
 from smdeclust.exceptions import InvalidInputError
@@ -24,6 +22,7 @@ from smdeclust.points.choose import TOO_MANY_TO_COPY
 from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Contracted, Problem
 from smdeclust.structure import Structure
+from smdeclust.structure.bounds import Bounds
 
 
 def exact_assignment(
@@ -60,7 +59,7 @@ def exact_assignment(
             raise InvalidInputError(f"{name} must be None or not negative, got {limit!r}.")
     budget = Budget.of(max_time=max_time, max_nodes=max_nodes)
     contracted, within = problem.contracted, problem.contracted.enter(centers)
-    if problem.bounds is None:
+    if problem.group_bounds is None:
         labels, cost, bound = assign_points(contracted, within, upper, budget)
     else:
         costs = _costs(
@@ -90,11 +89,10 @@ def assign_groups(
     Returns labels (or ``None``), cost and lower bound as ``assign`` does, without what is broken
     whatever the labels.
     """
-    if known.bounds is not None:
-        args = known.graph, known.size_of_group, known.bounds, upper, budget
-        return assign_ordered(costs, *args)
-    filled = np.zeros(known.n_clusters, dtype=np.int64)
-    return assign(costs, known.graph, Sizes.none_empty(known.weights, filled), upper, budget)
+    bounds = known.group_bounds
+    if bounds is None:
+        bounds = Bounds.none_empty(known.weights, np.zeros(known.n_clusters))
+    return assign(costs, known.graph, bounds, upper, budget)
 
 
 def assign_points(
@@ -138,7 +136,7 @@ def assign_points(
     found, cost, bound = assign(
         costs,
         contracted.graph,
-        Sizes.none_empty(contracted.weights[take], filled),
+        Bounds.none_empty(contracted.weights[take], filled),
         None if upper is None else upper[take],
         budget,
     )

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smdeclust.assignment.bounded import assign_bounded
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cover import cover
 from smdeclust.assignment.linked import LinkedLabels
-from smdeclust.assignment.sized import assign_sized
-from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import BRANCH, INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.whole import assign_whole
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 
 # After so many branches on single groups the whole coupled problem is solved at once.
@@ -42,7 +42,7 @@ class _Branch:
 def assign(
     costs: np.ndarray,
     graph: PairGraph,
-    sizes: Sizes | None,
+    bounds: Bounds | None,
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
@@ -57,7 +57,7 @@ def assign(
         (G, K) costs of the groups that take part, linked ones first; infinity forbids.
     graph
         The pairs between the linked ones.
-    sizes
+    bounds
         Bounds on the clusters; ``None``: any of them may be empty.
     upper
         (G,) labels known to be feasible, if any.
@@ -71,12 +71,12 @@ def assign(
     """
     budget = Budget() if budget is None else budget
     costs = np.require(costs, np.float64, ["C", "W"])
-    if sizes is not None and not sizes.only_none_empty:
-        found = assign_sized(costs, graph, sizes, upper, budget)
+    if bounds is not None and not bounds.only_none_empty:
+        found = assign_bounded(costs, graph, bounds, upper, budget)
         return found.labels, found.cost, found.bound
 
     tickets = itertools.count()
-    root = _solve_branch(costs, graph, sizes, upper, budget)
+    root = _solve_branch(costs, graph, bounds, upper, budget)
     best = root
     waiting = [(root.bound, next(tickets), root)]
     closed = np.inf  # least bound of the branches that are not waiting any more
@@ -88,8 +88,8 @@ def assign(
             continue
         n_branches += 1
         if n_branches > MOST_BRANCHES:
-            assert sizes is not None
-            whole = _Branch(costs, *assign_whole(costs, graph, sizes, best.labels, budget))
+            assert bounds is not None
+            whole = _Branch(costs, *assign_whole(costs, graph, bounds, best.labels, budget))
             whole.bound = max(whole.bound, bound)
             best = whole if whole.value < best.value else best
             closed = min(closed, whole.bound)
@@ -97,7 +97,7 @@ def assign(
             break
         budget.nodes += 1
         for child_costs in (_forbid(branch), _force(branch)):
-            child = _solve_branch(child_costs, graph, sizes, upper, budget)
+            child = _solve_branch(child_costs, graph, bounds, upper, budget)
             child.bound = max(child.bound, bound)
             best = child if child.value < best.value else best
             if child.bound < np.inf:
@@ -130,7 +130,7 @@ def _forbid(branch: _Branch) -> np.ndarray:
 def _solve_branch(
     costs: np.ndarray,
     graph: PairGraph,
-    sizes: Sizes | None,
+    bounds: Bounds | None,
     upper: np.ndarray | None,
     budget: Budget,
 ) -> _Branch:
@@ -145,20 +145,20 @@ def _solve_branch(
         cost, unproven = state.cost(), state.unproven()
         if cost == np.inf:
             return _Branch(costs)  # some group has no label left
-        if sizes is None:
+        if bounds is None:
             return _Branch(costs, state.labels, cost, cost - unproven)
-        counts = sizes.counts(state.labels)
+        counts = bounds.held(state.labels)[0].astype(np.int64)
         if (counts > 0).all():
             return _Branch(costs, state.labels, cost, cost - unproven)
         relaxed_labels = state.labels.copy()
         status, extra, group, cluster = cover(
-            costs, sizes.of_group > 0, state.active, state.nearest, state.regret, state.labels,
+            costs, bounds.counts[0] > 0, state.active, state.nearest, state.regret, state.labels,
             counts, budget,
         )  # fmt: skip
         if status == INFEASIBLE:
             return _Branch(costs)
         if status in (BRANCH, PAUSED):
-            labels, value = _fill_greedily(costs, graph, relaxed_labels, sizes)
+            labels, value = _fill_greedily(costs, graph, relaxed_labels, bounds)
             split = (group, cluster) if status == BRANCH else None
             return _Branch(costs, labels, value, cost + extra - unproven, split)
         if state.grow() == 0:
@@ -167,17 +167,17 @@ def _solve_branch(
 
 
 def _fill_greedily(
-    costs: np.ndarray, graph: PairGraph, labels: np.ndarray, sizes: Sizes
+    costs: np.ndarray, graph: PairGraph, labels: np.ndarray, bounds: Bounds
 ) -> tuple[np.ndarray, float]:
     """Move the cheapest group into each empty cluster: nobody is there to be apart from.
 
     Changes and returns `labels`, and what they cost then (infinite if no group may move).
     """
     rows = np.arange(len(costs))
-    counts = sizes.counts(labels)
+    counts = bounds.held(labels)[0]
     for empty in np.flatnonzero(counts == 0):
         extra = costs[:, empty] - costs[rows, labels]
-        extra[(sizes.of_group == 0) | (counts[labels] < 2)] = np.inf
+        extra[(bounds.counts[0] == 0) | (counts[labels] < 2)] = np.inf
         group = int(np.argmin(extra))
         if extra[group] == np.inf:
             return labels, np.inf

@@ -12,31 +12,31 @@ import numpy as np
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense import solve_core
-from smdeclust.assignment.sizes_of import Sizes
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 
 
 def assign_whole(
     costs: np.ndarray,
     graph: PairGraph,
-    sizes: Sizes,
+    bounds: Bounds,
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
     """Label all groups, no cluster empty: returns labels (or ``None``), cost and lower bound."""
     n_linked, n_clusters = graph.n_nodes, costs.shape[1]
     labels = costs.argmin(axis=1)
-    free = np.flatnonzero(sizes.of_group[n_linked:] > 0) + n_linked
+    free = np.flatnonzero(bounds.counts[0][n_linked:] > 0) + n_linked
     nodes = np.concatenate([np.arange(n_linked), free[cheapest_to_move(costs[free])]])
     aside = np.ones(len(costs), dtype=bool)
     aside[nodes] = False
     base = float(costs[aside].min(axis=1).sum())
-    held = np.bincount(labels[aside], sizes.of_group[aside], minlength=n_clusters)
+    held = np.bincount(labels[aside], bounds.counts[0][aside], minlength=n_clusters)
     result = solve_core(
         costs[nodes],
         graph.with_free(len(nodes)),
-        need=held + sizes.filled == 0,
-        counts=sizes.of_group[nodes] > 0,
+        need=held + bounds.filled[0] == 0,
+        counts=bounds.counts[0][nodes] > 0,
         upper_labels=None if upper is None else upper[nodes],
         budget=budget,
     )

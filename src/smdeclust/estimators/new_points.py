@@ -7,15 +7,15 @@ fixes the label, a cannot-link forbids it. What is left is the usual assignment.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.assignment import Budget, Sizes, assign
+from smdeclust.assignment import Budget, assign
 from smdeclust.constraints import Constraints, PairGraph
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
-from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.conflicts import find_conflicts
 from smdeclust.structure.groups import contract
 
@@ -168,7 +168,7 @@ class _Anchored:
         if bounds is not None:
             counted = np.bincount(of_row[:n], minlength=n_groups) * 1.0
             filled = np.bincount(fixed[fixed >= 0], counted[fixed >= 0], k)
-            sizes = Sizes(counted, bounds.low, bounds.high, filled)
+            sizes = Bounds.of(counted, bounds.low, bounds.high, filled)
         pairs = edges[inner], price[inner], together[inner]
         labels[free] = _assign_free(free, costs, *pairs, sizes)
         return of_row[:n], labels
@@ -234,7 +234,7 @@ def _assign_free(
     edges: np.ndarray,
     price: np.ndarray,
     together: np.ndarray,
-    sizes: Sizes | None,
+    sizes: Bounds | None,
 ) -> np.ndarray:
     """The cheapest labels of the groups that no old row fixes; `sizes` are of all groups."""
     if len(free) == 0:
@@ -248,7 +248,7 @@ def _assign_free(
     graph = PairGraph.from_edges(place[edges].reshape(-1, 2), price, together, len(linked))
     budget = Budget(max_pivots=NEW_POINTS_PIVOTS)
     if sizes is not None:
-        sizes = replace(sizes, of_group=sizes.of_group[order])
+        sizes = sizes.of_groups(order)
     labels, cost, bound = assign(costs[order], graph, sizes, None, budget)
     if labels is None and sizes is not None and assign(costs[order], graph, None)[0] is not None:
         raise _NoLabels(

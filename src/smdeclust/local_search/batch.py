@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.general import assign
-from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import SOLVED
 from smdeclust.assignment.tables import assign_tables
 from smdeclust.exceptions import NoFeasibleSolutionError
@@ -23,6 +22,7 @@ from smdeclust.local_search.limits import Limits
 from smdeclust.points.protocol import Batch, Moves
 from smdeclust.points.threads import available_threads
 from smdeclust.problem import Problem, Solution
+from smdeclust.structure.bounds import Bounds
 
 # Threads that assign the linked groups of several solutions: more would hand a lock around.
 MOST_JOBS = 5
@@ -162,7 +162,7 @@ def _fill(
     labels, cost, bound = assign(
         np.concatenate([costs, fillers.costs]),
         problem.graph,
-        Sizes.none_empty(taking_part, filled),
+        Bounds.none_empty(taking_part, filled),
         upper,
         limits.budget(),
     )

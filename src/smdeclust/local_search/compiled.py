@@ -211,7 +211,7 @@ def _swap_chains(contracted: Contracted, state: _State) -> bool:
     swaps = kempe_descent(
         contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
         contracted.graph.soft_part.arrays, state.labels, state.centers,
-        state.objective, (contracted.weights > 0) * 1.0, np.ones(contracted.n_clusters),
-        np.full(contracted.n_clusters, np.inf),
+        state.objective, (contracted.weights > 0)[None] * 1.0,
+        np.ones((1, contracted.n_clusters)), np.full((1, contracted.n_clusters), np.inf),
     )  # fmt: skip
     return swaps > 0

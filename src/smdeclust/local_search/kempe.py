@@ -78,17 +78,27 @@ def kempe_chain(g, target, labels, indptr, indices, mark, stamp, chain):
 
 
 @kernel()
-def _net_flow(chain, weights, counted, labels, a):
-    """Weight and size that a swap of the chain takes from cluster a, net."""
-    weight, size = 0.0, 0.0
+def _net_flow(chain, weights, counts, labels, a, flow):
+    """Weight that a swap of the chain takes from cluster a, net; writes its counts to `flow`."""
+    weight = 0.0
+    for b in range(len(flow)):
+        flow[b] = 0.0
     for g in chain:
-        if labels[g] == a:
-            weight += weights[g]
-            size += counted[g]
-        else:
-            weight -= weights[g]
-            size -= counted[g]
-    return weight, size
+        sign = 1.0 if labels[g] == a else -1.0
+        weight += sign * weights[g]
+        for b in range(len(flow)):
+            flow[b] += sign * counts[b, g]
+    return weight
+
+
+@kernel()
+def _fits(held, flow, low, high, a, b):
+    """Whether clusters a and b keep their bounds if `flow` goes from a to b."""
+    for i in range(len(flow)):
+        left, right = held[i, a] - flow[i], held[i, b] + flow[i]
+        if left < low[i, a] or left > high[i, a] or right < low[i, b] or right > high[i, b]:
+            return False
+    return True
 
 
 @summing_kernel()
@@ -168,28 +178,27 @@ def _soft_gain(chain, soft, labels, a, b, mark, stamp):
 
 @kernel()
 def kempe_descent(
-    points, weights, indptr, indices, soft, labels, centers, objective, counted, low, high
+    points, weights, indptr, indices, soft, labels, centers, objective, counts, low, high
 ):  # fmt: skip
     """Swap improving chains until a whole pass finds none, or there were very many.
 
     For each group the best target cluster is taken. Changes `labels` and `centers` (means stay
     means). Chains follow the hard pairs (`indptr`, `indices`); what the pairs of `soft` cost, which
-    may be broken, counts in the gain. The sizes of clusters, by what each group is `counted`, stay
-    between `low` and `high` (a group that counts 1, at least 1 and no largest size: no cluster is
-    emptied). Returns the
-    number of swaps. The first pass costs O(G K d) plus the chains walked, later ones only what the
-    swaps touched.
+    may be broken, counts in the gain. Of each bound, the sum of the (B, G) `counts` over a cluster
+    stays between `low` and `high` (B, K). Returns the number of swaps. The first pass costs
+    O(G K d) plus the chains walked, later ones only what the swaps touched.
     """
     n_groups, n_linked = len(points), len(indptr) - 1
     n_clusters, n_features = centers.shape
     total = np.zeros(n_clusters)
-    sizes = np.zeros(n_clusters)
+    held, flow = np.zeros(low.shape), np.zeros(len(low))
     scatter = 0.0
     for g in range(n_groups):
         for j in range(n_features):
             scatter += weights[g] * points[g, j] * points[g, j]
         total[labels[g]] += weights[g]
-        sizes[labels[g]] += counted[g]
+        for i in range(len(held)):
+            held[i, labels[g]] += counts[i, g]
     # Time is counted in swaps: a look is out of date if its clusters changed after it.
     clock = 1
     changed = np.zeros(n_clusters, np.int64)
@@ -243,9 +252,11 @@ def kempe_descent(
                 gain = leaving - row[b] * w * total[b] / (total[b] + w)
                 if has_soft and g < n_linked:
                     gain += prices[a] - prices[b]
-                fits = sizes[a] - counted[g] >= low[a] and sizes[b] + counted[g] <= high[b]
-                if gain > best_gain and fits:
-                    best, best_gain = b, gain
+                if gain > best_gain:
+                    for i in range(len(flow)):
+                        flow[i] = counts[i, g]
+                    if _fits(held, flow, low, high, a, b):
+                        best, best_gain = b, gain
                 continue
             if weighed[g, b] >= latest[b]:
                 continue
@@ -261,8 +272,8 @@ def kempe_descent(
                         distances[v, k] = squared_distance(points[v], centers[k])
                         measured[v, k] = clock
             members = chain[:n]
-            weight, size = _net_flow(members, weights, counted, labels, a)
-            if not (low[a] <= sizes[a] - size <= high[a] and low[b] <= sizes[b] + size <= high[b]):
+            weight = _net_flow(members, weights, counts, labels, a, flow)
+            if not _fits(held, flow, low, high, a, b):
                 continue
             after_a, after_b = total[a] - weight, total[b] + weight
             cheaper = _soft_gain(members, soft, labels, a, b, mark, stamp) if has_soft else 0.0
@@ -281,11 +292,12 @@ def kempe_descent(
         if g < n_linked:
             stamp += 1
             n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
-        weight, size = _net_flow(chain[:n], weights, counted, labels, a)
+        weight = _net_flow(chain[:n], weights, counts, labels, a, flow)
         total[a] -= weight
         total[b] += weight
-        sizes[a] -= size
-        sizes[b] += size
+        for i in range(len(flow)):
+            held[i, a] -= flow[i]
+            held[i, b] += flow[i]
         _swap_gain(chain[:n], points, weights, labels, a, b, centers, total[a], total[b], shift)
         for j in range(n_features):
             centers[a, j] += shift[0, j] / total[a]

@@ -9,9 +9,9 @@ import numpy as np
 
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.batch import search_batch
+from smdeclust.local_search.bounded import search_bounded
 from smdeclust.local_search.compiled import CompiledSearch, prove_compiled
 from smdeclust.local_search.limits import LEAST_FALL, Limits
-from smdeclust.local_search.sized import search_sized
 from smdeclust.points.choose import store
 from smdeclust.problem import Problem, Solution
 
@@ -77,15 +77,15 @@ def make_search(
     problem: Problem, *, deep: bool, limits: Limits
 ) -> Callable[[np.ndarray], Solution]:
     """The local search as a function of its start: all that is the same for many starts is done."""
-    if problem.bounds is not None:
-        return _SizedSearch(problem, deep and can_go_deep(problem), limits)
+    if problem.group_bounds is not None:
+        return _BoundedSearch(problem, deep and can_go_deep(problem), limits)
     if problem.points.abilities.compiled:
         return CompiledSearch(problem, deep and can_go_deep(problem), limits)
     return lambda start: search_batch(problem, [start], limits)[0]
 
 
-class _SizedSearch:
-    """Searches of one problem under cluster sizes: one that finds no labels in its time, after
+class _BoundedSearch:
+    """Searches of one problem under bounds: one that finds no labels in its time, after
     others did, gives the best of those again."""
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
@@ -94,7 +94,7 @@ class _SizedSearch:
 
     def __call__(self, centers: np.ndarray) -> Solution:
         try:
-            found = search_sized(self.problem, centers, self.deep, self.limits)
+            found = search_bounded(self.problem, centers, self.deep, self.limits)
         except NoFeasibleSolutionError:
             if self.best is None:
                 raise
@@ -108,7 +108,7 @@ def make_search_all(
     problem: Problem, *, deep: bool, limits: Limits
 ) -> Callable[[Sequence[np.ndarray]], list[Solution]]:
     """The same as a function of several starts."""
-    if problem.points.abilities.compiled or problem.bounds is not None:
+    if problem.points.abilities.compiled or problem.group_bounds is not None:
         search = make_search(problem, deep=deep, limits=limits)
         return lambda starts: [search(start) for start in starts]
     return lambda starts: search_batch(problem, starts, limits)
@@ -139,9 +139,9 @@ def prove(
         return solution
     limits = Limits.of(max_iter, proof_pivots, deadline)
     points = problem.points
-    if problem.bounds is not None:
+    if problem.group_bounds is not None:
         try:
-            found = search_sized(problem, solution.centers, False, limits)
+            found = search_bounded(problem, solution.centers, False, limits)
         except NoFeasibleSolutionError:
             return solution
         if found.objective > solution.objective * (1 + LEAST_FALL):

@@ -51,15 +51,13 @@ class BlockPart(RowPart):
         )  # fmt: skip
         return regrets
 
-    def price(
-        self, start: int, stop: int, centers: Any, prices: np.ndarray, by_weight: bool
-    ) -> np.ndarray:
-        sizes = np.zeros(len(prices))
+    def price(self, start: int, stop: int, centers: Any, prices: np.ndarray) -> np.ndarray:
+        held = np.zeros(prices.shape)
         price_rows(
-            self.X, self.weights, self.free, self.offset, start, stop, centers, prices, by_weight,
-            self.labels, self.margins, sizes,
+            self.X, self.weights, self.counts, self.free, self.offset, start, stop, centers,
+            prices, self.labels, self.margins, held,
         )  # fmt: skip
-        return sizes
+        return held
 
     def squares_to(self, rows: np.ndarray, centers: Any) -> np.ndarray:
         return cdist(self.points(rows), centers, "sqeuclidean")

@@ -44,13 +44,15 @@ class DaskLabels:
     moves
         Rows (or groups, numbered after the rows) that fill a cluster instead.
     priced
-        Under cluster sizes: the prices at which the free points were assigned.
+        Under bounds: the prices at which the free points were assigned, and what all rows count
+        then, (B, N) or (B, 1).
     """
 
     centers: np.ndarray
     compound: np.ndarray
     moves: Moves
     priced: Prices | None = None
+    counts: np.ndarray | None = None
 
 
 class DaskPoints:
@@ -157,17 +159,20 @@ class DaskPoints:
             value = batch.squares(0, moved[0], linked, labels.moves)
         return self._lazy(labels), moved[0] + self.offset, value
 
-    def sizes(self, labels: DaskLabels) -> np.ndarray:
-        """(K,) sizes of the clusters under labels that were found at prices."""
-        assert labels.priced is not None
-        k, by_weight = len(labels.centers), labels.priced.by_weight
+    def sums_under(self, labels: DaskLabels, of_compound: np.ndarray) -> np.ndarray:
+        """(B, K) sums under labels that were found at prices; `of_compound` (B, n_compound) is what
+        the groups count that the driver holds."""
+        k = len(labels.centers)
         with DaskBatch(self) as batch:
-            _, sizes = batch.price(labels.centers, labels.priced.prices, by_weight)
-            weights, old, new = batch.recall(labels.moves)
-        counted = weights if by_weight else np.ones(len(weights))
-        held = self.coupling.weights(self.sample_weight if by_weight else None)
-        sizes = sizes + np.bincount(labels.compound, held, k)
-        return np.asarray(sizes + np.bincount(new, counted, k) - np.bincount(old, counted, k))
+            held = batch.repeat(labels)
+            where, old, new = batch.recall(labels.moves)
+        assert held is not None
+        assert labels.counts is not None
+        moved = np.broadcast_to(labels.counts, (len(held), self.n_points))[:, where]
+        for b in range(len(held)):
+            held[b] += np.bincount(labels.compound, of_compound[b], k)
+            held[b] += np.bincount(new, moved[b], k) - np.bincount(old, moved[b], k)
+        return held
 
     def _lazy(self, labels: DaskLabels) -> Any:
         """All labels over the chunks of the data: nearest centers, and what was decided here."""
@@ -181,7 +186,7 @@ class DaskPoints:
         if labels.priced is not None:
             return self.X.map_blocks(
                 dask_priced.label_rows, self.offset, labels.priced, known, self.sample_weight,
-                dtype=np.int64, drop_axis=1,
+                labels.counts, dtype=np.int64, drop_axis=1,
             )  # fmt: skip
         centers = Centers(labels.centers, np.zeros(len(labels.centers)), self.scale)
         return self.X.map_blocks(
@@ -207,18 +212,37 @@ class DaskBatch(SingleBatch):
                 points.scale, [part], points.linked, 0.0, available_threads(), []
             )
 
-    def repeat(self, labels: DaskLabels) -> None:
-        """Label the free rows as they were, and remember where those were that move."""
+    def count(self, counts: np.ndarray) -> None:
+        if counts.shape[1] > 1:
+            wide = np.zeros((len(counts), self.points.n_points))
+            wide[:, self.points.coupling.free_rows()] = counts
+            counts = wide
+        self._count(np.ascontiguousarray(counts, dtype=np.float64))
+
+    def _count(self, counts: np.ndarray) -> None:
+        """The same of all rows; each block gets its part once."""
+        starts, self._counts = self.points.starts, counts
+        self._counted = [
+            self.cluster.send(dask_priced.counts_of(counts, int(a), int(b - a)))
+            for a, b in itertools.pairwise(starts)
+        ]
+
+    def repeat(self, labels: DaskLabels) -> np.ndarray | None:
+        """Label the free rows as they were, and remember where those were that move; returns the
+        sums at prices, if there were any."""
         if labels.priced is None:
             self.assign(labels.centers[None])
             if labels.moves:
                 self.fillers(0)  # the same ones, and where they were
-            return
-        self.price(labels.centers, labels.priced.prices, labels.priced.by_weight)
+            return None
+        assert labels.counts is not None
+        self._count(labels.counts)
+        _, held = self.price(labels.centers, labels.priced.prices)
         self.recall(labels.moves)
+        return held
 
     def recall(self, moves: Moves) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the rows are that move: weights, labels now and then."""
+        """Which rows move, and their labels now and then."""
         names = np.array(sorted(moves), dtype=np.int64)
         home = np.searchsorted(self.points.starts, names, side="right") - 1
         here = [names[home == b] - self.points.starts[b] for b in range(len(self._states))]
@@ -230,15 +254,20 @@ class DaskBatch(SingleBatch):
         )
         self._filling = points, weights, labels
         self._places = {int(name): i for i, name in enumerate(where)}
-        return weights, labels, np.array([moves[name] for name in self._places], dtype=np.int64)
+        return where, labels, np.array([moves[name] for name in self._places], dtype=np.int64)
 
-    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> np.ndarray:
+    def _counts_of(self, where: np.ndarray) -> np.ndarray:
+        wide = (len(self._counts), self.points.n_points)
+        return np.asarray(np.broadcast_to(self._counts, wide)[:, where])
+
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray) -> np.ndarray:
         cluster = self.cluster
-        self._previous, self._priced = centers.copy(), Prices(centers, prices, by_weight)
+        self._previous, self._priced = centers.copy(), Prices(centers, prices)
         cluster.n_bytes += centers.nbytes + prices.nbytes
         sent = cluster.send(self._priced)
         self._states = [
-            cluster.submit(dask_priced.price_block, block, sent) for block in self.points.blocks
+            cluster.submit(dask_priced.price_block, block, counts, sent)
+            for block, counts in zip(self.points.blocks, self._counted, strict=True)
         ]
         sizes = cluster.gather([cluster.submit(dask_priced.sizes_of, s) for s in self._states])
         return np.asarray(np.sum(sizes, axis=0))
@@ -361,7 +390,8 @@ class DaskBatch(SingleBatch):
         for name, k in moves.items():
             if name >= points.n_points:
                 compound[points.coupling.n_linked + name - points.n_points] = k
-        return DaskLabels(self._previous, compound, moves, self._priced)
+        counts = None if self._priced is None else self._counts
+        return DaskLabels(self._previous, compound, moves, self._priced, counts)
 
     def compound_labels(self) -> np.ndarray:
         """Labels of the free groups of several points, as just assigned."""

@@ -18,32 +18,37 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Prices:
-    """Centers minus the offset, the price of each, and what a row pays it for."""
+    """Centers minus the offset, and the (B, K) prices of what rows count."""
 
     centers: np.ndarray
     prices: np.ndarray
-    by_weight: bool
 
 
 @dataclass(frozen=True)
 class Priced:
-    """The state of a block: labels, by how much the second best is worse, and (K,) sizes."""
+    """The state of a block: labels, by how much the second best is worse, and (B, K) sums."""
 
     labels: np.ndarray
     margins: np.ndarray
     sizes: np.ndarray
 
 
-def price_block(block: Block, at: Prices) -> Priced:
-    """Label the free rows by the least cost + price."""
+def price_block(block: Block, counts: np.ndarray, at: Prices) -> Priced:
+    """Label the free rows by the least cost + price; `counts` are (B, rows) or (B, 1)."""
     n = len(block.X)
     labels, margins = np.full(n, -1, dtype=np.int32), np.full(n, np.inf)
-    sizes = np.zeros(len(at.prices))
+    held = np.zeros(at.prices.shape)
     price_rows(
-        block.X, block.weights, block.free, block.offset, 0, n, at.centers, at.prices,
-        at.by_weight, labels, margins, sizes,
+        block.X, block.weights, counts, block.free, block.offset, 0, n, at.centers, at.prices,
+        labels, margins, held,
     )  # fmt: skip
-    return Priced(labels, margins, sizes)
+    return Priced(labels, margins, held)
+
+
+def counts_of(counts: np.ndarray, start: int, n_rows: int) -> np.ndarray:
+    """What some rows count, of (B, N) or (B, 1) that stand for all rows."""
+    here = counts[:, start : start + n_rows] if counts.shape[1] > 1 else counts
+    return np.ascontiguousarray(here)
 
 
 def sizes_of(state: Priced) -> np.ndarray:
@@ -78,13 +83,14 @@ def label_rows(
     at: Prices,
     known: tuple[np.ndarray, np.ndarray],
     weight: np.ndarray | None,
+    counts: np.ndarray,
     block_info: Any = None,
 ) -> np.ndarray:
     """The final labels of a chunk: least cost + price, and what the driver decided for some."""
     X, start = as_block(X), first_row(block_info)
     share = NO_WEIGHTS if weight is None else weight[start : start + len(X)]
     block = make_block(X, share, np.empty(0, dtype=np.int64), offset)
-    labels = price_block(block, at).labels
+    labels = price_block(block, counts_of(counts, start, len(X)), at).labels
     rows, decided = known
     low, high = np.searchsorted(rows, [start, start + len(X)])
     labels[rows[low:high] - start] = decided[low:high]

@@ -39,26 +39,39 @@ def _two_squares(block, wide, k, here, there):
 
 @summing_kernel(forceinline=True)
 def _label_lanes(block, wide, heavy, counted, prices, here, there, nearest, least, second):
-    """Write the labels of a block, their cost + price of what they count, and the second best."""
-    n_clusters = len(prices)
+    """Write the labels of a block, their cost + price of what they count, and the second best.
+
+    `counted` (B, LANES) and `prices` (B, K) are those of all bounds.
+    """
+    n_bounds, n_clusters = prices.shape
     for i in range(LANES):
         nearest[i] = 0
         least[i] = np.inf
         second[i] = np.inf
     for k in range(0, n_clusters, 2):
         _two_squares(block, wide, k, here, there)
-        price = prices[k]
         for i in range(LANES):
-            value = heavy[i] * here[i] + counted[i] * price
+            here[i] *= heavy[i]
+        for b in range(n_bounds):
+            price, count = prices[b, k], counted[b]
+            for i in range(LANES):
+                here[i] += count[i] * price
+        for i in range(LANES):
+            value = here[i]
             closer = value < least[i]
             other = least[i] if closer else value
             second[i] = other if other < second[i] else second[i]
             least[i] = value if closer else least[i]
             nearest[i] = k if closer else nearest[i]
         if k + 1 < n_clusters:
-            price = prices[k + 1]
             for i in range(LANES):
-                value = heavy[i] * there[i] + counted[i] * price
+                there[i] *= heavy[i]
+            for b in range(n_bounds):
+                price, count = prices[b, k + 1], counted[b]
+                for i in range(LANES):
+                    there[i] += count[i] * price
+            for i in range(LANES):
+                value = there[i]
                 closer = value < least[i]
                 other = least[i] if closer else value
                 second[i] = other if other < second[i] else second[i]
@@ -75,13 +88,14 @@ def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins)
     """
     n_blocks = len(lanes)
     wide = by_twos(centers, lanes.shape[1])
-    ones, second = np.ones(LANES), np.empty(LANES)
+    ones, second = np.ones((1, LANES)), np.empty(LANES)
+    at = prices.reshape(1, -1)
     here, there = np.empty(LANES), np.empty(LANES)
     cost = 0.0
     for b in range(part * n_blocks // n_parts, (part + 1) * n_blocks // n_parts):
         nearest, least = labels[b * LANES :], margins[b * LANES :]
         heavy = weights[b * LANES :]
-        _label_lanes(lanes[b], wide, heavy, ones, prices, here, there, nearest, least, second)
+        _label_lanes(lanes[b], wide, heavy, ones, at, here, there, nearest, least, second)
         for i in range(LANES):
             cost += least[i] - prices[nearest[i]]
         for i in range(LANES):
@@ -91,16 +105,18 @@ def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins)
 
 @kernel()
 def price_rows(
-    X, weights, free, offset, start, stop, centers, prices, by_weight, labels, margins, sizes
+    X, weights, counts, free, offset, start, stop, centers, prices, labels, margins, held
 ):  # fmt: skip
-    """Label the free rows of an array by the least cost + price of their size (1, or their weight).
+    """Label the free rows of an array by the least cost + price of what they count.
 
-    Writes `labels`, and to `margins` by how much the second best is worse; adds to `sizes`.
+    `counts` (B, n) has one column a row, or a single one for all; `prices` are (B, K). Writes
+    `labels`, and to `margins` by how much the second best is worse; adds what rows count to `held`
+    (B, K).
     """
-    n_features = centers.shape[1]
+    n_features, n_bounds = centers.shape[1], len(prices)
     block = np.zeros((-(-n_features // AT_ONCE) * AT_ONCE, LANES))
     wide = by_twos(centers, len(block))
-    heavy, counted = np.zeros(LANES), np.ones(LANES)
+    heavy, counted = np.zeros(LANES), np.ones((n_bounds, LANES))
     nearest, rows = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     least, second = np.empty(LANES), np.empty(LANES)
     here, there = np.empty(LANES), np.empty(LANES)
@@ -109,8 +125,8 @@ def price_rows(
         if free[i]:
             rows[n_rows] = i
             heavy[n_rows] = weights[i if len(weights) > 1 else 0]
-            if by_weight:
-                counted[n_rows] = heavy[n_rows]
+            for b in range(n_bounds):
+                counted[b, n_rows] = counts[b, i if counts.shape[1] > 1 else 0]
             for j in range(n_features):
                 block[j, n_rows] = X[i, j] - offset[j]
             n_rows += 1
@@ -119,7 +135,8 @@ def price_rows(
             for r in range(n_rows):
                 labels[rows[r]] = nearest[r]
                 margins[rows[r]] = second[r] - least[r]
-                sizes[nearest[r]] += counted[r]
+                for b in range(n_bounds):
+                    held[b, nearest[r]] += counted[b, r]
             n_rows = 0
 
 

@@ -7,7 +7,7 @@ elsewhere. Centers are always minus the mean of the data, in the coordinates tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -91,12 +91,15 @@ class Fillers:
         (n,) what they weigh and where they are.
     costs
         (n, K) what each would cost in each cluster.
+    counts
+        (B, n) what they count in each bound.
     """
 
     where: np.ndarray
     weights: np.ndarray
     labels: np.ndarray
     costs: np.ndarray
+    counts: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     def moves(self, labels: np.ndarray) -> dict[int, int]:
         """Those that would be elsewhere under these labels, and where."""
@@ -165,12 +168,14 @@ class Batch(Protocol):
 class PricedBatch(Batch, Protocol):
     """A batch of one solution that can label free points at prices."""
 
-    def price(
-        self, centers: np.ndarray, prices: np.ndarray, by_weight: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Label every free point by the least cost + price of its size (1, or its weight).
+    def count(self, counts: np.ndarray) -> None:
+        """Say what each free group counts in each of B bounds: (B, free groups) in the order of
+        their numbers, or (B, 1) where all count the same."""
 
-        Returns the (L, K) costs of the linked groups, and the (K,) sizes of the free points.
+    def price(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Label every free point by the least cost + (B, K) prices of what it counts.
+
+        Returns the (L, K) costs of the linked groups, and the (B, K) sums over the free points.
         """
 
     def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:

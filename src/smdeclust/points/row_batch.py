@@ -58,22 +58,30 @@ class RowPart(ABC):
         """(n,) by how much the second best label is worse at prices; infinite where not free."""
         return np.full(self.n_rows, np.inf)
 
-    def price(
-        self, start: int, stop: int, centers: Any, prices: np.ndarray, by_weight: bool
-    ) -> np.ndarray:
-        """Label rows by the least cost + price; writes their margins, returns (K,) sizes."""
+    counts = np.ones((1, 1))
+
+    def count(self, counts: np.ndarray) -> None:
+        """Say what each free row counts: (B, free rows), or (B, 1) where all count the same."""
+        if counts.shape[1] > 1 and counts.shape[1] < self.n_rows:
+            wide = np.zeros((len(counts), self.n_rows))
+            wide[:, self.free] = counts
+            counts = wide
+        self.counts = np.ascontiguousarray(counts, dtype=np.float64)
+
+    def price(self, start: int, stop: int, centers: Any, prices: np.ndarray) -> np.ndarray:
+        """Label rows by the least cost + price; writes their margins, returns (B, K) sums."""
         rows = np.flatnonzero(self.free[start:stop]) + start
         if len(rows) == 0:
-            return np.zeros(len(prices))
-        weights = self.weights_of(rows)
-        counted = weights if by_weight else np.ones(len(rows))
-        values = self.squares_to(rows, centers) * weights[:, None] + prices * counted[:, None]
+            return np.zeros(prices.shape)
+        counted = np.broadcast_to(self.counts, (len(self.counts), self.n_rows))[:, rows]
+        values = self.squares_to(rows, centers) * self.weights_of(rows)[:, None]
+        values += counted.T @ prices
         best = values.argmin(axis=1)
         least = values[np.arange(len(rows)), best]
         self.labels[rows] = best
-        if len(prices) > 1:
+        if prices.shape[1] > 1:
             self.margins[rows] = np.partition(values, 1, axis=1)[:, 1] - least
-        return np.bincount(best, counted, len(prices))
+        return np.stack([np.bincount(best, c, prices.shape[1]) for c in counted])
 
     @abstractmethod
     def points(self, rows: np.ndarray) -> np.ndarray:
@@ -163,11 +171,18 @@ class RowBatch(SingleBatch):
             labels[mine], costs[mine] = part.labels[rows], part.squares_to(rows, ready)
         return (points, weights, labels), costs * weights[:, None]
 
-    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> np.ndarray:
+    def count(self, counts: np.ndarray) -> None:
+        self.parts[0].count(counts)
+
+    def _counts_of(self, where: np.ndarray) -> np.ndarray:
+        counts = self.parts[0].counts
+        return np.asarray(np.broadcast_to(counts, (len(counts), self.parts[0].n_rows))[:, where])
+
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray) -> np.ndarray:
         ready = self._ready(centers)
 
         def work(part: RowPart, start: int, stop: int) -> np.ndarray:
-            return part.price(start, stop, ready, prices, by_weight)
+            return part.price(start, stop, ready, prices)
 
         return np.sum(self._over_blocks(work), axis=0)
 

@@ -54,11 +54,12 @@ class SingleBatch(ABC):
         _, weights, labels = self._filling
         return Fillers(where, weights, labels, costs)
 
-    def price(
-        self, centers: np.ndarray, prices: np.ndarray, by_weight: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def count(self, counts: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def price(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self._centers, self._sums = centers, None
-        return self.linked.costs(centers), self._price_free(centers, prices, by_weight)
+        return self.linked.costs(centers), self._price_free(centers, prices)
 
     def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
         where, self._filling, costs, limit, share = self._undecided(
@@ -66,7 +67,7 @@ class SingleBatch(ABC):
         )
         self._places = {int(name): i for i, name in enumerate(where)}
         _, weights, labels = self._filling
-        return Fillers(where, weights, labels, costs), limit, share
+        return Fillers(where, weights, labels, costs, self._counts_of(where)), limit, share
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[np.ndarray, np.ndarray]:
         if self._sums is None:
@@ -98,14 +99,18 @@ class SingleBatch(ABC):
     def _assign_free(self, centers: np.ndarray) -> tuple[ClusterSums, int]:
         """Label every free group by its nearest center; returns sums and how many changed."""
 
-    def _price_free(self, centers: np.ndarray, prices: np.ndarray, by_weight: bool) -> np.ndarray:
-        """Label every free point by the least cost + price; returns (K,) sizes."""
+    def _price_free(self, centers: np.ndarray, prices: np.ndarray) -> np.ndarray:
+        """Label every free point by the least cost + price; returns (B, K) sums of counts."""
         raise NotImplementedError
 
     def _undecided(
         self, centers: np.ndarray, n_wanted: int, reach: float, most: int
     ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float, float]:
         """As ``_cheapest``, of free points nearest to indifference, and as ``undecided``."""
+        raise NotImplementedError
+
+    def _counts_of(self, where: np.ndarray) -> np.ndarray:
+        """(B, n) what some free rows count."""
         raise NotImplementedError
 
     def _sum_up(self, n_clusters: int, n_features: int) -> ClusterSums:

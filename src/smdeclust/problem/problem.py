@@ -124,7 +124,8 @@ class Problem(Structure):
     def sizes(self, group_labels: np.ndarray) -> np.ndarray:
         """(K,) sizes of the clusters under these (G,) labels, or what the storage has instead."""
         if not isinstance(group_labels, np.ndarray):
-            return np.asarray(self._in_memory("sizes")(group_labels))
+            of_compound = self.size_of_group[None, : self.coupling.n_compound]
+            return np.asarray(self._in_memory("sums_under")(group_labels, of_compound)[0])
         return np.bincount(group_labels, self.size_of_group, self.n_clusters)
 
     @property

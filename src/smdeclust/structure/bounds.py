@@ -1,19 +1,25 @@
-"""Bounds on cluster sizes as people give them: a number for all clusters, or one for each."""
+"""Bounds on clusters: sizes as people give them; and B sums with their limits, as searches see."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_array
 
 from smdeclust.exceptions import InvalidInputError
 
 SIZE_BY = ("points", "weight")
+# Sums of weights are met up to this share of their total: the rounding of sums.
+ROUNDING = 1e-12
+
+# A sparse matrix, and the lower and upper bounds of its rows.
+Rows = tuple[Any, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +78,202 @@ class SizeBounds:
         off = np.maximum(low - sizes[:, None], 0) + np.maximum(sizes[:, None] - high, 0)
         return np.asarray(linear_sum_assignment(off)[1])
 
+    def hold(self, sizes: np.ndarray) -> bool:
+        """Whether some order of the bounds fits these sizes."""
+        order, slack = self.match_sizes(sizes), 1e-9 * float(sizes.sum()) * self.by_weight
+        low, high = self.taken_by(order)
+        return bool((sizes >= low - slack).all() and (sizes <= high + slack).all())
+
+    def on(self, counts: np.ndarray, filled: Any = None) -> Bounds:
+        """These bounds on groups that count so much."""
+        return Bounds.of(counts, self.low, self.high, filled, any_order=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """B sums over the groups of each cluster, each between a low and a high.
+
+    "No cluster is empty", sizes by points or by weight, quotas: all are such sums. A share (between
+    40 and 60% of the cluster) is the sum of 1[group in S] - 0.4, at least 0, and so on: counts may
+    be negative. The dual of a bound is one price a cluster: everybody goes to the least
+    cost[g, k] + sum over b of counts[b, g] prices[b, k].
+
+    Attributes
+    ----------
+    counts
+        (B, G) what each group that takes part counts.
+    low, high
+        (B, K) least and largest sums; minus and plus infinity where there are none.
+    filled
+        (B, K) what lies in the clusters already, from groups that do not take part.
+    any_order
+        Whether clusters may take the K columns of `low` and `high` in any order.
+    """
+
+    counts: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    filled: np.ndarray
+    any_order: bool = False
+
+    @classmethod
+    def of(
+        cls, counts: Any, low: Any, high: Any, filled: Any = None, any_order: bool = False
+    ) -> Self:
+        """Make them of (B, G) or (G,) counts and of bounds of the same kind."""
+        counts, low, high = (
+            np.atleast_2d(np.asarray(v, dtype=np.float64)) for v in (counts, low, high)
+        )
+        taken = (
+            np.zeros_like(low) if filled is None else np.atleast_2d(np.asarray(filled, np.float64))
+        )
+        alike = bool((low == low[:, :1]).all() and (high == high[:, :1]).all())
+        return cls(counts, low, high, taken, any_order and not alike)
+
+    @classmethod
+    def none_empty(cls, weights: np.ndarray, filled: np.ndarray) -> Self:
+        """No cluster may be empty: each needs a group of positive weight."""
+        k = len(filled)
+        return cls.of(weights > 0, np.ones(k), np.full(k, np.inf), filled)
+
+    @property
+    def only_none_empty(self) -> bool:
+        """Whether they say no more than that no cluster may be empty."""
+        return bool(
+            len(self.low) == 1
+            and (self.low == 1).all()
+            and np.isinf(self.high).all()
+            and ((self.counts == 0) | (self.counts == 1)).all()
+        )
+
+    def of_groups(self, groups: Any, filled: np.ndarray | None = None) -> Bounds:
+        """The same where only some groups take part, beside what is `filled` then."""
+        filled = self.filled if filled is None else filled
+        return replace(self, counts=self.counts[:, groups], filled=filled)
+
+    def held(self, labels: np.ndarray) -> np.ndarray:
+        """(B, K) sums under these labels of the groups."""
+        k = self.low.shape[1]
+        return np.stack([np.bincount(labels, c, k) for c in self.counts]) + self.filled
+
+    def hold(self, labels: np.ndarray) -> bool:
+        """Whether these labels keep the bounds (in some order, where any will do)."""
+        held = self.held(labels)
+        low, high = self.low, self.high
+        if self.any_order:
+            order = self.match(held)
+            low, high = low[:, order], high[:, order]
+        return bool(((held >= low - self.slack) & (held <= high + self.slack)).all())
+
+    @cached_property
+    def slack(self) -> np.ndarray:
+        """(B, 1) by how much rounding may move a sum."""
+        size = np.abs(self.counts).sum(axis=1) + np.abs(self.filled).sum(axis=1)
+        return ROUNDING * size[:, None]
+
+    @cached_property
+    def least_prices(self) -> np.ndarray:
+        """(B, K) least prices that may be optimal: 0 where a sum cannot be too small."""
+        least = self.filled + np.minimum(self.counts, 0.0).sum(axis=1)[:, None]
+        return np.where(self.low > least, -np.inf, 0.0)
+
+    @cached_property
+    def largest_prices(self) -> np.ndarray:
+        """(B, K) largest prices that may be optimal: 0 where a sum cannot be too large."""
+        most = self.filled + np.maximum(self.counts, 0.0).sum(axis=1)[:, None]
+        return np.where(self.high < most, np.inf, 0.0)
+
+    def admit(self, prices: np.ndarray) -> np.ndarray:
+        """These prices without those that cannot be optimal."""
+        return np.clip(prices, self.least_prices, self.largest_prices)
+
+    def priced(self, costs: np.ndarray, prices: np.ndarray) -> np.ndarray:
+        """(G, K) costs with what the groups pay for what they count."""
+        return np.asarray(costs + self.counts.T @ prices)
+
+    def charge(self, prices: np.ndarray) -> float:
+        """What these prices pay for the bounds: to be taken from the priced cost for a bound."""
+        at = prices != 0
+        bound = np.where(prices > 0, self.high, self.low) - self.filled
+        return float(prices[at] @ bound[at])
+
+    def asked(self, held: np.ndarray, prices: np.ndarray) -> np.ndarray:
+        """(B, K) sums that these prices ask for: at a bound where there is a price."""
+        inside = np.clip(held, self.low, self.high)
+        return np.where(prices > 0, self.high, np.where(prices < 0, self.low, inside))
+
+    def off(self, held: np.ndarray) -> float:
+        """How far sums are outside of their bounds, all together."""
+        return float(np.maximum(self.low - held, 0).sum() + np.maximum(held - self.high, 0).sum())
+
+    def units(self, unit: float, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many groups that count `unit` each cluster must and may still take, (K,) whole
+        numbers, of a single bound. `taken` (K,) is what other groups take, beside `filled`."""
+        held, slack = self.filled[0] + taken, float(self.slack[0, 0])
+        low = np.ceil((self.low[0] - held - slack) / unit)
+        high = np.floor((self.high[0] - held + slack) / unit)
+        most = float(self.counts.shape[1])
+        return (
+            np.clip(low, -most - 1, most + 1).astype(np.int64),
+            np.clip(high, -most - 1, most).astype(np.int64),
+        )
+
+    def rows(self, group: np.ndarray, label: np.ndarray, n_columns: int) -> list[Rows]:
+        """The bounds as rows of a program whose first columns say that groups have labels.
+
+        In any order, K x K more columns follow these: z[k, j] says that cluster k takes the bounds
+        of j; its sums are at least those of low_j z[k, j], and at most those of high_j z[k, j].
+        """
+        k, size, at = self.low.shape[1], len(group), np.arange(len(group))
+        taker, taken = np.divmod(np.arange(k * k), k)
+        z, zeros = size + np.arange(k * k), np.zeros(k)
+        rows: list[Rows] = []
+        for b, counts in enumerate(self.counts):
+            # Solvers keep rows to 1e-6, whatever their scale.
+            unit = max(float(np.abs(counts).mean()) if counts.size else 0.0, np.finfo(float).tiny)
+            counted, slack = counts[group] / unit, float(self.slack[b, 0])
+            low = (self.low[b] - self.filled[b] - slack) / unit
+            high = (self.high[b] - self.filled[b] + slack) / unit
+            if not self.any_order:
+                matrix = coo_array((counted, (label, at)), shape=(k, n_columns))
+                rows.append((matrix, low, high))
+                continue
+            # Infinity is no coefficient.
+            reach = float(np.abs(counts).sum()) / unit
+            for bound, ends in (
+                (np.maximum(low, -reach), (zeros, zeros + np.inf)),
+                (np.minimum(high, reach), (zeros - np.inf, zeros)),
+            ):
+                values = np.concatenate([counted, -bound[taken]])
+                where = (np.concatenate([label, taker]), np.concatenate([at, z]))
+                rows.append((coo_array((values, where), shape=(k, n_columns)), *ends))
+        if self.any_order:
+            for who in (taker, taken):
+                matrix = coo_array((np.ones(k * k), (who, z)), shape=(k, n_columns))
+                rows.append((matrix, np.ones(k), np.ones(k)))
+        return rows
+
+    # ------------------------------------------------------- which cluster takes which bounds
+
+    def ordered(self, order: np.ndarray) -> Bounds:
+        """The same where cluster k takes the bounds at ``order[k]``, and keeps them."""
+        return replace(self, low=self.low[:, order], high=self.high[:, order], any_order=False)
+
+    def match(self, held: np.ndarray) -> np.ndarray:
+        """(K,) which bounds each cluster takes so that sums are off by as little as can be."""
+        if not self.any_order:
+            return np.arange(self.low.shape[1])
+        low, high, held = self.low[:, None], self.high[:, None], held[:, :, None]
+        off = (np.maximum(low - held, 0) + np.maximum(held - high, 0)).sum(axis=0)
+        return np.asarray(linear_sum_assignment(off)[1])
+
     def cheaper_orders(self, prices: np.ndarray, order: np.ndarray) -> tuple[list[Any], bool]:
         """Orders whose bound on the cost is below that of `order` at these prices, least first.
 
         Also returns whether these are all. Prices bound the cost under every order: where there is
         no such order, the one at hand is optimal for the centers at hand.
         """
-        charges, clusters = self._charges(prices), np.arange(len(prices))
+        charges, clusters = self._charges(prices), np.arange(prices.shape[1])
         here = charges[clusters, order].sum()
         least = here + 1e-12 * np.abs(charges[np.abs(charges) < 1e15]).sum()
         if self.all_orders is None:
@@ -92,7 +287,8 @@ class SizeBounds:
     @cached_property
     def all_orders(self) -> np.ndarray | None:
         """Every order of bounds that differ, or ``None`` where there are too many to try."""
-        kinds = np.unique(np.column_stack([self.low, self.high]), axis=0, return_inverse=True)[1]
+        both = np.concatenate([self.low, self.high])
+        kinds = np.unique(both, axis=1, return_inverse=True)[1]
         kinds = kinds.ravel()
         repeats = np.bincount(kinds)
         if math.factorial(min(len(kinds), 20)) / math.prod(map(math.factorial, repeats)) > 120:
@@ -106,20 +302,15 @@ class SizeBounds:
 
     def least_charge_gap(self, prices: np.ndarray, order: np.ndarray) -> float:
         """How much lower than under `order` the bound at these prices is under the best order."""
-        charges, clusters = self._charges(prices), np.arange(len(prices))
+        charges, clusters = self._charges(prices), np.arange(prices.shape[1])
         best = linear_sum_assignment(charges, maximize=True)[1]
         return max(0.0, float((charges[clusters, best] - charges[clusters, order]).sum()))
 
     def _charges(self, prices: np.ndarray) -> np.ndarray:
-        most = np.where(np.isfinite(self.high), self.high, 1e18)
-        at = prices[:, None]
-        return np.where(at > 0, at * most, at * self.low)
-
-    def hold(self, sizes: np.ndarray) -> bool:
-        """Whether some order of the bounds fits these sizes."""
-        order, slack = self.match_sizes(sizes), 1e-9 * float(sizes.sum()) * self.by_weight
-        low, high = self.taken_by(order)
-        return bool((sizes >= low - slack).all() and (sizes <= high + slack).all())
+        """(K, K) what cluster k pays for the bounds of j."""
+        low = np.maximum(self.low, -1e18)[:, None]
+        most, at = np.minimum(self.high, 1e18)[:, None], prices[:, :, None]
+        return np.where(at > 0, at * most, at * low).sum(axis=0)
 
 
 def _permutations(kinds: list[int]) -> Iterator[tuple[int, ...]]:

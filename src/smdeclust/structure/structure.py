@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.graph import (
     PairGraph,
     SoftPairs,
@@ -218,6 +218,11 @@ class Structure:
             return 0.0
         labels = np.asarray(group_labels)[: self.n_linked]
         return self.graph.penalty(labels) + self.always_broken
+
+    @cached_property
+    def group_bounds(self) -> Bounds | None:
+        """The bounds on clusters with what each group counts, or ``None``."""
+        return None if self.bounds is None else self.bounds.on(self.size_of_group)
 
     def sizes(self, group_labels: np.ndarray) -> np.ndarray:
         """(K,) sizes of the clusters under these (G,) labels."""

@@ -1,56 +1,54 @@
-"""What prices leave open under cluster sizes: reduced costs fix labels, a small MILP the rest."""
+"""What prices leave open under bounds: reduced costs fix labels, a small MILP decides the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint
+from scipy.optimize import Bounds as Box
+from scipy.optimize import LinearConstraint
 from scipy.sparse import coo_array, vstack
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.highs import solve_milp
 from smdeclust.assignment.linked import LinkedLabels
-from smdeclust.assignment.sizes_of import Sizes
 from smdeclust.assignment.status import SOLVED
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 
 # A budget of nodes or pivots becomes one of MILP nodes.
 MOST_MILP_NODES = 500
 # Labels are ruled out only where reduced costs exceed the gap by this share of all costs.
 MARGIN = 1e-9
+# Entries of a MILP that are read in a second.
+MOST_ENTRIES = 1_000_000
 
 
 def solve_rest(
-    found: Any,
-    costs: np.ndarray,
-    graph: PairGraph,
-    sizes: Sizes,
-    budget: Budget,
-    any_order: Callable[[np.ndarray], bool] | None = None,
+    found: Any, costs: np.ndarray, graph: PairGraph, bounds: Bounds, budget: Budget
 ) -> None:
     """Decide what the prices of `found` leave open; changes `found`.
 
-    With `any_order`, which says whether labels fit some order of the bounds, clusters may change
-    their bounds with each other, and the bound of `found` must hold for every order.
+    Where clusters may take their bounds in any order, the bound of `found` must hold for every one.
     """
     allowed = np.isfinite(costs)
     if found.labels is not None and np.isfinite(found.bound):
         gap = found.cost - found.bound + MARGIN * max(found.scale, np.finfo(float).tiny)
-        allowed &= _reduced(found.prices, costs, graph, sizes, budget) <= gap
+        allowed &= _reduced(found.prices, costs, graph, bounds, budget) <= gap
     if not allowed.any(axis=1).all():
         found.bound = found.cost  # nothing is cheaper (infinite: there are no labels at all)
         return
     limited = np.isfinite(budget.max_nodes) or np.isfinite(budget.max_pivots)
     if limited and budget.is_spent() and found.labels is not None:
         return
+    size = int(allowed.sum()) + len(graph.indices) * costs.shape[1]
+    if found.labels is not None and size > MOST_ENTRIES * budget.time_left():
+        return  # reading that much alone would take longer
     labels, bound, proven = _solve_milp(
-        costs, graph, sizes, allowed, any_order is not None, budget.time_left(),
-        MOST_MILP_NODES if limited else None,
-    )  # fmt: skip
+        costs, graph, bounds, allowed, budget.time_left(), MOST_MILP_NODES if limited else None
+    )
     if labels is not None:
-        if (sizes.hold if any_order is None else any_order)(labels):
+        if bounds.hold(labels):
             cost = float(costs[np.arange(len(costs)), labels].sum())
             found.offer(labels, cost + graph.penalty(labels[: graph.n_nodes]))
         else:
@@ -59,10 +57,10 @@ def solve_rest(
 
 
 def _reduced(
-    prices: np.ndarray, costs: np.ndarray, graph: PairGraph, sizes: Sizes, budget: Budget
+    prices: np.ndarray, costs: np.ndarray, graph: PairGraph, bounds: Bounds, budget: Budget
 ) -> np.ndarray:
     """(G, K) at least how much the bound rises if a group takes a label."""
-    priced = costs + sizes.of_group[:, None] * prices
+    priced = bounds.priced(costs, prices)
     state = LinkedLabels(priced, graph)
     if state.relax(None, budget) != SOLVED:
         return np.zeros_like(priced)
@@ -78,9 +76,8 @@ def _reduced(
 def _solve_milp(
     costs: np.ndarray,
     graph: PairGraph,
-    sizes: Sizes,
+    bounds: Bounds,
     allowed: np.ndarray,
-    any_order: bool,
     max_time: float,
     max_nodes: int | None,
 ) -> tuple[np.ndarray | None, float, bool]:
@@ -91,7 +88,7 @@ def _solve_milp(
     column = np.full((n_groups, k), -1)
     column[group, label] = np.arange(size)
     least = np.where(allowed, costs, np.inf).min(axis=1)
-    n_orders = k * k if any_order else 0
+    n_orders = k * k if bounds.any_order else 0
     pairs = _pair_rows(graph, column, size + n_orders)
     regrets = np.concatenate([costs[group, label] - least[group], np.zeros(n_orders), pairs[3]])
     largest = float(regrets.max(initial=0.0))
@@ -104,9 +101,9 @@ def _solve_milp(
         [np.ones(n_groups), pairs[1]],
         [np.ones(n_groups), pairs[2]],
     )
-    for matrix, least_size, most in _size_rows(sizes, group, label, n_columns, any_order):
+    for matrix, fewest, most in bounds.rows(group, label, n_columns):
         matrices.append(matrix)
-        low.append(least_size)
+        low.append(fewest)
         high.append(most)
     options: Any = {"mip_rel_gap": 0.0}
     if max_time < np.inf:
@@ -116,7 +113,7 @@ def _solve_milp(
     result = solve_milp(
         regrets * scale,
         integrality=(np.arange(n_columns) < size + n_orders).astype(np.int8),
-        bounds=Bounds(0, 1),
+        bounds=Box(0, 1),
         constraints=LinearConstraint(
             vstack(matrices).tocsr(), np.concatenate(low), np.concatenate(high)
         ),
@@ -131,37 +128,6 @@ def _solve_milp(
     labels = np.zeros(n_groups, dtype=np.int64)
     labels[group[chosen]] = label[chosen]
     return labels, bound, result.status == 0
-
-
-def _size_rows(
-    sizes: Sizes, group: np.ndarray, label: np.ndarray, n_columns: int, any_order: bool
-) -> list[tuple[Any, np.ndarray, np.ndarray]]:
-    """Rows of the sizes: matrix, lower and upper bounds.
-
-    In any order, z[k, j] says that cluster k takes the bounds of j; its size is at least the sum of
-    low_j z[k, j], and at most that of high_j z[k, j].
-    """
-    k, size = len(sizes.low), len(group)
-    # HiGHS keeps rows to 1e-6, whatever their scale.
-    unit = max(float(sizes.of_group.mean()), np.finfo(float).tiny)
-    counted, at = sizes.of_group[group] / unit, np.arange(size)
-    low = (sizes.low - sizes.filled - sizes.slack) / unit
-    high = (sizes.high - sizes.filled + sizes.slack) / unit
-    if not any_order:
-        return [(coo_array((counted, (label, at)), shape=(k, n_columns)), low, high)]
-    # Nothing lies in clusters before: all groups take part.
-    most = np.minimum(high, float(sizes.of_group.sum()) / unit)  # infinity is no coefficient
-    taker, taken = np.divmod(np.arange(k * k), k)
-    column, none = size + np.arange(k * k), np.zeros(k)
-    rows: list[tuple[Any, np.ndarray, np.ndarray]] = []
-    for bound, ends in ((low, (none, none + np.inf)), (most, (none - np.inf, none))):
-        values = np.concatenate([counted, -bound[taken]])
-        where = (np.concatenate([label, taker]), np.concatenate([at, column]))
-        rows.append((coo_array((values, where), shape=(k, n_columns)), *ends))
-    for who in (taker, taken):
-        matrix = coo_array((np.ones(k * k), (who, column)), shape=(k, n_columns))
-        rows.append((matrix, np.ones(k), np.ones(k)))
-    return rows
 
 
 def _pair_rows(

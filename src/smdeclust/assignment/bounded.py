@@ -1,10 +1,11 @@
-"""The exact assignment under cluster sizes: K prices on top of the ordinary one.
+"""The exact assignment under bounds on clusters: one price a bound and cluster on top of it.
 
-For given prices everybody goes to the cheapest cost + price. Groups of several points, and groups
-on cannot-links that this breaks, are few: the ordinary assignment labels them at these prices. The
-many others count the same and break nothing: they fill up what is left at the least cost, and that
-sets new prices (`transport`). Where both agree, duality proves the labels. Where they do not, the
-prices still give a bound, reduced costs fix nearly everything, and a small MILP decides the rest.
+For given prices everybody goes to the cheapest cost + price. Groups on cannot-links that this
+breaks (and, under a single bound, those that count something else than most) are few: the ordinary
+assignment labels them at these prices. The many others break nothing: they fill up what is left at
+the least cost, and that sets new prices (`transport` under a single bound, else a linear program).
+Where both agree, duality proves the labels. Where they do not, the prices still give a bound,
+reduced costs fix nearly everything, and a small MILP decides the rest (`residue`).
 """
 
 from __future__ import annotations
@@ -15,23 +16,27 @@ import numpy as np
 
 from smdeclust.assignment.active_set import grow_active
 from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.linear_prices import settle
 from smdeclust.assignment.linked import LinkedLabels
-from smdeclust.assignment.sizes_of import Sizes
-from smdeclust.assignment.small_rest import solve_rest
+from smdeclust.assignment.mending import mend
+from smdeclust.assignment.residue import solve_rest
 from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 
 # Rounds of prices and answers, and steps up the dual, before the rest is decided otherwise.
 MOST_ROUNDS = 30
 MOST_STEPS = 40
+# Orders of the bounds that are tried before a MILP chooses among all of them.
+MOST_ORDERS = 10
 # A gap of this share of the costs is rounding.
 TOLERANCE = 1e-12
 
 
 @dataclass
 class Found:
-    """The best labels so far, the best bound, and the prices that gave it."""
+    """The best labels so far, the best bound, and the (B, K) prices that gave it."""
 
     prices: np.ndarray
     labels: np.ndarray | None = None
@@ -51,15 +56,15 @@ class Found:
         return self.labels is not None and gap <= TOLERANCE * max(self.scale, abs(self.cost))
 
 
-def assign_sized(
+def assign_bounded(
     costs: np.ndarray,
     graph: PairGraph,
-    sizes: Sizes,
+    bounds: Bounds,
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
     prices: np.ndarray | None = None,
 ) -> Found:
-    """Label all groups at the least cost within the sizes.
+    """Label all groups at the least cost within the bounds.
 
     Parameters
     ----------
@@ -67,14 +72,14 @@ def assign_sized(
         (G, K) cost of each group in each cluster.
     graph
         The pairs between the first groups.
-    sizes
+    bounds
         The bounds.
     upper
         (G,) feasible labels, if any are known.
     budget
         What the proof may cost; it is charged.
     prices
-        (K,) a guess.
+        (B, K) a guess.
 
     Returns
     -------
@@ -83,48 +88,93 @@ def assign_sized(
         if there are none), ``prices`` and the bound ``dual`` that follows from them alone.
     """
     budget = Budget() if budget is None else budget
-    n_clusters = costs.shape[1]
-    start = np.zeros(n_clusters) if prices is None else np.array(prices, dtype=np.float64)
-    found = Found(np.clip(start, sizes.least_prices, sizes.largest_prices))
+    if bounds.any_order:
+        return _assign_in_any_order(costs, graph, bounds, upper, budget)
+    start = np.zeros(bounds.low.shape) if prices is None else np.array(prices, dtype=np.float64)
+    found = Found(bounds.admit(start))
     found.scale = float(np.where(np.isfinite(costs), np.abs(costs), 0.0).max(axis=1).sum())
-    market = _Market.of(costs, graph, sizes, budget)
-    if upper is not None and sizes.hold(upper):
+    market = _Market.of(costs, graph, bounds, budget)
+    if upper is not None and bounds.hold(upper):
         found.offer(upper, market.cost_of(upper))
     _bargain(found, market)
+    if found.labels is None and found.bound < np.inf:
+        market.mend(found)
     if not found.is_proven() and found.bound < np.inf:
         _climb(found, market)
     found.dual = found.bound
     if not found.is_proven() and found.bound < np.inf:
-        solve_rest(found, costs, graph, sizes, budget)
+        solve_rest(found, costs, graph, bounds, budget)
     if found.is_proven():
         found.bound = found.cost
     return found
 
 
+def _assign_in_any_order(
+    costs: np.ndarray, graph: PairGraph, bounds: Bounds, upper: np.ndarray | None, budget: Budget
+) -> Found:
+    """The same over all orders of the bounds.
+
+    The prices of one order bound the cost under every other: where that is not below the cost, the
+    order is optimal. Else the order of the least bound is tried, and in the end a MILP chooses
+    among all orders, with the labels that the bound leaves open.
+    """
+    order = bounds.match(bounds.held(costs.argmin(axis=1)))
+    best: Found | None = None
+    bound = -np.inf  # on the cost under every order
+    for _ in range(MOST_ORDERS):
+        found = assign_bounded(costs, graph, bounds.ordered(order), upper, budget)
+        if best is None or found.cost < best.cost:
+            best, taken = found, order
+        if found.labels is None:
+            break
+        here = found.dual - bounds.least_charge_gap(found.prices, order)
+        best.bound = bound = max(bound, here)
+        if best.is_proven() or found is not best or budget.is_late():
+            break
+        orders, _ = bounds.cheaper_orders(found.prices, order)
+        if not orders:
+            break
+        order = orders[0]
+    assert best is not None
+    if best.labels is None:
+        best.bound = -np.inf
+    if not best.is_proven():
+        if best.labels is not None:
+            # The labels that reduced costs rule out follow from its own prices.
+            best.bound = best.dual - bounds.least_charge_gap(best.prices, taken)
+        solve_rest(best, costs, graph, bounds, budget)
+        best.bound = min(best.cost, max(best.bound, bound))
+    if best.is_proven():
+        best.bound = best.cost
+    return best
+
+
 @dataclass
 class _Market:
-    """One assignment: who sets prices (`points`, all of one size) and who answers (`others`)."""
+    """One assignment: who sets prices (`points`) and who answers (`others`)."""
 
     costs: np.ndarray
     graph: PairGraph
-    sizes: Sizes
+    bounds: Bounds
     budget: Budget
     unit: float
     active: np.ndarray  # linked groups on pairs that have been broken
-    alike: np.ndarray  # groups of one unit
+    alike: np.ndarray  # groups that can set prices: under a single bound those of one unit
     points: np.ndarray = field(init=False)
     others: np.ndarray = field(init=False)
 
     @classmethod
-    def of(cls, costs: np.ndarray, graph: PairGraph, sizes: Sizes, budget: Budget) -> _Market:
-        positive = sizes.of_group[sizes.of_group > 0]
-        unit = 1.0
-        if len(positive):
-            values, counts = np.unique(positive, return_counts=True)
-            unit = float(values[np.argmax(counts)])
-        alike = (sizes.of_group == unit) & np.isfinite(costs).all(axis=1)
+    def of(cls, costs: np.ndarray, graph: PairGraph, bounds: Bounds, budget: Budget) -> _Market:
+        unit, alike = 1.0, np.ones(len(costs), dtype=np.bool_)
+        if len(bounds.counts) == 1:
+            counted = bounds.counts[0]
+            positive = counted[counted > 0]
+            if len(positive):
+                values, counts = np.unique(positive, return_counts=True)
+                unit = float(values[np.argmax(counts)])
+            alike = (counted == unit) & np.isfinite(costs).all(axis=1)
         active = np.zeros(graph.n_nodes, dtype=np.bool_)
-        market = cls(costs, graph, sizes, budget, unit, active, alike)
+        market = cls(costs, graph, bounds, budget, unit, active, alike)
         market.divide()
         return market
 
@@ -135,13 +185,13 @@ class _Market:
         self.points, self.others = np.flatnonzero(point), np.flatnonzero(~point)
         self.point_costs = np.ascontiguousarray(self.costs[self.points])
         self.other_costs = np.ascontiguousarray(self.costs[self.others])
-        self.counted = self.sizes.of_group[self.others]
+        self.of_points = self.bounds.of_groups(self.points)
+        self.of_others = self.bounds.of_groups(self.others)
         self.among = self.graph.induced(self.others[self.others < len(self.active)])
 
     def answer(self, prices: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Labels of the others at these prices, and a lower bound on the cost of all labels."""
-        priced = self.other_costs + self.counted[:, None] * prices
-        state = LinkedLabels(priced, self.among)
+        state = LinkedLabels(self.of_others.priced(self.other_costs, prices), self.among)
         status = state.relax(None, self.budget)
         if status == INFEASIBLE:
             return None, np.inf
@@ -149,24 +199,29 @@ class _Market:
         if status == SOLVED:
             labels, bound = state.labels, state.cost() - state.unproven()
         if bound < np.inf:
-            bound += float((self.point_costs + self.unit * prices).min(axis=1).sum())
-            bound -= self.sizes.charge(prices)
+            bound += float(self.of_points.priced(self.point_costs, prices).min(axis=1).sum())
+            bound -= self.bounds.charge(prices)
         return labels, bound
 
     def fill_up(self, answer: np.ndarray, prices: np.ndarray) -> np.ndarray | None:
         """Labels of all groups where the others are as answered; changes `prices`."""
-        n_clusters = len(prices)
-        low, high = self.sizes.units(self.unit, np.bincount(answer, self.counted, n_clusters))
-        prices *= self.unit
-        labels = np.empty(len(self.costs), dtype=np.int64)
-        filling = np.empty(len(self.points), dtype=np.int64)
-        drop_idle_prices(low, high, len(self.points), prices)
-        status = transport(self.point_costs, low, high, prices, filling, np.inf)
-        prices /= self.unit
-        np.clip(prices, self.sizes.least_prices, self.sizes.largest_prices, out=prices)
-        if status != SOLVED:
+        if len(self.bounds.counts) == 1:
+            taken = np.bincount(answer, self.of_others.counts[0], prices.shape[1])
+            low, high = self.bounds.units(self.unit, taken)
+            scaled = prices[0] * self.unit
+            filling = np.empty(len(self.points), dtype=np.int64)
+            drop_idle_prices(low, high, len(self.points), scaled)
+            status = transport(self.point_costs, low, high, scaled, filling, np.inf)
+            prices[0] = scaled / self.unit
+            filled: np.ndarray | None = filling if status == SOLVED else None
+        else:
+            left = self.bounds.of_groups(self.points, self.of_others.held(answer))
+            filled, prices[:] = settle(self.point_costs, left, prices, self.budget)
+        prices[:] = self.bounds.admit(prices)
+        if filled is None:
             return None
-        labels[self.others], labels[self.points] = answer, filling
+        labels = np.empty(len(self.costs), dtype=np.int64)
+        labels[self.others], labels[self.points] = answer, filled
         return labels
 
     def activate(self, labels: np.ndarray) -> bool:
@@ -182,6 +237,13 @@ class _Market:
         own = float(self.costs[np.arange(len(labels)), labels].sum())
         return own + self.graph.penalty(labels[: self.graph.n_nodes])
 
+    def mend(self, found: Found) -> None:
+        """First labels that keep everything, near to what the prices say: any will do."""
+        priced = self.bounds.priced(self.costs, found.prices)
+        labels = mend(priced, self.graph, self.bounds, priced.argmin(axis=1), self.budget)
+        if labels is not None:
+            found.offer(labels, self.cost_of(labels))
+
 
 def _bargain(found: Found, market: _Market) -> None:
     """Prices to the others, their answer to the points, new prices, until they agree."""
@@ -193,7 +255,7 @@ def _bargain(found: Found, market: _Market) -> None:
             found.bound, found.prices = bound, prices.copy()
         if bound == np.inf or found.is_proven() or answer is None:
             return
-        if answer.tobytes() in answers:
+        if answer.tobytes() in answers or market.budget.is_late():
             return
         answers.add(answer.tobytes())
         labels = market.fill_up(answer, prices)
@@ -207,9 +269,11 @@ def _bargain(found: Found, market: _Market) -> None:
 
 def _climb(found: Found, market: _Market) -> None:
     """Steps along subgradients to prices of a higher bound; every answer may be filled up."""
-    sizes, prices = market.sizes, found.prices.copy()
+    bounds, prices = market.bounds, found.prices.copy()
     share, since = 1.0, 0
     for _ in range(MOST_STEPS):
+        if market.budget.is_late():
+            return
         answer, bound = market.answer(prices)
         if bound == np.inf:
             found.bound = np.inf
@@ -227,16 +291,14 @@ def _climb(found: Found, market: _Market) -> None:
             found.offer(labels, market.cost_of(labels))
         labels = np.empty(len(market.costs), dtype=np.int64)
         labels[market.others] = answer
-        labels[market.points] = (market.point_costs + market.unit * prices).argmin(axis=1)
-        held = sizes.of(labels)
-        wanted = np.where(prices > 0, sizes.high, np.where(prices < 0, sizes.low, held))
-        uphill = held - np.clip(wanted, sizes.low, sizes.high)
-        steepness = float(uphill @ uphill)
+        labels[market.points] = market.of_points.priced(market.point_costs, prices).argmin(axis=1)
+        held = bounds.held(labels)
+        uphill = held - np.clip(bounds.asked(held, prices), bounds.low, bounds.high)
+        steepness = float((uphill * uphill).sum())
         if steepness == 0:
             return
         if since > 3:
             share, since = share / 2, 0
             prices = found.prices.copy()
         goal = found.cost if found.labels is not None else found.bound + 0.05 * abs(found.bound)
-        prices = prices + share * max(goal - bound, 0.0) / steepness * uphill
-        prices = np.clip(prices, sizes.least_prices, sizes.largest_prices)
+        prices = bounds.admit(prices + share * max(goal - bound, 0.0) / steepness * uphill)

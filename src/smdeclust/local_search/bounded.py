@@ -1,4 +1,4 @@
-"""The local search under cluster sizes, for every storage that can label points at prices.
+"""The local search under bounds on clusters, for every storage that can label points at prices.
 
 An iteration labels the free points at the prices of the last one, assigns the linked groups exactly
 together with the free points nearest to indifference, and moves the centers to the means. All other
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from smdeclust.assignment.sized import assign_sized
-from smdeclust.assignment.sizes_of import Sizes
+from smdeclust.assignment.bounded import assign_bounded
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.linear_prices import find_prices
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import transport
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
@@ -23,7 +24,7 @@ from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
 from smdeclust.points.protocol import Fillers
 from smdeclust.problem import Problem, Solution
-from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.bounds import Bounds
 
 # Points that tell where prices go.
 SAMPLE = 8192
@@ -58,25 +59,24 @@ class _State:
         return True
 
 
-def search_sized(problem: Problem, centers: np.ndarray, deep: bool, limits: Limits) -> Solution:
-    """Search from (K, d') centers; `deep`: go on by swaps that keep the sizes where Lloyd stops."""
-    bounds = problem.bounds
+def search_bounded(problem: Problem, centers: np.ndarray, deep: bool, limits: Limits) -> Solution:
+    """Search from (K, d') centers; `deep`: where Lloyd stops, go on by swaps within the bounds."""
+    bounds = problem.group_bounds
     assert bounds is not None
     if not problem.points.abilities.sizes:
         raise InvalidInputError(
             f"size_min and size_max do not work on {type(problem.points).__name__} yet: use "
             f"device=None, with a dense array, a scipy.sparse matrix or a Dask collection."
         )
-    n_clusters = problem.n_clusters
     state = _State(
         centers=np.array(centers, dtype=np.float64, order="C"),
-        prices=np.zeros(n_clusters),
-        order=np.arange(n_clusters),
+        prices=np.zeros(bounds.low.shape),
+        order=np.arange(problem.n_clusters),
     )
     engine = _Compiled(problem) if _is_plain(problem) else _AnyStorage(problem)
     with engine:
-        if not bounds.alike:
-            state.order = bounds.match_sizes(engine.unbounded_sizes(state))
+        if bounds.any_order:
+            state.order = bounds.match(engine.unbounded(state))
         while True:
             try:
                 fell = engine.iterate(state, limits)
@@ -86,9 +86,9 @@ def search_sized(problem: Problem, centers: np.ndarray, deep: bool, limits: Limi
                 state.proven = False  # the last ones are feasible
                 break
             if state.n_done > 0 and (state.n_done >= limits.max_iter or limits.is_late()):
-                state.proven &= bounds.alike  # other orders of the bounds were not looked at
+                state.proven &= not bounds.any_order  # other orders were not looked at
                 break
-            if fell or (not bounds.alike and _reorder(bounds, engine, state, limits)):
+            if fell or (bounds.any_order and _reorder(bounds, engine, state, limits)):
                 continue
             if not (deep and _swap(problem, state)):
                 break
@@ -103,11 +103,13 @@ def search_sized(problem: Problem, centers: np.ndarray, deep: bool, limits: Limi
 
 def _is_plain(problem: Problem) -> bool:
     """Whether all groups are single free points of one size, in a contracted copy."""
-    sizes = problem.size_of_group
-    return problem.points.abilities.compiled and problem.n_linked == 0 and np.ptp(sizes) == 0
+    bounds = problem.group_bounds
+    assert bounds is not None
+    alike = len(bounds.counts) == 1 and bool(np.ptp(bounds.counts) == 0)
+    return problem.points.abilities.compiled and problem.n_linked == 0 and alike
 
 
-def _reorder(bounds: SizeBounds, engine: Any, state: _State, limits: Limits) -> bool:
+def _reorder(bounds: Bounds, engine: Any, state: _State, limits: Limits) -> bool:
     """Give clusters other bounds where the prices say that this could be cheaper.
 
     The prices bound the cost under every order of the bounds: where no other order has a lower
@@ -133,26 +135,28 @@ def _reorder(bounds: SizeBounds, engine: Any, state: _State, limits: Limits) -> 
 
 def _swap(problem: Problem, state: _State) -> bool:
     """Go on by Kempe chains that keep the sizes; returns whether the objective fell."""
-    bounds, contracted = problem.bounds, problem.contracted
-    assert bounds is not None
-    low, high = bounds.taken_by(state.order)
+    contracted = problem.contracted
+    assert problem.group_bounds is not None
+    bounds = problem.group_bounds.ordered(state.order)
     labels = np.array(state.labels, dtype=np.int64)
     centers = state.centers.copy()
     swaps = kempe_descent(
         contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
         contracted.graph.soft_part.arrays, labels, centers,
-        state.objective - problem.constant, problem.size_of_group, low, high,
+        state.objective - problem.constant, bounds.counts, bounds.low, bounds.high,
     )  # fmt: skip
     value = problem.objective(labels) + problem.penalty(labels)
-    return swaps > 0 and state.takes(labels, centers, value)
+    return swaps > 0 and bounds.hold(labels) and state.takes(labels, centers, value)
 
 
 class _Compiled:
     """The compiled loop."""
 
     def __init__(self, problem: Problem) -> None:
+        assert problem.group_bounds is not None
         self.problem, self.contracted = problem, problem.contracted
-        self.unit = float(problem.size_of_group[0])
+        self.bounds = problem.group_bounds
+        self.unit = float(self.bounds.counts[0, 0])
         n_products = self.contracted.points.size * problem.n_clusters
         self.stride = max(1, STRIDE // n_products)
 
@@ -162,21 +166,17 @@ class _Compiled:
     def __exit__(self, *error: object) -> None:
         return None
 
-    def unbounded_sizes(self, state: _State) -> np.ndarray:
-        """(K,) sizes where every point goes to its nearest center."""
-        nearest = cdist(self.contracted.points, state.centers).argmin(axis=1)
-        return np.bincount(nearest, minlength=len(state.centers)) * self.unit
+    def unbounded(self, state: _State) -> np.ndarray:
+        """(1, K) sums where every point goes to its nearest center."""
+        return self.bounds.held(cdist(self.contracted.points, state.centers).argmin(axis=1))
 
     def iterate(self, state: _State, limits: Limits) -> bool:
         """Iterate for a while; returns whether the objective fell."""
-        bounds, contracted = self.problem.bounds, self.contracted
-        assert bounds is not None
+        contracted, k = self.contracted, len(state.centers)
         n = len(contracted.points)
-        low, high = bounds.taken_by(state.order)
-        low = np.ceil(low / self.unit - 1e-9).astype(np.int64)
-        high = np.clip(np.floor(high / self.unit + 1e-9), -1, n).astype(np.int64)
+        low, high = self.bounds.ordered(state.order).units(self.unit, np.zeros(k))
         labels = np.full(n, -1, dtype=np.int64) if state.labels is None else state.labels.copy()
-        centers = state.centers.copy()
+        centers, prices = state.centers.copy(), state.prices[0] * self.unit
         pause = min(limits.max_iter, state.n_done + self.stride)
         status, objective, state.n_done = sized_lloyd(
             contracted.points,
@@ -185,13 +185,14 @@ class _Compiled:
             low,
             high,
             centers,
-            state.prices,
+            prices,
             labels,
             state.n_done,
             pause,
         )
         if status == INFEASIBLE:
             raise NoFeasibleSolutionError(NOT_FOUND)
+        state.prices = prices[None] / self.unit
         state.proven = status != PAUSED or state.proven
         return state.takes(labels, centers, objective + self.problem.scatter)
 
@@ -200,24 +201,33 @@ class _AnyStorage:
     """One iteration at a time, through the protocol of the points."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        assert problem.group_bounds is not None
+        self.problem, self.bounds = problem, problem.group_bounds
+        n_linked = problem.n_linked
+        self.of_linked = self.bounds.of_groups(slice(0, n_linked), np.zeros_like(self.bounds.low))
+        free = self.bounds.counts[:, n_linked:]
+        self.alike = free.shape[1] == 0 or bool((np.ptp(free, axis=1) == 0).all())
+        self.free = free[:, :1] if self.alike and free.shape[1] else free
+        # What a free point counts, on average and at most.
+        sizes = np.abs(self.free) if self.free.size else np.ones((len(free), 1))
+        self.unit, self.heaviest = sizes.mean(axis=1, keepdims=True), sizes.max(axis=1)
+        self.unit = np.where(self.unit > 0, self.unit, 1.0)
+        self.n_free = free.shape[1]
         self.batch: Any = problem.points.begin(1)
         self.reach = 0.0  # by how much prices may be expected to move
 
     def __enter__(self) -> _AnyStorage:
         self.batch.__enter__()
+        self.batch.count(self.free)
         return self
 
     def __exit__(self, *error: object) -> None:
         self.batch.__exit__(*error)
 
-    def unbounded_sizes(self, state: _State) -> np.ndarray:
-        """(K,) sizes where every group goes to its nearest center."""
-        problem = self.problem
-        costs, sizes = self._price(state.centers, np.zeros_like(state.prices))
-        return sizes + np.bincount(
-            costs.argmin(axis=1), problem.size_of_group[: problem.n_linked], problem.n_clusters
-        )
+    def unbounded(self, state: _State) -> np.ndarray:
+        """(B, K) sums where every group goes to its nearest center."""
+        costs, held = self.batch.price(state.centers, np.zeros_like(state.prices))
+        return np.asarray(held + self.of_linked.held(costs.argmin(axis=1)))
 
     def iterate(self, state: _State, limits: Limits) -> bool:
         """Assign, move the centers; returns whether the objective fell."""
@@ -228,113 +238,108 @@ class _AnyStorage:
         state.proven = proven and self.problem.points.abilities.exact
         return state.takes(labels, place, value + self.problem.penalty(linked))
 
-    def _price(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bounds, batch = self.problem.bounds, self.batch
-        assert bounds is not None
-        costs, sizes = batch.price(centers, prices, bounds.by_weight)
-        return costs, sizes
-
     def _assign(self, state: _State, limits: Limits) -> tuple[np.ndarray, dict[int, int], bool]:
         """Labels of the linked groups, free points elsewhere than priced, whether proven."""
-        problem, bounds = self.problem, self.problem.bounds
-        assert bounds is not None
-        low, high = bounds.taken_by(state.order)
+        problem, bounds = self.problem, self.bounds.ordered(state.order)
         n_linked, k = problem.n_linked, problem.n_clusters
-        counted = problem.size_of_group[:n_linked]
-        lone = problem.size_of_group[n_linked:]
-        heaviest = float(lone.max(initial=0.0)) if bounds.by_weight else 1.0
-        unit = float(lone.mean()) if len(lone) else 1.0
-        alike = n_linked == 0 and float(np.ptp(lone)) == 0
+        # All free points count the same in a single bound: the transportation problem is exact.
+        plain = n_linked == 0 and self.alike and len(bounds.counts) == 1
         start, tries = state.prices, 0
         for look in range(MOST_LOOKS + 1):
-            prices = np.clip(
-                state.prices, np.where(low > 0, -np.inf, 0), np.where(np.isfinite(high), np.inf, 0)
-            )
-            costs, sizes = self._price(state.centers, prices)
-            answer = (costs + counted[:, None] * prices).argmin(axis=1)
-            held = sizes + np.bincount(answer, counted, k)
-            off = _off(held, low, high, prices) / unit
+            prices = bounds.admit(state.prices)
+            costs, at_prices = self.batch.price(state.centers, prices)
+            answer = (costs + self.of_linked.counts.T @ prices).argmin(axis=1)
+            held = at_prices + self.of_linked.held(answer)
+            off = float((np.abs(held - bounds.asked(held, prices)) / self.unit).sum())
             n_wanted = max(256, int(4 * off) + 16 * k) << tries
-            if off > len(lone) / 16 or look == MOST_LOOKS:
-                n_wanted = len(lone)
+            if off > self.n_free / 16 or look == MOST_LOOKS:
+                n_wanted = self.n_free
             # Some of too many tell where prices go.
-            early = look < MOST_LOOKS // 2
-            reach = self.reach if n_wanted < len(lone) else np.inf
+            early = look < MOST_LOOKS // 2 and not limits.is_late()
+            reach = self.reach if n_wanted < self.n_free else np.inf
             few, limit, share = self.batch.undecided(n_wanted, reach, SAMPLE if early else NO_LIMIT)
-            ends = (low - held) / unit, (high - held) / unit
-            status, chosen, state.prices = _trade(
-                few, share, bounds.by_weight, *ends, prices, limit
-            )
-            if share < 1 or (status != SOLVED and limit < np.inf and (alike or early)):
-                moved = _spread(state.prices - prices)
+            if len(bounds.counts) == 1:
+                status, chosen, state.prices = self._trade(bounds, few, share, held, prices, limit)
+            elif share < 1:
+                status, state.prices = SOLVED, self._sample(bounds, few, share, held, prices)
+            else:
+                status = SOLVED
+            if share < 1 or (status != SOLVED and limit < np.inf and (plain or early)):
+                moved = float(_spreads(state.prices - prices).max())
                 self.reach = moved / 4 if status == SOLVED else 4 * limit
                 tries += status != SOLVED
                 continue
-            if alike:
+            if plain:
                 if status != SOLVED:
                     break
-                self.reach = _spread(state.prices - start)
+                self.reach = float(_spreads(state.prices - start).max())
                 return answer, few.moves(chosen), True
-            of_few = few.weights if bounds.by_weight else np.ones(len(few.where))
-            found = assign_sized(
+            counts = np.concatenate([self.of_linked.counts, few.counts], axis=1)
+            filled = at_prices - Bounds.of(few.counts, bounds.low, bounds.high).held(few.labels)
+            found = assign_bounded(
                 np.concatenate([costs, few.costs]),
                 problem.graph,
-                Sizes(
-                    np.concatenate([counted, of_few]), low, high,
-                    sizes - np.bincount(few.labels, of_few, k),
-                ),
+                Bounds(counts, bounds.low, bounds.high, filled),
                 budget=limits.budget(),
                 prices=state.prices,
-            )  # fmt: skip
+            )
             self.reach, tries = 4 * limit, tries + 1
             if found.labels is None:
                 if limit == np.inf:
                     break
                 continue
-            moved = heaviest * _spread(found.prices - prices) + (found.cost - found.dual)
-            sure = moved <= limit
-            if sure or look == MOST_LOOKS:
+            moved = float(self.heaviest @ _spreads(found.prices - prices))
+            sure = moved + (found.cost - found.dual) <= limit
+            if sure or look == MOST_LOOKS or limits.is_late():
                 state.prices = found.prices
-                self.reach = _spread(state.prices - start)
+                self.reach = float(_spreads(state.prices - start).max())
                 moves = few.moves(found.labels[n_linked:])
                 return found.labels[:n_linked], moves, bool(sure and found.bound >= found.cost)
         raise NoFeasibleSolutionError(NOT_FOUND)
 
+    def _trade(
+        self,
+        bounds: Bounds,
+        few: Fillers,
+        share: float,
+        held: np.ndarray,
+        prices: np.ndarray,
+        limit: float,
+    ) -> tuple[int, np.ndarray, np.ndarray]:
+        """Label some of the points as if all counted the same, and nobody else moved.
 
-def _trade(
-    few: Fillers,
-    share: float,
-    by_weight: bool,
-    least: np.ndarray,
-    most: np.ndarray,
-    prices: np.ndarray,
-    limit: float,
-) -> tuple[int, np.ndarray, np.ndarray]:
-    """Label some of the points as if all counted the same, and nobody else moved.
+        Their clusters may change by what the bounds leave, or by that share where they stand for
+        more. Returns the status, labels and new prices.
+        """
+        counted = np.where(few.counts[0] > 0, few.counts[0], 1.0)
+        here, far = np.bincount(few.labels, minlength=held.shape[1]), 2.0**40
+        slack, unit = (1e-9 if share == 1 else 1.0), float(self.unit[0, 0])
+        least, most = (bounds.low - held)[0] / unit, (bounds.high - held)[0] / unit
+        low = here + np.ceil(np.clip(least * share - slack, -far, far)).astype(np.int64)
+        high = here + np.floor(np.clip(most * share + slack, -far, far)).astype(np.int64)
+        if share < 1:
+            high = np.maximum(high, 0)
+        labels, moved = np.empty(len(few.labels), dtype=np.int64), prices[0].copy()
+        heaviest = counted.max() if len(counted) else 1.0
+        status = transport(few.costs / counted[:, None], low, high, moved, labels, limit / heaviest)
+        return status, labels, moved[None]
 
-    Their clusters may change by `least` to `most` points, or by that share where they stand for
-    more. Returns the status, labels and new prices.
-    """
-    counted = few.weights if by_weight else np.ones(len(few.where))
-    counted = np.where(counted > 0, counted, 1.0)
-    held, far = np.bincount(few.labels, minlength=len(prices)), 2.0**40
-    slack = 1e-9 if share == 1 else 1.0
-    low = held + np.ceil(np.clip(least * share - slack, -far, far)).astype(np.int64)
-    high = held + np.floor(np.clip(most * share + slack, -far, far)).astype(np.int64)
-    if share < 1:
-        high = np.maximum(high, 0)
-    labels, prices = np.empty(len(few.labels), dtype=np.int64), prices.copy()
-    heaviest = counted.max() if len(counted) else 1.0
-    status = transport(few.costs / counted[:, None], low, high, prices, labels, limit / heaviest)
-    return status, labels, prices
+    def _sample(
+        self, bounds: Bounds, few: Fillers, share: float, held: np.ndarray, prices: np.ndarray
+    ) -> np.ndarray:
+        """Prices from some of the points, whose sums may change by that share of what all may."""
+        mine = Bounds.of(few.counts, bounds.low, bounds.high)
+        here = mine.held(few.labels)
+        room = self.unit
+        some = Bounds(
+            few.counts,
+            here + (bounds.low - held) * share - room,
+            here + (bounds.high - held) * share + room,
+            mine.filled,
+        )
+        return bounds.admit(find_prices(few.costs, some, prices, Budget(deadline=np.inf))[0])
 
 
-def _spread(moved: np.ndarray) -> float:
-    """By how much one price moved against another, or against 0."""
-    return float(max(0.0, moved.max()) - min(0.0, moved.min()))
-
-
-def _off(held: np.ndarray, low: np.ndarray, high: np.ndarray, prices: np.ndarray) -> float:
-    """How much lies elsewhere than the prices ask for."""
-    asked = np.where(prices > 0, high, np.where(prices < 0, low, np.clip(held, low, high)))
-    return float(np.abs(held - asked).sum())
+def _spreads(moved: np.ndarray) -> np.ndarray:
+    """(B,) by how much one price of each bound moved against another, or against 0."""
+    return np.asarray(np.maximum(moved.max(axis=1), 0) - np.minimum(moved.min(axis=1), 0))

@@ -1,0 +1,162 @@
+"""Prices of several bounds at once, for groups without pairs: a linear program on few of them.
+
+At the right prices nearly everybody is at the cheapest cost + price by a margin. So only those near
+to indifference take part in the program, with the labels near to their best, and the others count
+as they are. Its duals are better prices. Where these move somebody else, more take part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.dense.linear_program import NO_SOLUTION, OPTIMAL, linear_program
+from smdeclust.assignment.mending import mend
+from smdeclust.structure.bounds import Bounds
+from smdeclust.structure.graph import PairGraph
+
+# Programs that are solved for one answer, and groups in the first of them at least.
+MOST_PROGRAMS = 30
+LEAST_GROUPS = 256
+# Groups that tell where prices go, where there are many.
+SAMPLE = 1024
+
+NO_PAIRS = PairGraph.hard(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def settle(
+    costs: np.ndarray, bounds: Bounds, prices: np.ndarray, budget: Budget
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Label groups without pairs within the bounds, near to the least cost.
+
+    Returns labels (``None`` where none were found) and the prices of the linear program, which are
+    the best that there are.
+    """
+    prices, shares = find_prices(costs, bounds, prices, budget)
+    if shares is None:
+        return None, prices
+    labels = shares.argmax(axis=1)
+    if bounds.hold(labels):
+        return labels, prices
+    priced = bounds.priced(costs, prices)
+    return mend(priced, NO_PAIRS, bounds, labels, budget), prices
+
+
+def find_prices(
+    costs: np.ndarray, bounds: Bounds, prices: np.ndarray, budget: Budget
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """(B, K) prices of the linear relaxation, and its (G, K) shares (``None``: no solution)."""
+    n = len(costs)
+    prices = bounds.admit(prices)
+    if n >= 4 * SAMPLE:
+        held = bounds.held(bounds.priced(costs, prices).argmin(axis=1))
+        if np.abs(held - bounds.asked(held, prices)).sum() > n / 16:
+            few = np.arange(0, n, n // SAMPLE)
+            share = len(few) / n
+            some = Bounds(
+                bounds.counts[:, few],
+                np.floor(bounds.low * share),
+                np.ceil(bounds.high * share),
+                bounds.filled * share,
+            )
+            prices = bounds.admit(find_prices(costs[few], some, prices, budget)[0])
+    opened = np.zeros(costs.shape, dtype=bool)
+    shares: np.ndarray | None = None
+    n_wanted = LEAST_GROUPS
+    for _ in range(MOST_PROGRAMS):
+        value = bounds.priced(costs, prices)
+        value -= value.min(axis=1, keepdims=True)
+        if shares is not None and not (value[~opened] < 0).any() and _is_optimal(value, opened):
+            return prices, shares
+        opened |= value <= _reach(value, n_wanted)
+        n_wanted *= 2
+        status, prices, shares = _solve(costs, bounds, prices, value, opened, budget)
+        if status == NO_SOLUTION and opened[np.isfinite(costs)].all():
+            return prices, None
+        if status != OPTIMAL and budget.is_late():
+            return prices, None
+        if status != OPTIMAL:
+            shares = None
+            n_wanted *= 4
+    return prices, shares
+
+
+def _is_optimal(value: np.ndarray, opened: np.ndarray) -> bool:
+    """Whether everybody's best label is among those that took part."""
+    return bool(np.where(opened, value, np.inf).min(axis=1).max(initial=0.0) <= 0.0)
+
+
+def _reach(value: np.ndarray, n_wanted: int) -> float:
+    """The regret that the second best labels of about so many groups do not exceed."""
+    if value.shape[1] < 2 or n_wanted >= len(value):
+        return np.inf
+    second = np.partition(value, 1, axis=1)[:, 1]
+    return float(np.partition(second, n_wanted)[n_wanted])
+
+
+def _solve(
+    costs: np.ndarray,
+    bounds: Bounds,
+    prices: np.ndarray,
+    value: np.ndarray,
+    opened: np.ndarray,
+    budget: Budget,
+) -> tuple[int, np.ndarray, np.ndarray | None]:
+    """The program over the open labels: status, prices, shares.
+
+    It starts at `prices`: costs are regrets at these, and what a cluster leaves of a bound that has
+    a price costs that price. So the basis of best labels is dual feasible, and the dual simplex
+    method has only as far to go as the sums are off.
+    """
+    n, k = costs.shape
+    best = value.argmin(axis=1)
+    opened[np.arange(n), best] = True
+    opened &= np.isfinite(costs)
+    several = np.flatnonzero(opened.sum(axis=1) > 1)
+    shares = np.zeros(costs.shape)
+    shares[np.arange(n), best] = 1.0
+    row, label = np.nonzero(opened[several])
+    group = several[row]
+    alone = np.ones(n, dtype=bool)
+    alone[several] = False
+    fixed = bounds.of_groups(alone).held(best[alone])
+    use = np.flatnonzero((np.isfinite(bounds.low) | np.isfinite(bounds.high)).ravel())
+    at_high = (prices.ravel()[use] > 0) | ~np.isfinite(bounds.low.ravel()[use])
+    room = (bounds.high - bounds.low).ravel()[use]
+    n_x = len(group)
+    program = linear_program()
+    program.add_columns(
+        np.concatenate([value[group, label], np.abs(prices.ravel()[use])]),
+        np.concatenate([np.full(n_x, np.inf), room]),
+    )
+    starts = np.searchsorted(row, np.arange(len(several) + 1))
+    ones = np.ones(len(several))
+    program.add_rows(ones, ones, starts, np.arange(n_x), np.ones(n_x))
+    column = np.full(costs.shape, -1)
+    column[group, label] = np.arange(n_x)
+    program.make_basic(column[several, best[several]], len(several))
+    # sum of counts + what is left = high, or sum of counts - what is more = low
+    columns, values, sizes = [], [], []
+    for i, place in enumerate(use):
+        b, j = divmod(int(place), k)
+        mine = np.flatnonzero((label == j) & (bounds.counts[b, group] != 0))
+        columns += [mine, [n_x + i]]
+        values += [bounds.counts[b, group[mine]], [1.0 if at_high[i] else -1.0]]
+        sizes.append(len(mine) + 1)
+    end = np.where(at_high, bounds.high.ravel()[use], bounds.low.ravel()[use]) - fixed.ravel()[use]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    none = np.empty(0)
+    program.add_rows(
+        end,
+        end,
+        starts,
+        np.concatenate([none, *columns]).astype(np.int64),
+        np.concatenate([none, *values]),
+    )
+    status = program.solve(budget)
+    if status != OPTIMAL:
+        return status, prices, None
+    shares[group, label] = program.x[:n_x]
+    moved = prices.copy().ravel()
+    moved[use] -= program.row_dual[len(several) :]
+    return status, bounds.admit(moved.reshape(prices.shape)), shares
