@@ -153,12 +153,23 @@ def test_a_deadline_is_looked_at_between_stretches(monkeypatch):
     assert len(calls) == 3
 
 
-@pytest.mark.parametrize("bounded", [False, True])
-def test_notes_say_that_there_are_no_jumps_under_sizes(bounded):
-    """Bounds on sizes leave jumps out, and `notes_` says so."""
-    X, _ = blobs(5, k=3, n=5)
-    model = SMDEClust(3, size_max=6 if bounded else None, random_state=0).fit(X)
-    assert any("Jumps were left out" in note for note in model.notes_) == bounded
+def test_jumps_lead_out_of_a_trap_under_sizes():
+    """Jumps do not see bounds, but each one must stand a search within them."""
+    X, places = blobs(3, k=6, n=20)
+    problem = Problem.build(X, 6, size_min=15, size_max=25)
+    start = bad_start(problem, places)
+
+    def search(centers):
+        return local_search(problem, centers)
+
+    right = search(problem.enter(places)).objective
+    trapped = search(start)
+    assert trapped.objective > 2 * right
+    found = with_jumps(problem.contracted, search, bounded=True)(start)
+    assert found.objective == pytest.approx(right)
+    assert problem.group_bounds.hold(found.labels)
+    model = SMDEClust(6, size_min=15, size_max=25, random_state=0).fit(X)
+    assert not any("Jumps were left out" in note for note in model.notes_)
 
 
 @pytest.mark.parametrize("storage", ["blocks", "sparse"])

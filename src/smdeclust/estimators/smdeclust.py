@@ -453,11 +453,6 @@ class SMDEClust(ConstrainedClusterer):
                     if problem.points.abilities.sampled
                     else " Searches were as with local_search='lloyd'."
                 )
-        if self.local_search == "deep" and problem.bounds is not None:
-            notes.append(
-                "Jumps were left out: they are weighed as if clusters could have any size, and "
-                "there are bounds on sizes."
-            )
         if self.n_unproven_:
             notes.append(
                 "The last assignment is not proven to be optimal for its centers: the time or the "
@@ -479,7 +474,9 @@ class SMDEClust(ConstrainedClusterer):
         kinds, confirm = [operators], None
         ground = ground_to_jump_on(problem) if self.local_search == "deep" else None
         if ground is not None:
-            kinds, confirm = jumping_kinds(operators, ground, deadline)
+            kinds, confirm = jumping_kinds(
+                operators, ground, deadline, problem.group_bounds is not None
+            )
         near: Solution | None = None
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))

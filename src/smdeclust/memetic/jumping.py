@@ -44,10 +44,9 @@ LEAST_SAMPLE = 20
 def ground_to_jump_on(problem: Problem) -> Contracted | None:
     """The contracted problem, or one of some of its points; ``None`` where there are no jumps.
 
-    Jumps weigh clusters as if any size would do, so there are none under bounds on sizes. Points
-    that are elsewhere (Dask, a device) or too few a cluster in a sample do without.
+    Points that are elsewhere (Dask, a device) or too few a cluster in a sample do without.
     """
-    if problem.bounds is not None or not problem.points.abilities.sampled:
+    if not problem.points.abilities.sampled:
         return None
     if problem.points.abilities.compiled:
         return problem.contracted
@@ -63,19 +62,24 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
 
 
 def jumping_kinds(
-    operators: Operators, contracted: Contracted, deadline: float | None = None
+    operators: Operators,
+    contracted: Contracted,
+    deadline: float | None = None,
+    bounded: bool = False,
 ) -> tuple[list[Operators], Confirm]:
     """Two kinds of populations that take turns, and what confirms their agreement.
 
     They differ in their crossover: two kinds seldom end in the same trap. Both jump, but not with
-    few clusters; there, under cannot-links, the first kind is the only one.
+    few clusters; there, under cannot-links, the first kind is the only one. Where clusters are
+    `bounded`, jumps are weighed as if they were not, and each must stand a search within bounds.
     """
     search = operators.local_search
-    confirm = thorough(contracted, search, deadline)
+    confirm = thorough(contracted, search, deadline, bounded)
     if contracted.n_clusters < FEW_CLUSTERS:
         other = replace(operators, crossover=exchange)
-        return [operators] if contracted.n_linked else [operators, other], confirm
-    jumping = with_jumps(contracted, search, deadline=deadline)
+        alone = contracted.n_linked or bounded
+        return [operators] if alone else [operators, other], confirm
+    jumping = with_jumps(contracted, search, deadline=deadline, bounded=bounded)
 
     def search_all(starts: list[np.ndarray]) -> list[Solution]:
         return [jumping(start) for start in starts]
@@ -86,7 +90,11 @@ def jumping_kinds(
 
 
 def with_jumps(
-    contracted: Contracted, search: Search, max_idle: int = IDLE, deadline: float | None = None
+    contracted: Contracted,
+    search: Search,
+    max_idle: int = IDLE,
+    deadline: float | None = None,
+    bounded: bool = False,
 ) -> Search:
     """A local search that jumps as well.
 
@@ -110,17 +118,20 @@ def with_jumps(
         return search(moved if made or whole else centers)
 
     def jump_on(centers: np.ndarray) -> Solution:
-        start = search if 2 * contracted.n_linked > len(contracted.points) else jump_first
-        return _confirmed_jumps(contracted, start(centers), search, max_idle, deadline)
+        many = bounded or 2 * contracted.n_linked > len(contracted.points)
+        found = (search if many else jump_first)(centers)
+        return _confirmed_jumps(contracted, found, search, max_idle, deadline, bounded)
 
-    return jump_first if contracted.n_linked == 0 else jump_on
+    return jump_on if contracted.n_linked or bounded else jump_first
 
 
-def thorough(contracted: Contracted, search: Search, deadline: float | None = None) -> Confirm:
+def thorough(
+    contracted: Contracted, search: Search, deadline: float | None = None, bounded: bool = False
+) -> Confirm:
     """Try many jumps from a solution: returns a better one, or the same."""
 
     def confirm(solution: Solution) -> Solution:
-        return _confirmed_jumps(contracted, solution, search, THOROUGH_IDLE, deadline)
+        return _confirmed_jumps(contracted, solution, search, THOROUGH_IDLE, deadline, bounded)
 
     return confirm
 
@@ -166,10 +177,16 @@ def _trials_at_a_stretch(contracted: Contracted) -> int:
 
 
 def _confirmed_jumps(
-    contracted: Contracted, best: Solution, search: Search, max_idle: int, deadline: float | None
+    contracted: Contracted,
+    best: Solution,
+    search: Search,
+    max_idle: int,
+    deadline: float | None,
+    bounded: bool = False,
 ) -> Solution:
-    """Jump and search as long as that finds a better solution; once at a time under links."""
-    most = 1 if contracted.n_linked else MANY
+    """Jump and search as long as that finds a better solution; once at a time under links or
+    bounds, which jumps do not see."""
+    most = 1 if contracted.n_linked or bounded else MANY
     while deadline is None or time.perf_counter() < deadline:
         moved = np.array(best.centers, dtype=np.float64, order="C")
         if jump(contracted, moved, max_idle, deadline, most) == 0:
