@@ -18,18 +18,21 @@ from smdeclust.assignment.active_set import grow_active
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.linear_prices import settle
 from smdeclust.assignment.linked import LinkedLabels
-from smdeclust.assignment.mending import mend
 from smdeclust.assignment.residue import solve_rest
 from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
+from smdeclust.structure.mending import mend
 
 # Rounds of prices and answers, and steps up the dual, before the rest is decided otherwise.
 MOST_ROUNDS = 30
 MOST_STEPS = 40
 # Orders of the bounds that are tried before a MILP chooses among all of them.
 MOST_ORDERS = 10
+# Seconds beyond the deadline that the search for first labels may take: without any there is no
+# answer at all.
+GRACE = 0.5
 # A gap of this share of the costs is rounding.
 TOLERANCE = 1e-12
 
@@ -240,7 +243,8 @@ class _Market:
     def mend(self, found: Found) -> None:
         """First labels that keep everything, near to what the prices say: any will do."""
         priced = self.bounds.priced(self.costs, found.prices)
-        labels = mend(priced, self.graph, self.bounds, priced.argmin(axis=1), self.budget)
+        start, until = priced.argmin(axis=1), self.budget.deadline + GRACE
+        labels = mend(priced, self.graph, self.bounds, start, until)
         if labels is not None:
             found.offer(labels, self.cost_of(labels))
 
@@ -255,16 +259,18 @@ def _bargain(found: Found, market: _Market) -> None:
             found.bound, found.prices = bound, prices.copy()
         if bound == np.inf or found.is_proven() or answer is None:
             return
-        if answer.tobytes() in answers or market.budget.is_late():
+        late = market.budget.is_late()
+        if answer.tobytes() in answers or (late and found.labels is not None):
             return
         answers.add(answer.tobytes())
         labels = market.fill_up(answer, prices)
         if labels is None:
             return
+        found.offer(labels, market.cost_of(labels))  # (infinite where hard pairs are broken)
+        if late:
+            return
         if market.activate(labels):
             answers = set()
-        else:
-            found.offer(labels, market.cost_of(labels))
 
 
 def _climb(found: Found, market: _Market) -> None:
@@ -286,9 +292,9 @@ def _climb(found: Found, market: _Market) -> None:
         trial = prices.copy()
         labels = market.fill_up(answer, trial)
         if labels is not None:
+            found.offer(labels, market.cost_of(labels))
             if market.activate(labels):
                 continue
-            found.offer(labels, market.cost_of(labels))
         labels = np.empty(len(market.costs), dtype=np.int64)
         labels[market.others] = answer
         labels[market.points] = market.of_points.priced(market.point_costs, prices).argmin(axis=1)

@@ -11,9 +11,9 @@ import numpy as np
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.linear_program import NO_SOLUTION, OPTIMAL, linear_program
-from smdeclust.assignment.mending import mend
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
+from smdeclust.structure.mending import mend
 
 # Programs that are solved for one answer, and groups in the first of them at least.
 MOST_PROGRAMS = 30
@@ -39,7 +39,7 @@ def settle(
     if bounds.hold(labels):
         return labels, prices
     priced = bounds.priced(costs, prices)
-    return mend(priced, NO_PAIRS, bounds, labels, budget), prices
+    return mend(priced, NO_PAIRS, bounds, labels, budget.deadline), prices
 
 
 def find_prices(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds as Box
+from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import coo_array, vstack
 
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.coloring import Verdict, find_coloring
+from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.groups import must_link_path
+from smdeclust.structure.mending import mend
 
 
 def reject_self_cannot_links(apart: np.ndarray) -> None:
@@ -91,7 +95,9 @@ def reject_uncolorable(
 
 
 # Seconds that the search for a packing of groups may take; then nobody knows yet.
-MOST_SECONDS = 10.0
+MOST_SECONDS = 1.0
+# Entries of an integer program that is asked for a packing: more would take longer than that.
+MOST_ENTRIES = 50_000
 SLACK = 1e-9
 
 
@@ -105,16 +111,15 @@ class Pieces:
         (m,) sizes of the groups.
     ends
         (e, 2) cannot-linked groups.
-    lone, n_lone
-        Total size and number of the single points.
+    lone
+        Sizes of the single points.
     rows
         One row of each group, for messages.
     """
 
     of_group: np.ndarray
     ends: np.ndarray
-    lone: float
-    n_lone: int
+    lone: np.ndarray
     rows: list[list[int]]
 
 
@@ -137,7 +142,7 @@ def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
 def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> None:
     """Raise an error that explains why no clustering has such sizes, as far as that is known."""
     unit = "weight" if bounds.by_weight else "points"
-    total = float(pieces.of_group.sum() + pieces.lone)
+    total = float(pieces.of_group.sum() + pieces.lone.sum())
     k = len(bounds.low)
     slack = SLACK * total * bounds.by_weight
     if bounds.low.sum() > total + slack:
@@ -165,7 +170,7 @@ def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> None:
             f"cluster, or fewer must-links, would do.",
             "size_max_group", rows=rows, size=size, nearest_size_max=size,
         )  # fmt: skip
-    if not _packs_greedily(bounds, pieces, slack):
+    if not _packs(bounds, pieces, slack):
         _reject_unpackable(bounds, pieces, slack)
 
 
@@ -194,32 +199,45 @@ def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None
     )  # fmt: skip
 
 
-def _packs_greedily(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
-    """Whether the groups, largest first into the emptiest room, leave room for all points."""
+def _packs(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
+    """Whether room for everything is found: largest first into the emptiest room, then mended."""
+    sizes, k = pieces.of_group, len(bounds.low)
+    if not bounds.by_weight and len(pieces.ends) == 0 and (sizes == 1).all():
+        return True
+    if bounds.by_weight:  # single weights need not fit either
+        sizes = np.concatenate([sizes, pieces.lone])
     neighbors: dict[int, list[int]] = {}
     for u, v in pieces.ends.tolist():
         neighbors.setdefault(u, []).append(v)
         neighbors.setdefault(v, []).append(u)
-    held = np.zeros(len(bounds.low))
-    label = np.full(len(pieces.of_group), -1)
+    held = np.zeros(k)
+    label = np.full(len(sizes), -1)
     # Groups with many cannot-links have few choices: they come first among equals.
     degree = np.array([len(neighbors.get(g, [])) for g in range(len(label))], dtype=float)
-    for g in np.lexsort((-degree, -pieces.of_group)):
+    for g in np.lexsort((-degree, -sizes)):
         room = np.minimum(bounds.high, 1e18) - held
         # Where every cluster has room enough, the one that is asked for most.
         wish = np.maximum(bounds.low - held, 0) + 1e-6 * room
         wish[[label[u] for u in neighbors.get(int(g), []) if label[u] >= 0]] = -np.inf
-        wish[room < pieces.of_group[g] - slack] = -np.inf
+        wish[room < sizes[g] - slack] = -np.inf
         best = int(np.argmax(wish))
-        if wish[best] == -np.inf:
-            return False
-        label[g] = best
-        held[best] += pieces.of_group[g]
-    if bounds.by_weight and pieces.n_lone:
-        return False  # single weights need not fit either: ask the MILP
-    missing = np.maximum(bounds.low - held, 0).sum()
-    room = (np.minimum(bounds.high, 1e18) - held).sum()
-    return bool(missing <= pieces.lone + slack and room >= pieces.lone - slack)
+        if wish[best] > -np.inf:
+            label[g] = best
+            held[best] += sizes[g]
+    if (label >= 0).all():
+        rest = 0.0 if bounds.by_weight else float(pieces.lone.sum())
+        missing = np.maximum(bounds.low - held, 0).sum()
+        room = (np.minimum(bounds.high, 1e18) - held).sum()
+        if missing <= rest + slack and room >= rest - slack:
+            return True
+    sizes = np.concatenate([pieces.of_group, pieces.lone])
+    start = np.arange(len(sizes)) % k
+    start[: len(label)] = np.where(label >= 0, label, start[: len(label)])
+    apart = np.full(len(pieces.ends), np.inf)
+    graph = PairGraph.from_edges(pieces.ends, apart, apart < 0, len(pieces.of_group))
+    asked = Bounds.of(sizes, bounds.low, bounds.high)
+    until = time.perf_counter() + MOST_SECONDS
+    return mend(np.zeros((len(sizes), k)), graph, asked, start, until) is not None
 
 
 def _least_violation(bounds: SizeBounds, pieces: Pieces) -> tuple[float, bool]:
@@ -228,6 +246,8 @@ def _least_violation(bounds: SizeBounds, pieces: Pieces) -> tuple[float, bool]:
     Single points count as a liquid: of weights this is only a bound.
     """
     m, k = len(pieces.of_group), len(bounds.low)
+    if (m + len(pieces.ends)) * k > MOST_ENTRIES:
+        return 0.0, False
     size = m * k + k + 1  # labels, points in each cluster, violation
     group, label = np.divmod(np.arange(m * k), k)
     at, last = np.arange(m * k), size - 1
@@ -243,8 +263,8 @@ def _least_violation(bounds: SizeBounds, pieces: Pieces) -> tuple[float, bool]:
     rows: list[Any] = [
         coo_array((np.ones(m * k), (group, at)), shape=(m, size)), held + off, held - off, points
     ]  # fmt: skip
-    low: list[Any] = [np.ones(m), bounds.low, np.full(k, -np.inf), [pieces.lone]]
-    high: list[Any] = [np.ones(m), np.full(k, np.inf), bounds.high, [pieces.lone]]
+    low: list[Any] = [np.ones(m), bounds.low, np.full(k, -np.inf), [pieces.lone.sum()]]
+    high: list[Any] = [np.ones(m), np.full(k, np.inf), bounds.high, [pieces.lone.sum()]]
     e = len(pieces.ends)
     if e:
         ends = (pieces.ends[:, :, None] * k + np.arange(k)).transpose(1, 0, 2).reshape(2, -1)
@@ -260,7 +280,7 @@ def _least_violation(bounds: SizeBounds, pieces: Pieces) -> tuple[float, bool]:
     cost[last] = 1.0
     options: Any = {"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0}
     result = milp(
-        cost, integrality=whole, bounds=Bounds(np.zeros(size), upper), options=options,
+        cost, integrality=whole, bounds=Box(np.zeros(size), upper), options=options,
         constraints=LinearConstraint(
             vstack(rows).tocsr(), np.concatenate(low), np.concatenate(high)
         ),

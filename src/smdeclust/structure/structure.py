@@ -300,7 +300,7 @@ def _admit_sizes(
     reject_closed_clusters(bounds, least)
     bounds = bounds.filling(least)
     of_group = coupling.weights(counted)
-    total = float(coupling.n_points if counted is None else counted.sum())
+    free = coupling.free_rows()
     source = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     once = source < indices
     order = np.argsort(coupling.groups, kind="stable")
@@ -309,8 +309,7 @@ def _admit_sizes(
     pieces = Pieces(
         of_group=of_group,
         ends=np.column_stack([source[once], indices[once]]),
-        lone=total - float(of_group.sum()),
-        n_lone=coupling.n_points - len(coupling.rows),
+        lone=np.ones(len(free)) if counted is None else counted[free],
         rows=rows if coupling.n_compound else [],
     )
     reject_impossible_sizes(bounds, pieces)

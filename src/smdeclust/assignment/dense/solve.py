@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.dense.construct import construct, is_feasible
@@ -22,6 +21,7 @@ from smdeclust.assignment.dense.types import (
 )
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.graph import PairGraph
+from smdeclust.structure.mending import best_renaming
 
 Coloring = Callable[[], "IntArray | None"]
 
@@ -170,16 +170,6 @@ def _first_labels(
     if given is not None and start_cost < value:  # chains may have left a needed label to nobody
         labels, value = start, start_cost
     return (None, np.inf) if value == np.inf else (labels, value)
-
-
-def best_renaming(costs: FloatArray, coloring: IntArray) -> IntArray:
-    """The colours of a colouring matched to labels at the least cost: names do not matter to it."""
-    k = costs.shape[1]
-    table = np.zeros((k, k))
-    largest = float(np.abs(costs[np.isfinite(costs)]).max(initial=1.0))
-    np.add.at(table, coloring, np.where(np.isfinite(costs), costs, len(costs) * largest))
-    _, label = linear_sum_assignment(table)
-    return label.astype(np.int64)[coloring]
 
 
 def useful_labels(instance: Instance) -> BoolArray:

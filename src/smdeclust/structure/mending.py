@@ -6,9 +6,11 @@ group another label; what counts is by how much bounds and pairs are broken, the
 
 from __future__ import annotations
 
-import numpy as np
+import time
 
-from smdeclust.assignment.budget import Budget
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
 from smdeclust.kernels import kernel
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
@@ -19,16 +21,45 @@ LOOKS_AT_ONCE = 20_000_000
 
 
 def mend(
-    costs: np.ndarray, graph: PairGraph, bounds: Bounds, labels: np.ndarray, budget: Budget
+    costs: np.ndarray,
+    graph: PairGraph,
+    bounds: Bounds,
+    labels: np.ndarray,
+    deadline: float = np.inf,
 ) -> np.ndarray | None:
     """Labels near to these that keep the hard pairs and the bounds; ``None`` where none are found.
 
-    Infinite costs forbid. Deterministic, but for the time that is left.
+    Where pairs are broken, it begins from colors that keep them, matched to the clusters at the
+    least cost. Infinite costs forbid. Deterministic, but for the time that is left.
     """
-    n, k = costs.shape
-    if n == 0 or bounds.any_order:
+    if len(costs) == 0 or bounds.any_order:
         return None
-    indptr, indices = graph.hard_part.arrays[:2]
+    hard, n_linked = graph.hard_part, graph.n_nodes
+    found = None
+    if (labels[hard.ends] == labels[hard.indices]).any():
+        colors = hard.coloring(costs.shape[1], deadline)
+        if colors is not None:
+            colored = np.array(labels)
+            colored[:n_linked] = best_renaming(costs[:n_linked], colors)
+            found = _search(costs, hard, bounds, colored, deadline)
+    return _search(costs, hard, bounds, labels, deadline) if found is None else found
+
+
+def best_renaming(costs: np.ndarray, coloring: np.ndarray) -> np.ndarray:
+    """The colors of a coloring matched to labels at the least cost: names do not matter to it."""
+    k = costs.shape[1]
+    table = np.zeros((k, k))
+    largest = float(np.abs(costs[np.isfinite(costs)]).max(initial=1.0))
+    np.add.at(table, coloring, np.where(np.isfinite(costs), costs, len(costs) * largest))
+    return linear_sum_assignment(table)[1].astype(np.int64)[coloring]
+
+
+def _search(
+    costs: np.ndarray, graph: PairGraph, bounds: Bounds, labels: np.ndarray, deadline: float
+) -> np.ndarray | None:
+    """The tabu search from these labels."""
+    n, k = costs.shape
+    indptr, indices = graph.arrays[:2]
     unit = np.abs(bounds.counts).mean(axis=1, keepdims=True)
     unit = np.where(unit > 0, unit, 1.0)
     labels = np.array(labels, dtype=np.int64)
@@ -45,7 +76,7 @@ def mend(
         if _moves(costs, indptr, indices, counts, low, high, held, conflicts, tabu, labels,
                   begin, end):  # fmt: skip
             return labels if bounds.hold(labels) else None
-        if budget.time_left() <= 0.0 and begin * n * k > LOOKS_AT_ONCE:
+        if time.perf_counter() >= deadline:
             break
     return None
 
