@@ -102,7 +102,8 @@ def assign_bounded(
     _bargain(found, market)
     if found.labels is None and found.bound < np.inf:
         market.mend(found)
-    if not found.is_proven() and found.bound < np.inf:
+    settled = len(bounds.counts) > 1 and not market.active.any()  # a program gave the best prices
+    if not found.is_proven() and found.bound < np.inf and not settled:
         _climb(found, market)
     found.dual = found.bound
     if not found.is_proven() and found.bound < np.inf:

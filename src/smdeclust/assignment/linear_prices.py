@@ -18,6 +18,8 @@ from smdeclust.structure.mending import mend
 # Programs that are solved for one answer, and groups in the first of them at least.
 MOST_PROGRAMS = 30
 LEAST_GROUPS = 256
+# Moves that bring rounded shares within the bounds.
+ROUNDING_MOVES = 200
 # Groups that tell where prices go, where there are many.
 SAMPLE = 1024
 
@@ -39,7 +41,7 @@ def settle(
     if bounds.hold(labels):
         return labels, prices
     priced = bounds.priced(costs, prices)
-    return mend(priced, NO_PAIRS, bounds, labels, budget.deadline), prices
+    return mend(priced, NO_PAIRS, bounds, labels, budget.deadline, ROUNDING_MOVES), prices
 
 
 def find_prices(

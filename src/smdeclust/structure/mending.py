@@ -26,6 +26,7 @@ def mend(
     bounds: Bounds,
     labels: np.ndarray,
     deadline: float = np.inf,
+    most_moves: int = MOST_MOVES,
 ) -> np.ndarray | None:
     """Labels near to these that keep the hard pairs and the bounds; ``None`` where none are found.
 
@@ -41,8 +42,10 @@ def mend(
         if colors is not None:
             colored = np.array(labels)
             colored[:n_linked] = best_renaming(costs[:n_linked], colors)
-            found = _search(costs, hard, bounds, colored, deadline)
-    return _search(costs, hard, bounds, labels, deadline) if found is None else found
+            found = _search(costs, hard, bounds, colored, deadline, most_moves)
+    if found is None:
+        found = _search(costs, hard, bounds, labels, deadline, most_moves)
+    return found
 
 
 def best_renaming(costs: np.ndarray, coloring: np.ndarray) -> np.ndarray:
@@ -55,7 +58,12 @@ def best_renaming(costs: np.ndarray, coloring: np.ndarray) -> np.ndarray:
 
 
 def _search(
-    costs: np.ndarray, graph: PairGraph, bounds: Bounds, labels: np.ndarray, deadline: float
+    costs: np.ndarray,
+    graph: PairGraph,
+    bounds: Bounds,
+    labels: np.ndarray,
+    deadline: float,
+    most_moves: int,
 ) -> np.ndarray | None:
     """The tabu search from these labels."""
     n, k = costs.shape
@@ -71,8 +79,8 @@ def _search(
     np.add.at(conflicts, (source, labels[indices]), 1)
     tabu = np.zeros((n, k), dtype=np.int64)
     step = max(1, LOOKS_AT_ONCE // (n * k * len(counts[0])))
-    for begin in range(0, MOST_MOVES, step):
-        end = min(begin + step, MOST_MOVES)
+    for begin in range(0, most_moves, step):
+        end = min(begin + step, most_moves)
         if _moves(costs, indptr, indices, counts, low, high, held, conflicts, tabu, labels,
                   begin, end):  # fmt: skip
             return labels if bounds.hold(labels) else None
