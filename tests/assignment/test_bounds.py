@@ -53,7 +53,7 @@ def test_a_share_moves_with_the_size_of_the_cluster():
     bounds = Bounds.of([np.ones(6), kind - 0.5], [[1, 1], [0, 0]], [[np.inf] * 2] * 2)
     labels, cost, bound = assign(costs, NO_PAIRS, bounds)
     assert bounds.hold(labels)
-    assert cost == bound == 10.0
+    assert cost == bound == 15.0
 
 
 def test_first_labels_under_dense_pairs_and_exact_sizes():
