@@ -32,6 +32,7 @@ _HOME = {
     "choose_n_clusters": "smdeclust.queries",
     "suggest_labels": "smdeclust.queries",
     "suggest_pairs": "smdeclust.queries",
+    "held_out_score": "smdeclust.views",
     "certify": "smdeclust.exact",
     "verify": "smdeclust.exact",
     "InfeasibleConstraintsError": "smdeclust.exceptions",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smdeclust import Constraints
+from smdeclust import Constraints, InvalidInputError, SMDEClust, held_out_score
 from smdeclust.structure.groups import contract
 from smdeclust.views import Fold, HeldOut, folds
 
@@ -108,3 +108,35 @@ def test_nothing_to_hold_out():
     rng = np.random.default_rng(0)
     assert list(folds(Constraints(n_points=5), rng)) == []
     assert list(folds(Constraints([(0, 1)], n_points=5), rng)) == []
+
+
+def test_score_prefers_the_right_number_of_clusters_and_not_the_largest():
+    """As scoring of a grid search over K it finds the K of the data; chance is 0 for any K."""
+    from functools import partial
+
+    from sklearn.model_selection import GridSearchCV
+
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 20)
+    X = rng.normal(size=(60, 2)) + 10 * np.eye(3, 2)[y] - 10 * (y == 2)[:, None]
+    known = Constraints.from_labels(np.where(np.arange(60) % 3 == 0, y, -1))
+    rows = np.arange(60)
+    search = GridSearchCV(
+        SMDEClust(3, max_time=1, random_state=0),
+        {"n_clusters": [3, 4, 6]},
+        scoring=partial(held_out_score, constraints=known),
+        cv=[(rows, rows)],
+    )
+    search.fit(X, constraints=known)
+    assert search.best_params_ == {"n_clusters": 3}
+    assert search.best_score_ == 1.0
+    noise = rng.normal(size=(60, 2))
+    chance = held_out_score(SMDEClust(6, random_state=0), noise, constraints=known)
+    assert abs(chance) < 0.35
+
+
+def test_score_needs_pairs():
+    """One pair cannot be held out."""
+    known = Constraints(must_link=[(0, 1)], n_points=4)
+    with pytest.raises(InvalidInputError, match="at least two pairs"):
+        held_out_score(SMDEClust(2), np.arange(8.0).reshape(4, 2), constraints=known)

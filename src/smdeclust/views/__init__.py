@@ -3,7 +3,7 @@
 from smdeclust.views.classes import Classes
 from smdeclust.views.consensus import Guided, guide
 from smdeclust.views.graph import NeighborGraph
-from smdeclust.views.held_out import Fold, HeldOut, folds
+from smdeclust.views.held_out import Fold, HeldOut, folds, held_out_score
 from smdeclust.views.parts import Parts
 from smdeclust.views.scene import AsGiven, Engine, Learned, Scene, Seen, View, kept_as_hard
 
@@ -22,5 +22,6 @@ __all__ = [
     "View",
     "folds",
     "guide",
+    "held_out_score",
     "kept_as_hard",
 ]

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.groups import contract
 
 N_FOLDS = 4
@@ -154,6 +157,58 @@ def _soft_weights(known: Constraints) -> np.ndarray:
     price = np.concatenate([known.soft_must_link_price, known.soft_cannot_link_price])
     largest = np.nanmax(price, initial=0.0) or 1.0
     return np.where(np.isnan(confidence), price / largest, np.maximum(2 * confidence - 1, 0.0))
+
+
+def held_out_score(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    constraints: Constraints,
+    n_folds: int = N_FOLDS,
+    random_state: Any = 0,
+) -> float:
+    """Score a clusterer by the pairs that it keeps without having seen them.
+
+    Parameters
+    ----------
+    estimator
+        A clusterer of this package; clones of it are fitted.
+    X
+        (N, d) points. All of them are in every fit: pairs are held out, not points.
+    y
+        Not used.
+    constraints
+        Pairs, labels or groups. Each pair that others do not imply is held out once.
+    n_folds
+        Number of folds.
+    random_state
+        Seed of the folds.
+
+    Returns
+    -------
+    float
+        Share of held-out must-links kept plus share of held-out cannot-links kept, minus 1:
+        1 is perfect and 0 is chance, for any number of clusters.
+
+    Examples
+    --------
+    >>> from smdeclust import Constraints, SMDEClust, held_out_score
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> known = Constraints.from_labels([c if i % 5 == 0 else -1 for i, c in enumerate(y)])
+    >>> three, six = SMDEClust(3, random_state=0), SMDEClust(6, random_state=0)
+    >>> held_out_score(three, X, constraints=known) > held_out_score(six, X, constraints=known)
+    True
+    """
+    found = HeldOut()
+    for fold in folds(constraints, np.random.default_rng(random_state), n_folds):
+        found.add(fold, {"": clone(estimator).fit(X, constraints=fold.known).labels_})
+    if not found.n_pairs:
+        raise InvalidInputError(
+            "held_out_score needs at least two pairs that do not follow from each other."
+        )
+    return found.skill("")
 
 
 class HeldOut:
