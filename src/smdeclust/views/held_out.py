@@ -203,7 +203,7 @@ def held_out_score(
     """
     found = HeldOut()
     for fold in folds(constraints, np.random.default_rng(random_state), n_folds):
-        found.add(fold, {"": clone(estimator).fit(X, constraints=fold.known).labels_})
+        found.add(fold, {"": clone(estimator).fit_predict(X, constraints=fold.known)})
     if not found.n_pairs:
         raise InvalidInputError(
             "held_out_score needs at least two pairs that do not follow from each other."
