@@ -7,7 +7,7 @@ DEMO_READY := $(VENV)/.demo-ready
 # One release of PyTorch, so that tests of devices run on the processor wherever it can be had.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test quick lint types unit docs gallery tutorials fuzz clean
+.PHONY: demo test quick lint types unit docs gallery recipes tutorials fuzz clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -51,6 +51,10 @@ docs: $(READY)
 gallery: $(READY)
 	cd docs/gallery && for script in ../../examples/*.py; do \
 	  ../../$(BIN)/python $$script > $$(basename $$script .py).txt || exit 1; done; rm -f *.npz
+
+# The pictures of docs/recipes.
+recipes: $(READY)
+	$(BIN)/python -m tests.docs.recipes
 
 # The notebooks of docs/tutorials, with what they print.
 tutorials: $(READY)
