@@ -184,6 +184,19 @@ def test_error_rate_is_estimated() -> None:
     assert len({tuple(sorted(answer.pair)) for answer in bad.answers_}) == 80
 
 
+def test_answers_that_may_be_wrong_are_saved_as_such(tmp_path: Path) -> None:
+    """Taken up again, answers of an oracle that errs are soft pairs, not hard ones."""
+    path = tmp_path / "answers.csv"
+    common = {"error_rate": 0.1, "save_to": path, "budget": 5, "patience": None}
+    first = ActiveClustering(small(), oracle, **common).fit(X)
+    again = ActiveClustering(small(), oracle, **common).fit(X)
+    assert first.constraints_.n_soft == 5
+    assert again.constraints_.n_soft == 10
+    assert not again.constraints_.hard_only()
+    with pytest.raises(InvalidInputError, match="ask='labels'"):
+        ActiveClustering(small(), which, ask="labels", error_rate="auto").fit(X)
+
+
 def test_error_rate_of_checks() -> None:
     """Without checks 5%; many checks give the rate that explains the share that disagrees."""
     assert Checks().error_rate == pytest.approx(0.05)

@@ -6,6 +6,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from smdeclust.queries.answers import (
 from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.refits import LOOK_BACK, Refits, stop_advice
 from smdeclust.queries.suggest import (
+    OURS,
     check_strategy,
     implied_pair,
     look_at,
@@ -67,7 +69,7 @@ class ActiveClustering:
         How often the oracle is wrong when it gives no confidence: 0 (every answer must hold), a
         number below 0.5, or ``"auto"``: every tenth question is then a check, about a pair whose
         answer follows from others, and the rate is estimated from how often it comes out otherwise.
-        Answers of an oracle that errs become soft pairs.
+        Answers of an oracle that errs become soft pairs. ``"auto"`` needs ``ask="pairs"``.
     grow
         Whether to use more clusters where answers show more than `n_clusters`. Otherwise the answer
         that shows it is a conflict, and ``advice_`` says so.
@@ -195,6 +197,10 @@ class ActiveClustering:
             raise InvalidInputError(
                 f"error_rate must be 'auto' or a number from 0 to below 0.5, got {rate!r}."
             )
+        if rate == "auto" and self.ask == "labels":
+            raise InvalidInputError(
+                "error_rate='auto' checks answers about pairs. With ask='labels' give a number."
+            )
 
     def _begin(self, points: np.ndarray, constraints: Constraints | None) -> None:
         """Take up what is known and cluster a first time."""
@@ -231,11 +237,12 @@ class ActiveClustering:
         picture = look_at(self.estimator_, points, self.constraints_, rng, self._refits.coordinates)
         if self.error_rate == "auto" and self.n_questions_ % CHECK_EVERY == CHECK_EVERY - 1:
             check = implied_pair(picture, [answer.pair for answer in self.answers_])
-            if check is not None and self.ask == "pairs":
+            if check is not None:
                 return check
-        answered = np.flatnonzero(picture.known.is_answered)
-        if self._near is None or not self._near.fits(picture.points, answered):
-            self._near = Nearness.of(picture.points, answered)
+        if self.strategy == OURS or self.ask == "labels":
+            answered = np.flatnonzero(picture.known.is_answered)
+            if self._near is None or not self._near.fits(picture.points, answered):
+                self._near = Nearness.of(picture.points, answered)
         if self.ask == "labels":
             labels = suggest_labels_from(picture, 1, self._skipped, None, self._near)
             return labels[0] if labels else None
@@ -254,7 +261,7 @@ class ActiveClustering:
             self._skipped.append(answer.pair)
             return False
         if self._file is not None:
-            self._file.append(answer)
+            self._file.append(replace(answer, confidence=self._confidence(answer)))
         if not self._learn(answer):
             self._skipped.append(answer.pair)
             return False
@@ -289,12 +296,16 @@ class ActiveClustering:
         pairs: dict[str, list[Any]] = {}
         for answer in answers:
             kind = {SAME: "must_link", DIFFERENT: "cannot_link"}[answer.verdict]
-            sure = answer.confidence if answer.confidence < 1 else 1 - self.error_rate_
+            sure = self._confidence(answer)
             if sure < 1:
                 pairs.setdefault(f"soft_{kind}", []).append((*answer.pair, sure))
             else:
                 pairs.setdefault(kind, []).append(answer.pair)
         return self._given.add(**pairs, by_row=True) if pairs else self._given
+
+    def _confidence(self, answer: Answer) -> float:
+        """As the oracle said; where it said nothing, how often it is right."""
+        return answer.confidence if answer.confidence < 1 else 1 - self.error_rate_
 
     def _is_due(self, n_since: int, n_surprises: int) -> bool:
         if self.refit_every is not None:

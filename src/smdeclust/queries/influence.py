@@ -123,12 +123,16 @@ class Beliefs:
 def choose_questions(
     picture: Picture,
     near: Nearness,
-    refused: set[tuple[int, int]],
+    unsure: set[tuple[int, int]],
     n_questions: int,
     *,
     by_label: bool = False,
 ) -> list[Question]:
-    """The questions most worth asking, about different places: pairs, or a row and all clusters."""
+    """The questions most worth asking, about different places: pairs, or a row and all clusters.
+
+    Pairs in `unsure`, which somebody could not answer, are not asked, and their rows less readily.
+    """
+    refused = unsure | picture.known.answered
     beliefs = Beliefs(picture, near)
     doubt = 1 - beliefs.chances.max(axis=1)
     doubt[beliefs.settled] = 0.0
@@ -139,7 +143,7 @@ def choose_questions(
     n_answers = np.maximum(ordered @ np.arange(1, ordered.shape[1] + 1), 1.0)
     if by_label:
         n_answers[:] = 1.0
-    reluctance = _reluctance(near, refused)
+    readiness = _readiness(near, unsure)
     used = np.zeros(len(near.rows), dtype=bool)
     found: list[Question] = []
     while len(found) < n_questions:
@@ -148,7 +152,7 @@ def choose_questions(
             if len(places) > 1 and not beliefs.settled[places[0]]:
                 most = near.cover[places].max(axis=0)
                 worth[places] = np.maximum(most - covered, 0.0) @ doubt
-        worth *= reluctance / n_answers
+        worth *= readiness / n_answers
         worth[beliefs.settled | used | (ordered[:, 0] <= 0)] = 0.0
         question = _first_open(beliefs, worth, covered, doubt, refused, used, by_label)
         if question is None:
@@ -164,10 +168,10 @@ def choose_questions(
     return found
 
 
-def _reluctance(near: Nearness, refused: set[tuple[int, int]]) -> np.ndarray:
-    """(n,) less than 1 for rows that somebody could not tell about, or answered about before."""
+def _readiness(near: Nearness, unsure: set[tuple[int, int]]) -> np.ndarray:
+    """(n,) 1, and half of it for every time that somebody could not tell about a row."""
     out = np.ones(len(near.rows))
-    ends = np.array([row for pair in refused for row in pair], dtype=np.int64)
+    ends = np.array([row for pair in unsure for row in pair], dtype=np.int64)
     np.multiply.at(out, near.places(ends), 0.5)
     return out
 

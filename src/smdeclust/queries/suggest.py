@@ -117,25 +117,23 @@ def suggest_labels_from(
     """As `suggest_labels`; `near` of an earlier call with the same points saves time."""
     if picture.known.n_points < 2:
         return []
-    refused = as_refused(skip, picture)
     near = near or Nearness.of(picture.points, np.flatnonzero(picture.known.is_answered))
-    found = choose_questions(picture, near, refused, n_rows, by_label=True)
+    found = choose_questions(picture, near, as_pair_set(skip), n_rows, by_label=True)
     return [
         LabelQuestion(q.row, q.representatives, _reason(picture, q, ids), q.score) for q in found
     ]
 
 
-def as_refused(skip: Any, picture: Picture) -> set[tuple[int, int]]:
-    """Pairs that are not to be asked: nobody could answer them, or somebody did softly."""
-    refused = {(min(pair), max(pair)) for pair in ((int(i), int(j)) for i, j in skip)}
-    return refused | picture.known.answered
+def as_pair_set(pairs: Any) -> set[tuple[int, int]]:
+    """Pairs of rows, the smaller first."""
+    return {(min(pair), max(pair)) for pair in ((int(i), int(j)) for i, j in pairs)}
 
 
 def implied_pair(picture: Picture, asked: Sequence[tuple[int, int]]) -> Check | None:
     """A pair that was not asked and whose answer follows from others: a check on somebody."""
     known, rng = picture.known, picture.rng
     rows = np.flatnonzero(known.is_answered)
-    done = {(min(pair), max(pair)) for pair in asked}
+    done = as_pair_set(asked)
     for _ in range(200 if len(rows) > 1 else 0):
         i, j = sorted(int(row) for row in rng.choice(rows, 2, replace=False))
         if (i, j) not in done and known.follows(i, j):
@@ -154,14 +152,15 @@ def suggest_from(
 ) -> list[Suggestion]:
     """As `suggest_pairs`; `near` of an earlier call with the same points saves time."""
     known = picture.known
-    refused = as_refused(skip, picture)
+    unsure = as_pair_set(skip)
+    refused = unsure | known.answered
     if known.n_points < 2:
         return []
     if strategy == RANDOM:
         return _random_pairs(picture, n_pairs, refused)
     if strategy == OURS:
         near = near or Nearness.of(picture.points, np.flatnonzero(known.is_answered))
-        questions = choose_questions(picture, near, refused, n_pairs)
+        questions = choose_questions(picture, near, unsure, n_pairs)
         return [
             _plain(picture, q.row, q.representatives[0], q.score, _reason(picture, q, ids))
             for q in questions
