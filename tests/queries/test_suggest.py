@@ -16,9 +16,8 @@ from smdeclust import (
 )
 from smdeclust.queries.known import Known
 from smdeclust.queries.nearness import Nearness
-from smdeclust.queries.strategies import STRATEGIES
 
-ALL = ["influence", "random", *STRATEGIES]
+ALL = ["influence", "random"]
 
 
 def blobs(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -44,7 +43,7 @@ def test_nothing_known_is_asked(strategy: str, seed: int) -> None:
     found = suggest_pairs(
         model, X, constraints=constraints, n_pairs=8, strategy=strategy, random_state=1
     )
-    known = Known(len(X), 3, constraints.must_link, constraints.cannot_link)
+    known = Known(len(X), constraints.must_link, constraints.cannot_link)
     keys = {tuple(sorted(s.pair)) for s in found}
     assert len(keys) == len(found) > 0
     for suggestion in found:
@@ -105,32 +104,21 @@ def test_everything_known_leaves_nothing_to_ask() -> None:
 
 
 def test_what_follows() -> None:
-    """Answers that follow: by must-links, by a cannot-link between groups, by exclusion."""
-    known = Known(
-        7, 2, np.array([[0, 1], [2, 3]]), np.array([[1, 2], [4, 0]])
-    )  # two neighbourhoods {0, 1}, {2, 3}; 4 is not in the first
+    """Answers that follow: by must-links, and by a cannot-link between groups."""
+    known = Known(7, np.array([[0, 1], [2, 3]]), np.array([[1, 2], [4, 0]]))
     assert known.follows(0, 1)
     assert known.follows(0, 3)
     assert known.follows(4, 1)
     assert not known.follows(4, 2), "only if there are two clusters and no more"
     assert not known.follows(5, 0)
-    assert known.is_settled(4)
-    assert not known.is_settled(6)
 
 
-def test_a_begun_point_is_finished_first() -> None:
-    """A point that is known to differ from one neighbourhood is asked against the next."""
-    X, y = blobs()
-    rows = [int(np.flatnonzero(y == k)[0]) for k in range(3)]
-    other = int(np.flatnonzero(y == 0)[1])
-    apart = [(rows[0], rows[1]), (rows[0], rows[2]), (rows[1], rows[2]), (other, rows[1])]
-    constraints = Constraints(cannot_link=apart, n_points=len(X))
-    model = SMDEClust(3, random_state=0).fit(X, constraints=constraints)
-    (found,) = suggest_pairs(
-        model, X, constraints=constraints, strategy="explore-consolidate", random_state=0
-    )
-    assert other in found.pair
-    assert (set(found.pair) - {other}) <= {rows[0], rows[2]}
+def test_strategies_of_earlier_versions() -> None:
+    """They are known by name, and replaced with a warning."""
+    X, _ = blobs()
+    model = SMDEClust(3, random_state=0).fit(X)
+    with pytest.warns(FutureWarning, match="'npu' is no longer offered"):
+        assert suggest_pairs(model, X, strategy="npu") == suggest_pairs(model, X)
 
 
 def test_skipped_pairs_do_not_come_back() -> None:
@@ -149,7 +137,7 @@ def test_bad_input() -> None:
     """A wrong strategy, number or table is named."""
     X, _ = blobs()
     model = SMDEClust(3, random_state=0).fit(X)
-    with pytest.raises(InvalidInputError, match="strategy must be one of influence, random"):
+    with pytest.raises(InvalidInputError, match="strategy must be influence or random"):
         suggest_pairs(model, X, strategy="best")
     with pytest.raises(InvalidInputError, match="n_pairs must be at least 1"):
         suggest_pairs(model, X, n_pairs=0)
@@ -189,7 +177,7 @@ def test_soft_answers_are_answers(strategy: str) -> None:
             break
         i, j = found[0].pair
         assert (min(i, j), max(i, j)) not in asked
-        assert not Known.read(known, model.labels_, 3).follows(i, j)
+        assert not Known.read(known, model.labels_).follows(i, j)
         asked.add((min(i, j), max(i, j)))
         # Every fifth answer is wrong.
         kind = "soft_must_link" if (y[i] == y[j]) != (turn % 5 == 4) else "soft_cannot_link"
@@ -204,5 +192,5 @@ def test_soft_pairs_that_hard_ones_contradict() -> None:
     model = SMDEClust(3, random_state=0).fit(X, constraints=known)
     pair = (0, int(np.flatnonzero(model.labels_ == model.labels_[0])[1]))
     known = Constraints(soft_must_link=[(*pair, 0.9)], cannot_link=[pair], n_points=len(X))
-    assert Known.read(known, model.labels_, 3).group_of[pair[0]] != pair[1]
+    assert Known.read(known, model.labels_).group_of[pair[0]] != pair[1]
     assert suggest_pairs(model, X, constraints=known)

@@ -41,10 +41,7 @@ def ask(
     ] = False,
     strategy: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="How pairs are chosen: influence, random, explore-consolidate, min-max or npu.",
-        ),
+        typer.Option(metavar="NAME", help="How pairs are chosen: influence, or random."),
     ] = "influence",
     metric: Annotated[
         str,

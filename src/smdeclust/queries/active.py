@@ -29,7 +29,7 @@ from smdeclust.queries.answers import (
 from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.refits import LOOK_BACK, Refits, stop_advice
 from smdeclust.queries.suggest import (
-    OURS,
+    RANDOM,
     check_strategy,
     implied_pair,
     look_at,
@@ -239,7 +239,7 @@ class ActiveClustering:
             check = implied_pair(picture, [answer.pair for answer in self.answers_])
             if check is not None:
                 return check
-        if self.strategy == OURS or self.ask == "labels":
+        if self.strategy != RANDOM or self.ask == "labels":
             answered = np.flatnonzero(picture.known.is_answered)
             if self._near is None or not self._near.fits(picture.points, answered):
                 self._near = Nearness.of(picture.points, answered)

@@ -68,7 +68,7 @@ class Beliefs:
 
     def __init__(self, picture: Picture, near: Nearness) -> None:
         self.picture, self.near, self.known = picture, near, picture.known
-        k, known = len(picture.centers), picture.known
+        k, known = picture.n_clusters, picture.known
         labels = picture.labels
         self.places = {group: near.places(rows) for group, rows in known.members.items()}
         self.home: dict[int, int] = {}
@@ -97,13 +97,13 @@ class Beliefs:
 
     def _by_exclusion(self, group: int, view: np.ndarray) -> int | None:
         """The only cluster left for a group, unless that is an unlikely one: then it is asked."""
-        if len(self.home) < len(self.picture.centers) or group in self.home.values():
+        if len(self.home) < self.picture.n_clusters or group in self.home.values():
             return None
         apart = set(self.known.apart_from(group).tolist())
         left = [cluster for cluster, home in self.home.items() if home not in apart]
         if len(left) != 1 or len(self.places[group]) == 0:
             return None
-        likely = view[self.places[group], left[0]].mean() >= 1 / len(self.picture.centers)
+        likely = view[self.places[group], left[0]].mean() >= 1 / self.picture.n_clusters
         return left[0] if likely else None
 
     def _without_excluded(self) -> np.ndarray:

@@ -17,22 +17,18 @@ from smdeclust.structure.rejections import reject_contradictions, reject_self_ca
 class Known:
     """Pairs, read as answers.
 
-    A *group* is a set of points that belong together. A *neighbourhood* is one of a set of groups
-    that are all known to be different from each other: each stands for a cluster of its own. A
-    *pending* group was answered about, but is not yet known to be in any neighbourhood.
+    A *group* is a set of points that belong together.
 
     Parameters
     ----------
-    n_points, n_clusters
-        N and K.
+    n_points
+        N.
     must_link, cannot_link
         (m, 2) rows.
     """
 
-    def __init__(
-        self, n_points: int, n_clusters: int, must_link: np.ndarray, cannot_link: np.ndarray
-    ) -> None:
-        self.n_points, self.n_clusters = n_points, n_clusters
+    def __init__(self, n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> None:
+        self.n_points = n_points
         self.answered: set[tuple[int, int]] = set()  # by soft answers, believed or not
         grouping = contract(n_points, must_link, cannot_link)
         self.group_of = grouping.of_point
@@ -43,7 +39,7 @@ class Known:
         self._indptr, self._indices = cannot_link_graph(edges, grouping.n_linked)
 
     @classmethod
-    def read(cls, constraints: Constraints, labels: np.ndarray, n_clusters: int) -> Known:
+    def read(cls, constraints: Constraints, labels: np.ndarray) -> Known:
         """All hard pairs, and those soft pairs that the clustering `labels` keeps.
 
         Soft pairs that are kept contradict nothing that is kept. Where hard pairs were added after
@@ -60,7 +56,7 @@ class Known:
         if hard_hold:
             must = np.concatenate([must, kept_must])
             cannot = np.concatenate([cannot, kept_cannot])
-        out = cls(n, n_clusters, must, cannot)
+        out = cls(n, must, cannot)
         soft = np.sort(np.concatenate([soft_must, soft_cannot]), axis=1)
         out.answered = {(i, j) for i, j in soft.tolist()}
         return out
@@ -84,44 +80,7 @@ class Known:
         """(N,) whether a row is in any answer that counts."""
         return np.asarray(self.group_of < self.n_compound)
 
-    @cached_property
-    def neighbourhoods(self) -> list[int]:
-        """Groups all known to be different, largest first: as many as a greedy choice finds."""
-        sizes = {group: len(rows) for group, rows in self.members.items()}
-        chosen: list[int] = []
-        for group in sorted(sizes, key=lambda g: (-sizes[g], g)):
-            apart = set(self.apart_from(group).tolist())
-            if apart.issuperset(chosen):
-                chosen.append(group)
-        return chosen
-
-    @cached_property
-    def pending(self) -> list[int]:
-        """Groups that were answered about but are in no neighbourhood."""
-        inside = set(self.neighbourhoods)
-        return [group for group in self.members if group not in inside]
-
     def follows(self, first: int, second: int) -> bool:
-        """Whether the answer to this pair of rows follows from others, whatever K is."""
+        """Whether the answer to this pair of rows follows from others."""
         a, b = int(self.group_of[first]), int(self.group_of[second])
         return a == b or b in self.apart_from(a)
-
-    def _home(self, group: int) -> int | None:
-        """The neighbourhood that this group must be in, if that is known."""
-        if group in self.neighbourhoods:
-            return group
-        left = [hood for hood in self.neighbourhoods if hood not in self.apart_from(group)]
-        return left[0] if len(left) == 1 else None
-
-    def is_settled(self, row: int) -> bool:
-        """Whether the cluster of this row is known."""
-        group = int(self.group_of[row])
-        if group in self.neighbourhoods:
-            return True
-        return len(self.neighbourhoods) >= self.n_clusters and self._home(group) is not None
-
-    @cached_property
-    def settled_rows(self) -> np.ndarray:
-        """Rows whose cluster is known."""
-        rows = [part for group, part in self.members.items() if self.is_settled(int(part[0]))]
-        return np.sort(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)

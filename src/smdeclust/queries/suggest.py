@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
@@ -19,10 +19,10 @@ from smdeclust.queries.known import Known
 from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.picture import Picture
 from smdeclust.queries.refits import measured_in
-from smdeclust.queries.strategies import STRATEGIES
 from smdeclust.queries.suggestion import Check, LabelQuestion, Suggestion
 
 OURS, RANDOM = "influence", "random"
+OLD = ("explore-consolidate", "min-max", "npu")
 
 
 def suggest_pairs(
@@ -53,7 +53,7 @@ def suggest_pairs(
     n_pairs
         How many to return at most.
     strategy
-        ``"influence"`` (ours), ``"random"``, ``"explore-consolidate"``, ``"min-max"`` or ``"npu"``.
+        ``"influence"``, or ``"random"`` to compare with.
     skip
         Pairs of rows that nobody could answer: they are not suggested again.
     random_state
@@ -74,10 +74,16 @@ def suggest_pairs(
 
 
 def check_strategy(strategy: str) -> None:
-    """Raise an error unless there is such a strategy."""
-    if strategy not in (OURS, RANDOM, *STRATEGIES):
-        names = ", ".join([OURS, RANDOM, *STRATEGIES])
-        raise InvalidInputError(f"strategy must be one of {names}, got {strategy!r}.")
+    """Raise an error unless there is such a strategy; warn of those that are no longer offered."""
+    if strategy in OLD:
+        warnings.warn(
+            f"strategy={strategy!r} is no longer offered, and 'influence', which needs fewer "
+            f"answers, is used instead. (benchmarks/questioners.py has it for comparisons.)",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif strategy not in (OURS, RANDOM):
+        raise InvalidInputError(f"strategy must be influence or random, got {strategy!r}.")
 
 
 def suggest_labels(
@@ -158,33 +164,11 @@ def suggest_from(
         return []
     if strategy == RANDOM:
         return _random_pairs(picture, n_pairs, refused)
-    if strategy == OURS:
-        near = near or Nearness.of(picture.points, np.flatnonzero(known.is_answered))
-        questions = choose_questions(picture, near, unsure, n_pairs)
-        return [
-            _plain(picture, q.row, q.representatives[0], q.score, _reason(picture, q, ids))
-            for q in questions
-        ]
-    found: list[Suggestion] = []
-    done: set[int] = set()
-    pending = [int(known.members[group][0]) for group in known.pending]
-    while len(found) < n_pairs:
-        # A point whose questions have begun is finished first.
-        row, score = (pending.pop(0), np.inf) if pending else (None, 0.0)
-        if row is None:
-            chosen = STRATEGIES[strategy](picture, done)
-            if chosen is None:
-                break
-            row, score = chosen
-        if row in done:
-            continue
-        done.add(row)
-        suggestion = _against_neighbourhoods(picture, row, score, refused)
-        if suggestion is not None:
-            found.append(suggestion)
-        if len(done) >= known.n_points:
-            break
-    return found
+    near = near or Nearness.of(picture.points, np.flatnonzero(known.is_answered))
+    return [
+        _plain(picture, q.row, q.representatives[0], q.score, _reason(picture, q, ids))
+        for q in choose_questions(picture, near, unsure, n_pairs)
+    ]
 
 
 def look_at(
@@ -204,8 +188,6 @@ def look_at(
         )
     if coordinates is None:
         coordinates = measured_in(model, points)
-    n_clusters = int(model.n_clusters)
-    centers = np.array([coordinates[labels == k].mean(axis=0) for k in range(n_clusters)])
     given = Constraints(n_points=len(points)) if constraints is None else constraints
     known_pairs(model, points, None, given, {}, soft=True)
     views = getattr(model, "views_", {})
@@ -214,58 +196,8 @@ def look_at(
         for name, seen in views.items()
         if len(seen.labels) == len(labels)
     )
-    known = Known.read(given, labels, n_clusters)
-    return Picture(coordinates, labels, centers, known, rng, weighed)
-
-
-def _against_neighbourhoods(
-    picture: Picture,
-    row: int,
-    score: float,
-    refused: set[tuple[int, int]],
-) -> Suggestion | None:
-    """The first question about this row: against the likeliest neighbourhood not yet answered."""
-    known = picture.known
-    group = int(known.group_of[row])
-    hoods = picture.hood_chances(row)
-    open_hoods = [hood for hood in hoods if hood not in known.apart_from(group) and hood != group]
-    for hood in sorted(open_hoods, key=lambda h: -hoods[h]):
-        partner = _partner(picture, row, known.members[hood], refused)
-        if partner is not None and not known.follows(row, partner):
-            return _plain(picture, row, partner, score, f"Row {row} was chosen by this strategy.")
-    if not hoods:
-        # The very first question: against the middle of another cluster.
-        return _first_question(picture, row, score, refused)
-    return None
-
-
-def _partner(
-    picture: Picture, row: int, members: np.ndarray, refused: set[tuple[int, int]]
-) -> int | None:
-    """The member most like the row, of those that were not refused."""
-    free = [m for m in members.tolist() if (min(m, row), max(m, row)) not in refused]
-    if not free:
-        return None
-    gaps = cdist(picture.points[[row]], picture.points[free])[0]
-    return int(free[int(gaps.argmin())])
-
-
-def _first_question(
-    picture: Picture,
-    row: int,
-    score: float,
-    refused: set[tuple[int, int]],
-) -> Suggestion | None:
-    order = np.argsort(picture.squares[row], kind="stable")
-    for cluster in order.tolist():
-        rows = np.flatnonzero(picture.labels == cluster)
-        rows = rows[rows != row]
-        if cluster == picture.labels[row] or len(rows) == 0:
-            continue
-        partner = int(rows[picture.squares[rows, cluster].argmin()])
-        if (min(row, partner), max(row, partner)) not in refused:
-            return _plain(picture, row, partner, score, f"Row {row} was chosen by this strategy.")
-    return None
+    known = Known.read(given, labels)
+    return Picture(coordinates, labels, int(model.n_clusters), known, rng, weighed)
 
 
 def _plain(picture: Picture, row: int, partner: int, score: float, reason: str) -> Suggestion:
