@@ -281,6 +281,7 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         *([("bounds on sizes", tight_words(result))] if "size_bounds" in result else []),
         ("columns", options.columns_line(inputs)),
         *([("distance", distance_line(result))] if "distance" in result else []),
+        *([("views", views_line(result))] if "view_weights" in result else []),
         ("time", screen.seconds(result["seconds"])),
     ]
     if "proof" in result:
@@ -293,10 +294,17 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         rows.insert(2, ("agreement with the classes (ARI)", f"{result['ari']:.3f}"))
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"
     screen.print_table(rows, title=title)
-    lines = broken_lines(result["broken_soft"])
+    lines = broken_lines(result["broken_soft"]) + result.get("notes", [])
     if lines:
         screen.print_result("\n".join([*lines, ""]))
     screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
+
+
+def views_line(result: dict[str, Any]) -> str:
+    """Which views decided, the heaviest first."""
+    weights = result["view_weights"]
+    order = sorted(weights, key=lambda name: -weights[name])
+    return ", ".join(f"{name} {weights[name]:.0%}" for name in order)
 
 
 def distance_line(result: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from smdeclust.cli import methods, provenance, screen
-from smdeclust.cli.fit import distance_line
+from smdeclust.cli.fit import distance_line, views_line
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import has_option
@@ -272,6 +272,9 @@ def _facts(result: dict[str, Any]) -> list[tuple[str, object]]:
         lines.insert(1, ("with the cost of broken pairs", total))
     if "distance" in result:
         lines.insert(1, ("distance", distance_line(result)))
+    if "view_weights" in result:
+        lines.insert(1, ("views", views_line(result)))
+        lines += [("how it was decided", note) for note in result["notes"]]
     if "size_bounds" in result:
         bounds = ", ".join(f"{low:g} to {high:g}" for low, high in result["size_bounds"])
         lines.append(("bounds on sizes", bounds))

@@ -80,6 +80,11 @@ def read_fitted(path: Path) -> Fitted:
     content = decode(read_bytes(file), file)
     try:
         document = json.loads(content)
+        if "view_weights" in document:
+            raise ValueError(
+                "it is of --method guided, whose clusters need not be round; "
+                "GuidedClustering.predict places new rows in Python"
+            )
         model: dict[str, Any] = {
             name: None if value is None else np.asarray(value, dtype=np.float64)
             for name, value in document["model"].items()

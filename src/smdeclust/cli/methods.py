@@ -39,6 +39,7 @@ class Method:
 
 METHODS = {
     "smdeclust": Method("SMDEClust", "SMDEClust"),
+    "guided": Method("GuidedClustering", "GuidedClustering"),
     "s-mde": Method("S-MDE", "SMDEClust", "S-MDE"),
     "sm-mde": Method("SM-MDE", "SMDEClust", "SM-MDE"),
     "sg-mde": Method("SG-MDE", "SMDEClust", "SG-MDE"),
@@ -232,6 +233,9 @@ def _facts(model: Any) -> dict[str, Any]:
     if getattr(model, "distance_", None) is not None:
         found["distance"] = model.metric_
         found["feature_weights"] = [float(weight) for weight in model.feature_weights_]
+    if hasattr(model, "view_weights_"):
+        found["view_weights"], found["held_out"] = model.view_weights_, model.held_out_
+        found["decided_by"], found["notes"] = model.decided_by_, list(model.notes_)
     if hasattr(model, "lower_bound_"):  # exact methods
         found["lower_bound"] = float(model.lower_bound_)
         found["proof"] = {"sentence": above_best(float(model.inertia_), found["lower_bound"])}
