@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -49,6 +49,9 @@ TAUGHT = ("learned", "compact", "graph-learned", "classes")
 
 # Views see so many rows at most; the others are placed among them.
 MAX_ROWS = 20_000
+
+# Points x features x clusters x local searches that a clustering may take: four searches at least.
+WORK = 8e6
 
 # Rows that are placed at a time.
 BLOCK = 20_000
@@ -200,7 +203,7 @@ class GuidedClustering(ConstrainedClusterer):
         seed = int(self._generator().integers(2**31))
         engine = _Engine(self.n_clusters, sizes, weight, seed, deadline, self.callback)
         self._frame = _Unit.of(points)
-        known = _confident(known, self._frame.enter(points), self._frame.size, engine)
+        known = _confident(known, points, self._frame, engine)
         with threadpool_limits(1, user_api="blas"):  # two are slower on matrices this small
             self._guide(points, known, engine, seed)
         self._describe(points, weight, sizes)
@@ -223,12 +226,22 @@ class GuidedClustering(ConstrainedClusterer):
             engine.is_late,
             engine.share(SHARE_OF_WEIGHING, begun),
         )
-        labels = self._guided.labels
-        if not whole:
-            costs = self._costs(points)
-            nearest = costs.argmin(axis=1)
-            labels = engine.assign(costs, known, self._guided.unit, nearest)
-        self.labels_ = labels
+        self.labels_ = self._guided.labels if whole else self._place(points, known, rows, engine)
+
+    def _place(
+        self, points: np.ndarray, known: Constraints, rows: np.ndarray, engine: _Engine
+    ) -> np.ndarray:
+        """Labels of all rows, of which views saw only some."""
+        outside = np.ones(len(points), dtype=bool)
+        outside[rows] = False
+        pairs = known.all_as_hard()
+        if engine.sized or any(outside[p].any() for p in (pairs.must_link, pairs.cannot_link)):
+            costs = np.concatenate(list(self._costs(points)))
+            return engine.assign(costs, known, self._guided.unit, None)
+        # Everything that is known is about rows that were seen: the others go where they fit best.
+        labels = np.concatenate([costs.argmin(axis=1) for costs in self._costs(points)])
+        labels[rows] = self._guided.labels
+        return labels
 
     def _chosen_views(self, any_pairs: bool) -> list[View]:
         """The views that `views` stands for."""
@@ -290,13 +303,10 @@ class GuidedClustering(ConstrainedClusterer):
     def _left_out(self) -> list[str]:
         return [v.name for v in self._guided.views if v.name not in self._guided.seen]
 
-    def _costs(self, points: np.ndarray) -> np.ndarray:
-        """(n, K) what it costs to put each point into each cluster, by blocks."""
-        costs = np.empty((len(points), self.n_clusters))
+    def _costs(self, points: np.ndarray) -> Iterator[np.ndarray]:
+        """(n, K) what it costs to put each point into each cluster, block by block."""
         for start in range(0, len(points), BLOCK):
-            block = slice(start, start + BLOCK)
-            costs[block] = self._guided.costs(self._frame.enter(points[block]))
-        return costs
+            yield self._guided.costs(self._frame.enter(points[start : start + BLOCK]))
 
     def predict(
         self,
@@ -326,7 +336,7 @@ class GuidedClustering(ConstrainedClusterer):
         constraints = known_of_new(X, constraints, must_link, cannot_link)
         points = self._check_points(X, reset=False)
         with threadpool_limits(1, user_api="blas"):
-            costs = self._costs(points)[:, self._order]
+            costs = np.concatenate(list(self._costs(points)))[:, self._order]
         bounds = SizeBounds.of(size_min, size_max, "points", self.n_clusters)
         if constraints is None and bounds is None:
             return costs.argmin(axis=1)
@@ -358,6 +368,11 @@ class _Engine:
         part.stopped = self.stopped
         return part
 
+    @property
+    def sized(self) -> bool:
+        """Whether there are bounds on sizes."""
+        return any(self.sizes.get(name) is not None for name in ("size_min", "size_max"))
+
     def is_late(self) -> bool:
         """Whether the time is over, or somebody has said so."""
         return self.stopped[0] or is_past(self.deadline)
@@ -374,6 +389,7 @@ class _Engine:
     ) -> np.ndarray:
         """Labels of a short run of SMDEClust."""
         left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
+        n_searches = int(np.clip(WORK / (points.size * self.n_clusters), 4, n_searches))
         model = SMDEClust(
             self.n_clusters,
             **self.sizes,
@@ -395,7 +411,7 @@ class _Engine:
         return self.stopped[0]
 
     def assign(
-        self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray
+        self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray | None
     ) -> np.ndarray:
         """Exact labels: |x - s e_k|^2 is costs[i, k] but for a number that depends on i alone."""
         costs = costs - costs.min(axis=1, keepdims=True)
@@ -410,7 +426,10 @@ class _Engine:
         )
         left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
         found = exact_assignment(problem, s * np.eye(self.n_clusters), max_time=left)
-        return otherwise if found.labels is None else np.asarray(found.labels)
+        if found.labels is not None:
+            return np.asarray(found.labels)
+        # Time ended before anything feasible was found: a search finds it, whatever the time.
+        return self.cluster(problem.X, known, None, 1) if otherwise is None else otherwise
 
 
 class _Unit:
@@ -422,9 +441,10 @@ class _Unit:
     @classmethod
     def of(cls, points: np.ndarray) -> _Unit:
         mean = points.mean(axis=0, dtype=np.float64)
-        largest = max(float(np.abs(points - mean).max()), np.finfo(float).tiny)
-        spread = np.sqrt((((points - mean) / largest) ** 2).mean())
-        return cls(mean, largest * (float(spread) or 1.0))
+        blocks = range(0, len(points), BLOCK)  # large data are not copied
+        largest = max(float(np.abs(points[b : b + BLOCK] - mean).max()) for b in blocks) or 1.0
+        squares = (float((((points[b : b + BLOCK] - mean) / largest) ** 2).sum()) for b in blocks)
+        return cls(mean, largest * (float(np.sqrt(sum(squares) / points.size)) or 1.0))
 
     def enter(self, points: np.ndarray) -> np.ndarray:
         return (points - self.mean) / self.size
@@ -434,7 +454,7 @@ def _hard(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
     return known.must_link, known.cannot_link
 
 
-def _confident(known: Constraints, points: np.ndarray, size: float, engine: _Engine) -> Constraints:
+def _confident(known: Constraints, points: np.ndarray, unit: _Unit, engine: _Engine) -> Constraints:
     """Soft pairs that have a price as soft pairs of the confidence that it stands for.
 
     Views have units of their own, in which a price would mean something else in each.
@@ -442,9 +462,10 @@ def _confident(known: Constraints, points: np.ndarray, size: float, engine: _Eng
     kinds = ("soft_must_link", "soft_cannot_link")
     if all(np.isnan(getattr(known, f"{kind}_price")).all() for kind in kinds):
         return known
+    points = unit.enter(points)
     labels = engine.cluster(points, known.hard_only(), None, 8)
     means = np.stack([points[labels == k].mean(axis=0) for k in range(engine.n_clusters)])
-    spread = float(((points - means[labels]) ** 2).mean()) * size**2
+    spread = float(((points - means[labels]) ** 2).mean()) * unit.size**2
     changes = {}
     for kind in kinds:
         confidence, price = (getattr(known, f"{kind}_{name}") for name in ("confidence", "price"))

@@ -20,7 +20,7 @@ from smdeclust.views.scene import Engine, Scene, Seen, View, rows_to_learn_from
 logger = logging.getLogger("smdeclust")
 
 # Views are weighed on so many rows at most, those in pairs first.
-MAX_WEIGHED = 5000
+MAX_WEIGHED = 4000
 
 # With fewer pairs than this weights shrink towards equal ones.
 ENOUGH_PAIRS = 20

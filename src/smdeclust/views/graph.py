@@ -29,7 +29,7 @@ SCALE_NEIGHBOR = 7
 
 # How far pairs spread (a), by how many steps, and which share of a pair is too little to follow.
 SPREADING = 0.8
-SPREADING_STEPS = 12
+SPREADING_STEPS = 8
 LEAST_SHARE = 1e-3
 
 # Weight of cannot-links between points that are not neighbors.

@@ -197,9 +197,10 @@ class LearnedMap:
 def rows_to_learn_from(
     n_points: int, known: Constraints, rng: np.random.Generator, most: int = MAX_LEARNED_FROM
 ) -> np.ndarray:
-    """All rows, or `most` of them: those in hard pairs first, as many as fit."""
+    """All rows, or `most` of them: those in pairs first, as many as fit."""
     if n_points <= most:
         return np.arange(n_points)
+    known = known.all_as_hard()
     paired = rng.permutation(np.concatenate([known.must_link, known.cannot_link])).ravel()
     order = np.concatenate([paired[: most // 2 * 2], rng.permutation(n_points)])
     _, first = np.unique(order, return_index=True)
