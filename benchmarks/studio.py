@@ -3,15 +3,21 @@
     python -m benchmarks.studio change [--sizes 500,20000,200000] [--changes 9]
     python -m benchmarks.studio frames [--sizes 100000,1000000]
 
+``change`` says a pair, then sets K to 12 and back to 5, and waits for the first answer; ``memory``
+is that of the server and its processes.
+
 Needs Chromium. Without a graphics card the browser draws on the processor: frames are a floor.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import statistics
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +33,18 @@ def make_table(folder: Path, n_points: int) -> tuple[Path, np.ndarray]:
     return path, y
 
 
-def changes(n_points: int, n_changes: int) -> tuple[float, float, float]:
-    """Seconds from saying a pair to the new picture: median, worst; and to the first picture."""
+@dataclass
+class Felt:
+    """Seconds, and megabytes."""
+
+    pairs: list[float]
+    n_clusters: list[float]
+    first: float
+    memory: float
+
+
+def changes(n_points: int, n_changes: int) -> Felt:
+    """Seconds from a change to the new picture, and to the first picture."""
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as name:
         path, y = make_table(Path(name), n_points)
@@ -39,19 +55,40 @@ def changes(n_points: int, n_changes: int) -> tuple[float, float, float]:
                 first = time.perf_counter() - started
                 page.wait_for_function("window.studio.state.solution?.final", timeout=600_000)
                 settled(page)
-                seconds = []
-                for _ in range(n_changes):
-                    i, j = rng.choice(n_points, 2, replace=False).tolist()
-                    same = "true" if y[i] == y[j] else "false"
-                    drawn = "Number(document.body.dataset.drawn || 0)"
-                    action = f"{{do: 'pairs', pairs: [[{i}, {j}]], together: {same}}}"
+                drawn = "Number(document.body.dataset.drawn || 0)"
+
+                def change(action: str) -> float:
                     assert page.evaluate(
                         f"(window.before = {drawn}, window.began = performance.now(), "
                         f"window.studio.act({action}))"
                     )
                     page.wait_for_function(f"{drawn} > window.before", timeout=300_000, polling=5)
-                    seconds.append(page.evaluate("performance.now() - window.began") / 1000)
-                return statistics.median(seconds), max(seconds), first
+                    return float(page.evaluate("performance.now() - window.began")) / 1000
+
+                said = []
+                for _ in range(n_changes):
+                    i, j = rng.choice(n_points, 2, replace=False).tolist()
+                    same = "true" if y[i] == y[j] else "false"
+                    said.append(change(f"{{do: 'pairs', pairs: [[{i}, {j}]], together: {same}}}"))
+                numbers = [change(f"{{do: 'set', n_clusters: {k}}}") for k in (12, 5)]
+                return Felt(said, numbers, first, memory(running.process.pid))
+
+
+def memory(process: int) -> float:
+    """Megabytes of a process and those that it started."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            parents[int(status.parent.name)] = int(fields[1])
+    mine = {process}
+    while fresh := {child for child, parent in parents.items() if parent in mine} - mine:
+        mine |= fresh
+    pages = 0
+    for one in mine:
+        with contextlib.suppress(OSError):
+            pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def frames(n_points: int) -> tuple[float, float]:
@@ -63,19 +100,18 @@ def frames(n_points: int) -> tuple[float, float]:
             with browser_page(running.url) as page:
                 page.wait_for_function("window.studio.picture.ready", timeout=600_000)
                 first = time.perf_counter() - started
-                box = page.locator("#picture .nsewdrag").first.bounding_box()
+                box = page.locator("#picture .over").first.bounding_box()
                 x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-                page.evaluate(
-                    "window.frames_ = 0; (function tick() { window.frames_ += 1; "
-                    "requestAnimationFrame(tick); })()"
-                )
                 page.mouse.move(x, y)
                 page.mouse.down()
-                begin, count = time.perf_counter(), page.evaluate("window.frames_")
+                begin, count = (
+                    time.perf_counter(),
+                    page.evaluate("window.studio.picture.frames || 0"),
+                )
                 for step in range(60):
                     page.mouse.move(x + 3 * step, y + step)
                 seconds = time.perf_counter() - begin
-                drawn = page.evaluate("window.frames_") - count
+                drawn = page.evaluate("window.studio.picture.frames || 0") - count
                 page.mouse.up()
                 return drawn / seconds, first
 
@@ -88,10 +124,15 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=9)
     given = parser.parse_args()
     if given.what == "change":
-        print("   points   change to picture (median)   worst   first picture")
+        print("   points   a pair (median, worst)   K 5 to 12, 12 to 5   first picture   memory")
         for n in map(int, (given.sizes or "500,20000,200000").split(",")):
-            median, worst, first = changes(n, given.changes)
-            print(f"{n:9,} {median:24.2f} s {worst:9.2f} s {first:12.1f} s", flush=True)
+            felt = changes(n, given.changes)
+            up, down = felt.n_clusters
+            print(
+                f"{n:9,} {statistics.median(felt.pairs):10.2f} s {max(felt.pairs):9.2f} s "
+                f"{up:10.2f} s {down:6.2f} s {felt.first:12.1f} s {felt.memory:8.0f} MB",
+                flush=True,
+            )
     else:
         print("   points   frames a second while panning   first picture")
         for n in map(int, (given.sizes or "100000,1000000").split(",")):

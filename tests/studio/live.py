@@ -100,7 +100,9 @@ def browser_page(url: str, **context: Any) -> Iterator[Any]:
     errors: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        page = browser.new_context(accept_downloads=True, **context).new_page()
+        # Waiting for a condition needs eval, which the page itself must not use.
+        settings = {"accept_downloads": True, "bypass_csp": True} | context
+        page = browser.new_context(**settings).new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", lambda request: _check_local(request.url, url, errors))
         page.goto(url)

@@ -23,6 +23,7 @@ from smdeclust.io import Table
 from smdeclust.studio import view
 from smdeclust.studio.desk import Desk
 from smdeclust.studio.server import make_app
+from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.work_folder import STEP
 from tests.studio.test_server import HOST, TOKEN, Idle
 
@@ -62,7 +63,7 @@ def contents(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("bad.csv", b"id,a\nx,1\nx,2\n"),
+        ("bad.csv", b"id,note\nx,\ny,\n"),
         ("pairs.csv", b"\x00\x01\x02"),
         ("made.npy", b"\x93NUMPY\x01\x00garbage"),
         ("empty.csv", b""),
@@ -323,7 +324,8 @@ def test_costs_of_different_spaces_are_not_compared(client: TestClient, desk: De
 def test_no_cluster_is_set_apart_by_nothing() -> None:
     """Columns in which a cluster is like all points are not named, constant ones neither."""
     X = np.column_stack([np.repeat([0.0, 1.0], 50), np.tile([0.0, 1.0], 50), np.ones(100)])
-    found = view.portraits(Table(X=X, feature_names=("a", "b", "c")), np.repeat([0, 1], 50), 2)
+    sheet = Sheet.of_table(Table(X=X, feature_names=("a", "b", "c")))
+    found = view.portraits(sheet, np.repeat([0, 1], 50), 2)
     assert [[a["column"] for a in cluster["apart"]] for cluster in found] == [["a"], ["a"]]
 
 

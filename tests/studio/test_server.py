@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,10 +56,12 @@ def test_the_page_and_its_parts(client: TestClient) -> None:
     page = client.get(f"/{TOKEN}/")
     assert page.status_code == 200
     assert "http" not in page.text.replace("http-equiv", "")
-    for name in ("app.js", "picture.js", "panels.js", "service.js", "style.css", "plotly.js"):
+    named = re.findall(r'static/([^"]+)"', page.text)
+    for name in (*named, "picture.js", "panels.js", "service.js", "marks.js", "looks.js"):
         assert client.get(f"/{TOKEN}/static/{name}").status_code == 200
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
     assert page.headers["referrer-policy"] == "no-referrer"
 
 

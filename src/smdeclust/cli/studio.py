@@ -13,7 +13,10 @@ from smdeclust.cli import screen
 def studio(
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="[DATA]", help="The table; without it the page offers to open one."),
+        typer.Argument(
+            metavar="[DATA]",
+            help="A table, or a folder of pictures; without it the page offers to open one.",
+        ),
     ] = None,
     n_clusters: Annotated[
         int | None,
@@ -29,6 +32,15 @@ def studio(
     label: Annotated[
         str | None,
         typer.Option("--label", metavar="COLUMN", help="Column of known classes, left out."),
+    ] = None,
+    sheet: Annotated[
+        str | None, typer.Option("--sheet", metavar="NAME", help="Sheet of a spreadsheet.")
+    ] = None,
+    points: Annotated[
+        Path | None,
+        typer.Option(
+            "--points", metavar="FILE", help="Vectors of the rows (.npy); the table is for reading."
+        ),
     ] = None,
     folder: Annotated[
         Path | None,
@@ -54,12 +66,15 @@ def studio(
     with optional("The studio"):
         from smdeclust.studio.desk import Desk
         from smdeclust.studio.launch import serve
+        from smdeclust.studio.opening import from_path
 
-    place = folder or (Path("studio") if data is None else data.with_name(f"{data.stem}-studio"))
-    desk = Desk(place)
+    desk = Desk(folder or Path("studio"))
     if data is not None:
-        table, pairs = _read(data, constraints, id_column, label)
-        desk.open(table, data.name, data.resolve(), n_clusters, pairs)
+        given = {name: role for name, role in ((id_column, "id"), (label, "class")) if name}
+        source = from_path(data, folder, sheet_name=sheet, vectors=points, roles=given)
+        desk.start_folder = source.folder
+        desk.open_source(source, n_clusters, _read_pairs(source.sheet, constraints))
+    place = desk.folder_path
 
     def announce(url: str) -> None:
         screen.print_result(f"The studio is at {url}")
@@ -71,14 +86,10 @@ def studio(
         screen.note("The studio has ended. Nothing is lost.")
 
 
-def _read(
-    data: Path, constraints: list[Path] | None, id_column: str | None, label: str | None
-) -> tuple[Any, Any]:
-    from smdeclust.io import read_constraints, read_table
+def _read_pairs(sheet: Any, constraints: list[Path] | None) -> list[Any]:
+    from smdeclust.io import read_constraints
     from smdeclust.studio.desk import pairs_of
 
-    table = read_table(data, id_column=id_column, label=label)
     if not constraints:
-        return table, []
-    found = read_constraints(list(constraints), n_points=len(table.X), ids=table.ids)
-    return table, pairs_of(found)
+        return []
+    return pairs_of(read_constraints(list(constraints), n_points=len(sheet), ids=sheet.ids))

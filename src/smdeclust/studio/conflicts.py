@@ -28,7 +28,9 @@ SENTENCES = {
 def hard_pairs(wishes: Wishes) -> tuple[np.ndarray, np.ndarray]:
     """Must-links and cannot-links that must hold, as (m, 2) rows."""
     rows = {
-        together: [pair.key for pair in wishes.pairs if pair.is_hard and pair.together is together]
+        together: [
+            pair.key for pair in wishes.knowledge if pair.is_hard and pair.together is together
+        ]
         for together in (True, False)
     }
     must, cannot = (np.array(rows[kind], dtype=np.int64).reshape(-1, 2) for kind in (True, False))
@@ -76,7 +78,7 @@ def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, A
 
 def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
     """The pairs that together forbid it, as far as the error tells."""
-    hard = {pair.key: pair for pair in wishes.pairs if pair.is_hard}
+    hard = {pair.key: pair for pair in reversed(wishes.knowledge) if pair.is_hard}
     details = error.details
     if "path" in details:
         path = [int(row) for row in details["path"]]
@@ -104,8 +106,15 @@ def _ways(
     if error.reason == "too_few_groups" and wishes.n_clusters > 1:
         fewer = {"do": "set", "n_clusters": wishes.n_clusters - 1}
         ways.append({"label": "One cluster less", "actions": [fewer, *repeat]})
+    labelled, said = dict(wishes.labelled), {pair.key for pair in wishes.pairs}
     for pair in blamed:
-        if pair.key not in keys:
+        if pair.key not in said:  # it follows from two labels
+            for row in pair.key:
+                if row in labelled:
+                    take = {"do": "label", "rows": [row], "name": ""}
+                    label = f"Take back the label {labelled.pop(row)} of"
+                    ways.append({"label": label, "row": row, "actions": [take, *repeat]})
+        elif pair.key not in keys:
             drop = {"do": "drop", "pairs": [list(pair.key)]}
             ways.append({"label": "Drop", "pair": list(pair.key), "actions": [drop, *repeat]})
     return ways

@@ -1,110 +1,183 @@
-"""What can be taken away from the studio: plain files, and the lines of Python that make them."""
+"""What can be taken away: the person's table with a column more, plain files, lines of Python."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from typing import Any
 
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Table
+from smdeclust.extras import optional
+from smdeclust.io.cells import safe_cell
 from smdeclust.studio.conflicts import hard_pairs, structure_of
+from smdeclust.studio.sheet import Sheet
+from smdeclust.studio.solving import parameters
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
-from smdeclust.studio.work_folder import PAIRS, WorkFolder, pairs_text
+from smdeclust.studio.work_folder import KNOWN, PAIRS, WorkFolder, pairs_text
 
-NAMES = ("labels.csv", "pairs.csv", "settings.json", "recipe.py", "report.html")
+TYPES = {
+    "labels.csv": "text/csv; charset=utf-8",
+    "pairs.csv": "text/csv; charset=utf-8",
+    "table.csv": "text/csv; charset=utf-8",
+    "table.xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "settings.json": "application/json",
+    "recipe.py": "text/x-python; charset=utf-8",
+    "notebook.ipynb": "application/x-ipynb+json",
+    "report.html": "text/html; charset=utf-8",
+}
+MOST_ROWS_OF_EXCEL = 1_048_575
 
 
 def make(
-    name: str, table: Table, wishes: Wishes, labels: np.ndarray | None, folder: WorkFolder
+    name: str,
+    sheet: Sheet,
+    wishes: Wishes,
+    names: dict[str, str],
+    labels: np.ndarray | None,
+    folder: WorkFolder,
 ) -> tuple[bytes, str]:
-    """Return the content of a file and its type."""
-    if name not in NAMES:
-        raise InvalidInputError(f"There is no {name!r} to export: choose of {', '.join(NAMES)}.")
+    """Return the content of a file and its type; `names` are what clusters are called."""
+    if name not in TYPES:
+        raise InvalidInputError(f"There is no {name!r} to export: choose of {', '.join(TYPES)}.")
     if name == "pairs.csv":
-        return pairs_text(wishes, table).encode(), "text/csv; charset=utf-8"
-    if name == "settings.json":
-        text = json.dumps(wishes.settings(), indent=2, ensure_ascii=False)
-        return text.encode(), "application/json"
-    if name == "recipe.py":
-        return recipe(wishes, table, folder).encode(), "text/x-python; charset=utf-8"
-    if labels is None:
+        content: str | bytes = pairs_text(wishes, sheet)
+    elif name == "settings.json":
+        content = json.dumps(wishes.settings(), indent=2, ensure_ascii=False)
+    elif name == "recipe.py":
+        content = recipe(wishes, sheet, folder)
+    elif name == "notebook.ipynb":
+        content = notebook(recipe(wishes, sheet, folder))
+    elif labels is None:
         raise InvalidInputError("There are no clusters yet.")
-    if name == "labels.csv":
-        return labels_text(table, wishes, labels).encode(), "text/csv; charset=utf-8"
-    return report(table, wishes, labels, folder).encode(), "text/html; charset=utf-8"
+    elif name == "labels.csv":
+        content = labels_text(sheet, names, labels)
+    elif name == "report.html":
+        content = report(sheet, wishes, names, labels, folder)
+    else:
+        content = own_table(sheet, names, labels, excel=name.endswith(".xlsx"))
+    return content if isinstance(content, bytes) else content.encode(), TYPES[name]
 
 
-def labels_text(table: Table, wishes: Wishes, labels: np.ndarray) -> str:
+def labels_text(sheet: Sheet, names: dict[str, str], labels: np.ndarray) -> str:
     """The cluster of every row as CSV, with the names of the clusters where they have any."""
-    names = dict(wishes.names)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    header = ["row" if table.ids is None else "id", "label"]
+    header = ["row" if sheet.ids is None else "id", "label"]
     writer.writerow([*header, "name"] if names else header)
     for row, label in enumerate(labels.tolist()):
-        entry = [row if table.ids is None else table.ids[row], label]
-        writer.writerow([*entry, names.get(label, "")] if names else entry)
+        entry = [safe_cell(sheet.name(row)), label]
+        writer.writerow([*entry, safe_cell(names.get(str(label), ""))] if names else entry)
     return out.getvalue()
 
 
-def recipe(wishes: Wishes, table: Table, folder: WorkFolder) -> str:
-    """The lines of Python that cluster the same table with the same knowledge."""
+def own_table(sheet: Sheet, names: dict[str, str], labels: np.ndarray, *, excel: bool) -> bytes:
+    """The table as it came, with a column ``cluster`` (a name where the cluster has one)."""
+    column = "cluster"
+    while column in sheet.frame.columns:
+        column += "_"
+    frame = sheet.frame.copy()
+    frame[column] = [names.get(str(label), label) for label in labels.tolist()]
+    for name in frame.columns:
+        if frame[name].dtype == object or str(frame[name].dtype).startswith("str"):
+            frame[name] = [safe_cell(v) if isinstance(v, str) else v for v in frame[name]]
+    frame.columns = [safe_cell(name) for name in frame.columns]
+    out = io.BytesIO()
+    if not excel:
+        frame.to_csv(out, index=False)
+        return out.getvalue()
+    if len(frame) > MOST_ROWS_OF_EXCEL:
+        raise InvalidInputError("Excel holds 1,048,575 rows at most: export CSV instead.")
+    with optional("Writing Excel files"):
+        import openpyxl  # noqa: F401
+    frame.to_excel(out, index=False)
+    return out.getvalue()
+
+
+def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
+    """The lines of Python that cluster the same table with the same knowledge, as they are."""
+    data, read = str(folder.data or "data.csv"), folder.source
+    roles = read.get("fixed_roles", {}) | dict(wishes.roles)
     options = [str(wishes.n_clusters)]
-    for name in ("size_min", "size_max"):
-        value = getattr(wishes, name)
-        if value is not None:
-            options.append(f"{name}={value}")
-    if wishes.metric != "euclidean":
-        options.append(f"metric={wishes.metric!r}")
-    options.append("random_state=0")
-    read = [repr(str(folder.data or "data.csv"))]
-    for option, column in (("id_column", table.id_name), ("label", table.label_name)):
-        read += [f"{option}={column!r}"] if column is not None else []
-    pairs = [repr(str(folder.path.resolve() / PAIRS))]
-    pairs += ["ids=table.ids"] if table.ids is not None else ["n_points=len(X)"]
-    return "\n".join(
-        [
-            *(["from sklearn.preprocessing import StandardScaler"] if wishes.standardize else []),
-            "from smdeclust import Constraints, SMDEClust",
-            "from smdeclust.io import read_table",
-            "",
-            f"table = read_table({', '.join(read)})",
+    options += [f"{n}={v!r}" for n, v in parameters(wishes).items() if n != "n_clusters"]
+    lines = ["from smdeclust import Constraints, SMDEClust, TableFeatures"]
+    plain = sheet.vectors is None and wishes.standardize
+    if plain:
+        chosen = f", sheet={read['sheet']!r}" if "sheet" in read else ""
+        lines += [
+            "from smdeclust.io import read_frame", "",
+            f"table = read_frame({data!r}{chosen}).frame",
+            f"features = TableFeatures(roles={roles!r}).fit(table)",
             f"columns = {list(wishes.columns)!r}",
-            "X = table.X[:, [table.feature_names.index(name) for name in columns]]",
-            *(["X = StandardScaler().fit_transform(X)"] if wishes.standardize else []),
-            f"constraints = Constraints.read({', '.join(pairs)})",
-            f"model = SMDEClust({', '.join(options)})",
-            "model.fit(X, constraints=constraints)",
-            "print(model.labels_)",
-            "",
-        ]
-    )
+            "X = features.transform(table)[:, [c in columns for c in features.columns_out()]]",
+        ]  # fmt: skip
+        key = "ids = table[features.id_column_].astype(str).str.strip().tolist()"
+    else:
+        lines[0] = "from smdeclust import Constraints, SMDEClust"
+        more = f", sheet_name={read['sheet']!r}" if "sheet" in read else ""
+        more += f", vectors=Path({read['points']!r})" if "points" in read else ""
+        lines += [
+            "from pathlib import Path", "", "from smdeclust.studio.opening import from_path", "",
+            f"sheet = from_path(Path({data!r}){more}).sheet.under({dict(wishes.roles)!r})",
+            f"X = sheet.points({wishes.columns!r}, scaled={wishes.standardize})",
+        ]  # fmt: skip
+        key = "ids = sheet.ids"
+    named = "ids=ids" if sheet.ids is not None else "n_points=len(X)"
+    lines += ["", *([key] if sheet.ids is not None else [])]
+    place = folder.path.resolve()
+    lines.append(f"constraints = Constraints.read({str(place / PAIRS)!r}, {named})")
+    if wishes.labelled:
+        lines += [
+            "", "import csv", "", f"with open({str(place / KNOWN)!r}, newline='') as stream:",
+            "    known = dict(row for row in csv.reader(stream))",
+            f"names = {'ids' if sheet.ids is not None else 'map(str, range(len(X)))'}",
+            "constraints |= Constraints.from_labels([known.get(name) for name in names])",
+        ]  # fmt: skip
+    lines += [
+        "", f"model = SMDEClust({', '.join(options)})", "model.fit(X, constraints=constraints)",
+        "print(model.labels_)", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
 
 
-def report(table: Table, wishes: Wishes, labels: np.ndarray, folder: WorkFolder) -> str:
+def notebook(text: str) -> str:
+    """The same lines as a Jupyter notebook, a cell for each part."""
+    cells: list[dict[str, Any]] = [
+        {
+            "cell_type": "code", "id": f"part-{number}", "metadata": {}, "outputs": [],
+            "execution_count": None, "source": part,
+        }
+        for number, part in enumerate(part for part in text.split("\n\n") if part.strip())
+    ]  # fmt: skip
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    document = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4}
+    return json.dumps(document | {"nbformat_minor": 5}, indent=1)
+
+
+def report(
+    sheet: Sheet, wishes: Wishes, names: dict[str, str], labels: np.ndarray, folder: WorkFolder
+) -> str:
     """The report of the clustering as it stands, one file, complete in itself."""
     from smdeclust.problem import Problem
     from smdeclust.report import Content, render_report
 
-    points = chosen_points(table, wishes)
-    at = [table.feature_names.index(name) for name in wishes.columns]
+    points = chosen_points(sheet, wishes)
+    raw = sheet.points(wishes.columns, scaled=False)
     must, cannot = hard_pairs(wishes)
     problem = Problem.of(structure_of(wishes, len(points)), points)
     soft = [pair for pair in wishes.pairs if not pair.is_hard]
     n_broken = sum((labels[p.first] == labels[p.second]) != p.together for p in soft)
-    names = dict(wishes.names)
     sizes = np.bincount(labels, minlength=wishes.n_clusters).tolist()
     settings = wishes.settings()
     return render_report(
         Content(
             title="Clusters from the studio",
             X=points,
-            raw=table.X[:, at],
-            feature_names=wishes.columns,
+            raw=raw,
+            feature_names=sheet.coordinates(wishes.columns),
             labels=labels,
             n_clusters=wishes.n_clusters,
             must_link=must,
@@ -113,15 +186,15 @@ def report(table: Table, wishes: Wishes, labels: np.ndarray, folder: WorkFolder)
             broken=problem.violations(labels),
             seconds=0.0,
             asked=[(name, str(value)) for name, value in settings.items() if name != "names"],
-            facts=[(names.get(k, f"cluster {k}"), f"{n} points") for k, n in enumerate(sizes)],
-            standardized=wishes.standardize,
+            facts=[(names.get(str(k), f"cluster {k}"), f"{n} points") for k, n in enumerate(sizes)],
+            standardized=wishes.standardize and sheet.vectors is None,
             method_title="SMDEClust",
-            name=lambda row: str(row) if table.ids is None else table.ids[row],
+            name=sheet.name,
             where=lambda kind, index: f"{kind} pair {index}",
-            ids_named="row" if table.ids is None else "id",
+            ids_named="row" if sheet.ids is None else "id",
             n_soft_pairs=len(soft),
             broken_soft_pairs=n_broken,
             costs_note="The studio shows what each pair costs.",
-            snippet=recipe(wishes, table, folder),
+            snippet=recipe(wishes, sheet, folder),
         )
     )

@@ -13,9 +13,8 @@ LARGEST_BODY = 256 * 2**20
 
 HEADERS = {
     "content-security-policy": (
-        # plotly.js makes its WebGL programs with Function(), hence unsafe-eval; nothing from
-        # elsewhere, nothing inline but styles.
-        "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+        # Nothing from elsewhere, nothing inline but styles.
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     ),

@@ -1,29 +1,39 @@
-"""The jobs of the solver's process: cluster, ask, price the pairs, prove."""
+"""The jobs of the solver's process: cluster, ask, explain, price pairs, prove, choose K, map."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from smdeclust.constraints import Constraints
-from smdeclust.io import Table
-from smdeclust.queries.picture import match_labels
+from smdeclust.studio.conflicts import hard_pairs
+from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
 from smdeclust.studio.worker import Handler, Job
 
 Send = Callable[[str, Any], None]
-Look = Callable[[], None]
+Look = Callable[[], bool]
 
-# Seconds for the search that follows the first answer, for a proof, for what pairs cost.
+# Seconds for the short search after the first answer (of data where a full one takes longer), for
+# the full search, for a proof, for what pairs cost.
+SHORT_TIME = 2.0
 SEARCH_TIME = 30.0
 PROOF_TIME = 60.0
 COST_TIME = 20.0
 
-# Groups up to which a proof is tried.
+# Points times features times clusters above which a short search comes first.
+LARGE = 2_000_000
+
+# Groups up to which a proof is tried, points that K is chosen by, points that a map is learned of.
 MOST_PROVEN = 5000
+MOST_FOR_K = 3000
+MOST_MAPPED = 4000
+MOST_K = 12
 
 SEED = 0
 
@@ -36,7 +46,7 @@ def knowledge(wishes: Wishes, n_points: int) -> Constraints:
     rows: dict[tuple[bool, bool], list[Any]] = {
         (t, h): [] for t in (True, False) for h in (True, False)
     }
-    for pair in wishes.pairs:
+    for pair in wishes.knowledge:
         entry = pair.key if pair.is_hard else (*pair.key, pair.confidence)
         rows[pair.together, pair.is_hard].append(entry)
     return Constraints(
@@ -60,66 +70,80 @@ def parameters(wishes: Wishes) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def make_handlers(table: Table) -> dict[str, Handler]:
+def make_handlers(sheet: Sheet) -> dict[str, Handler]:
     """The handlers of a process that works on this table."""
-    solver = _Solver(table)
+    solver = _Solver(sheet)
     return {
         "solve": solver.solve,
         "suggest": solver.suggest,
+        "why": solver.why,
         "costs": solver.costs,
         "prove": solver.prove,
+        "choose_k": solver.choose_k,
+        "map": solver.map,
     }
 
 
 class _Solver:
     """Keeps the points as they were last prepared, and the last model."""
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._key: Any = None
-        self._points = table.X
+    def __init__(self, sheet: Sheet) -> None:
+        self.sheet = sheet
         self.model: Any = None
+        self.labels: np.ndarray | None = None
 
     def points(self, wishes: Wishes) -> np.ndarray:
         """The columns that count, made once for the same choice."""
-        key = (wishes.columns, wishes.standardize)
-        if key != self._key:
-            self._points, self._key = chosen_points(self.table, wishes), key
-        return self._points
+        self.sheet = self.sheet.under(dict(wishes.roles))
+        return chosen_points(self.sheet, wishes)
 
     def solve(self, job: Job, send: Send, look: Look) -> None:
-        """Cluster: at once from the clusters on the screen; then in full, from nothing.
+        """Cluster: one local search from the clusters on the screen, and show it; then search on.
 
-        The full search replaces the first answer only where it found something better, with the
-        numbers of the clusters that were there.
+        Where K was changed, clusters on the screen are split or merged first. A later answer
+        replaces an earlier one only where it is better, with the numbers of the clusters that
+        were there.
         """
         from smdeclust import SMDEClust
 
         wishes, before = job.payload
-        X = self.points(wishes)
-        pairs = knowledge(wishes, len(X))
-        given = parameters(wishes)
-        near = None
-        if before is not None and _fills(before, wishes.n_clusters):
-            near = SMDEClust(**given, init=before, callback=lambda state: True)
-            self.model = near.fit(X, constraints=pairs)
-            send("solution", _describe(near, near.labels_, final=False))
+        X, k = self.points(wishes), wishes.n_clusters
+        pairs, given = knowledge(wishes, len(X)), parameters(wishes)
+        started = time.perf_counter()
+        state: dict[str, Any] = {"best": None, "said": started}
 
-        def watch(state: Any) -> None:
-            look()
+        def take(model: Any, final: bool) -> None:
+            best = state["best"]
+            if best is None or _cost(model) < _cost(best) * (1 - LEAST_GAIN):
+                state["best"] = best = self.model = model
+                shown = before if before is not None else self.labels
+                self.labels = keep_numbers(model.labels_, shown, k)
+                model.labels_ = self.labels
+            send("solution", _describe(best, self.labels, final=final))
 
-        full = SMDEClust(**given, max_time=SEARCH_TIME, callback=watch)
-        full.fit(X, constraints=pairs)
-        look()
-        if near is None or _cost(full) < _cost(near) * (1 - LEAST_GAIN):
-            labels = full.labels_
-            if before is not None and _fills(before, wishes.n_clusters):
-                labels = match_labels(labels, before, wishes.n_clusters)
-            full.labels_ = labels  # the numbers on the screen
-            self.model = full
+        def watch(_: Any) -> bool:
+            now = time.perf_counter()
+            if now - state["said"] > 0.5:
+                state["said"] = now
+                send("progress", {"seconds": now - started, "of": SEARCH_TIME})
+            return look()
+
+        if before is not None:
+            begin = before if _fills(before, k) else split_or_merge(X, before, k)
+            near = SMDEClust(**given, init=begin, callback=lambda _: True)
         else:
-            full, labels = near, near.labels_
-        send("solution", _describe(full, labels, final=True))
+            self.labels = None
+            near = SMDEClust(**given, callback=lambda _: True)
+        take(near.fit(X, constraints=pairs), final=look())
+        if look():
+            return
+        if X.size * k > LARGE:
+            short = SMDEClust(**given, init=near.labels_, max_time=SHORT_TIME, callback=watch)
+            take(short.fit(X, constraints=pairs), final=look())
+            if look():
+                return
+        full = SMDEClust(**given, max_time=SEARCH_TIME, callback=watch)
+        take(full.fit(X, constraints=pairs), final=True)
 
     def suggest(self, job: Job, send: Send, look: Look) -> None:
         """The pair to ask next."""
@@ -127,20 +151,46 @@ class _Solver:
 
         wishes, skipped = job.payload
         if self.model is None:
-            send("suggestion", None)
+            send("answer", None)
             return
         X = self.points(wishes)
         pairs = knowledge(wishes, len(X))
         found = suggest_pairs(
-            self.model, X, constraints=pairs, n_pairs=1 + len(skipped), ids=self.table.ids
+            self.model, X, constraints=pairs, n_pairs=1 + len(skipped), ids=self.sheet.ids
         )
         gone = {tuple(sorted(pair)) for pair in skipped}
         for suggestion in found:
             rows = tuple(sorted(int(row) for row in suggestion.pair))
             if rows not in gone:
-                send("suggestion", {"pair": list(rows), "reason": str(suggestion.reason)})
+                send("answer", {"pair": list(rows), "reason": str(suggestion.reason)})
                 return
-        send("suggestion", None)
+        send("answer", None)
+
+    def why(self, job: Job, send: Send, look: Look) -> None:
+        """Why a point is in its cluster: its nearest centers, and the pairs that bind it."""
+        wishes, row = job.payload
+        if self.model is None or self.labels is None:
+            send("answer", None)
+            return
+        X = self.points(wishes)
+        distance = getattr(self.model, "distance_", None)
+        places = X if distance is None else np.asarray(distance.transform(X))
+        centers = means_of(places, self.labels, wishes.n_clusters)
+        squares = ((centers - places[row]) ** 2).sum(axis=1)
+        nearest = np.argsort(squares, kind="stable")[:4]
+        pairs = [
+            [pair.second if pair.first == row else pair.first, pair.together, pair.confidence]
+            for pair in wishes.knowledge
+            if row in pair.key
+        ]
+        send(
+            "answer",
+            {
+                "cluster": int(self.labels[row]),
+                "nearest": [[int(k), float(np.sqrt(squares[k]))] for k in nearest],
+                "pairs": pairs[:50],
+            },
+        )
 
     def costs(self, job: Job, send: Send, look: Look) -> None:
         """What each pair costs."""
@@ -163,12 +213,134 @@ class _Solver:
 
         wishes, labels = job.payload
         X = self.points(wishes)
-        must, cannot = _hard(wishes)
+        must, cannot = hard_pairs(wishes)
         certificate = certify(
             X, labels, must_link=must, cannot_link=cannot, max_time=PROOF_TIME, n_jobs=1,
             size_min=wishes.size_min, size_max=wishes.size_max,
         )  # fmt: skip
         send("proof", {"gap": float(certificate.gap)})
+
+    def choose_k(self, job: Job, send: Send, look: Look) -> None:
+        """Which number of clusters suits, by a sample of the points that holds those with pairs."""
+        from smdeclust import SMDEClust, choose_n_clusters
+
+        wishes = job.payload
+        X = self.points(wishes)
+        rng = np.random.default_rng(SEED)
+        paired = list(dict.fromkeys(row for pair in wishes.knowledge for row in pair.key))
+        others = np.setdiff1d(np.arange(len(X)), paired)
+        n_others = max(0, min(len(others), MOST_FOR_K - len(paired)))
+        rows = np.sort([*paired[:MOST_FOR_K], *rng.choice(others, n_others, replace=False)])
+        at = {int(row): place for place, row in enumerate(rows)}
+        hard = [
+            [(at[i], at[j]) for i, j in kind.tolist() if i in at and j in at]
+            for kind in hard_pairs(wishes)
+        ]
+        known = Constraints(must_link=hard[0], cannot_link=hard[1], n_points=len(rows))
+        candidates = range(2, min(MOST_K, len(rows) - 1) + 1)
+
+        def progress(k: int) -> None:
+            look()
+            send("k_progress", {"k": k, "of": candidates[-1]})
+
+        choice = choose_n_clusters(
+            X[rows], candidates, constraints=known, progress=progress,
+            estimator=SMDEClust(random_state=SEED, max_time=1.0),
+        )  # fmt: skip
+        table = [
+            {name: _finite(getattr(entry, name)) for name in ("objective", "kept", "stability")}
+            | {"k": entry.n_clusters, "note": entry.note}
+            for entry in choice.table
+        ]
+        send("answer", {"k": choice.n_clusters, "reason": choice.reason, "table": table})
+
+    def map(self, job: Job, send: Send, look: Look) -> None:
+        """A neighborhood map: t-SNE of a sample, and each other point among its neighbors there."""
+        from sklearn.manifold import TSNE
+        from sklearn.neighbors import NearestNeighbors
+
+        X = self.points(job.payload)
+        rng = np.random.default_rng(SEED)
+        n = min(len(X), MOST_MAPPED)
+        sample = np.sort(rng.choice(len(X), n, replace=False))
+        perplexity = max(1.0, min(30.0, (n - 1) / 3))
+        if n < 4:
+            places = np.column_stack([np.arange(n), np.zeros(n)])
+        else:
+            init = "pca" if X.shape[1] > 1 else "random"
+            maker = TSNE(perplexity=perplexity, init=init, random_state=SEED, max_iter=500)
+            places = maker.fit_transform(X[sample])
+        if n < len(X):
+            distances, near = NearestNeighbors(n_neighbors=3).fit(X[sample]).kneighbors(X)
+            weights = 1 / (distances + 1e-9 + 1e-3 * distances.mean())
+            weights /= weights.sum(axis=1, keepdims=True)
+            placed = (places[near] * weights[:, :, None]).sum(axis=1)
+            placed += rng.normal(0, 0.1, placed.shape)
+            placed[sample] = places
+            places = placed
+        send("answer", np.asarray(places, dtype=np.float32))
+
+
+def means_of(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """(K, d) means of the clusters; zero where one is empty."""
+    sizes = np.bincount(labels, minlength=n_clusters)
+    sums = np.column_stack([np.bincount(labels, column, n_clusters) for column in X.T])
+    return np.asarray(sums / np.maximum(sizes, 1)[:, None])
+
+
+def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """(K, d) centers to start from where K changed: clusters split or merged, one at a time.
+
+    The cluster with the largest sum of squares is split along the direction in which it is
+    widest; the two clusters are merged whose union adds least to the sum of squares.
+    """
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    k = int(labels.max()) + 1
+    centers, sizes = means_of(X, labels, k), np.bincount(labels, minlength=k).astype(float)
+    while k > n_clusters:
+        gaps = ((centers[:, None] - centers[None]) ** 2).sum(axis=2)
+        gaps *= sizes[:, None] * sizes[None] / (sizes[:, None] + sizes[None])
+        nearest = int(np.argmin(gaps + np.diag(np.full(k, np.inf))))
+        a, b = sorted(divmod(nearest, k))
+        centers[a] = (sizes[a] * centers[a] + sizes[b] * centers[b]) / (sizes[a] + sizes[b])
+        sizes[a] += sizes[b]
+        centers, sizes, k = np.delete(centers, b, axis=0), np.delete(sizes, b), k - 1
+    if k == n_clusters:
+        return centers
+    squares = np.bincount(labels, ((X - centers[labels]) ** 2).sum(axis=1), k).tolist()
+    means = list(centers)
+    while len(means) < n_clusters:
+        widest = int(np.argmax(squares))
+        rows = np.flatnonzero(labels == widest)
+        part = X[rows] - means[widest]
+        direction = np.linalg.eigh(np.atleast_2d(part.T @ part))[1][:, -1]
+        far = part @ direction > 0
+        if far.all() or not far.any():  # points that are all the same
+            far = np.arange(len(rows)) % 2 == 1
+        labels[rows[far]] = len(means)
+        means.append(X[rows[far]].mean(axis=0) if far.any() else means[widest])
+        squares.append(0.0)
+        for cluster in (widest, len(means) - 1):
+            own = X[labels == cluster]
+            means[cluster] = own.mean(axis=0) if len(own) else means[cluster]
+            squares[cluster] = float(((own - means[cluster]) ** 2).sum())
+    return np.array(means)
+
+
+def keep_numbers(labels: np.ndarray, before: np.ndarray | None, n_clusters: int) -> np.ndarray:
+    """The same clusters, numbered like those on the screen that share most points with them."""
+    labels = np.asarray(labels, dtype=np.int64)
+    if before is None:
+        return labels
+    shared = np.zeros((n_clusters, n_clusters))
+    there = (before >= 0) & (before < n_clusters)
+    np.add.at(shared, (labels[there], before[there]), 1)
+    _, number = linear_sum_assignment(-shared)
+    return np.asarray(number[labels], dtype=np.int64)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _cost(model: Any) -> float:
@@ -176,7 +348,7 @@ def _cost(model: Any) -> float:
     return float(getattr(model, "objective_", model.inertia_))
 
 
-def _describe(model: Any, labels: np.ndarray, *, final: bool) -> dict[str, Any]:
+def _describe(model: Any, labels: np.ndarray | None, *, final: bool) -> dict[str, Any]:
     broken = [
         {"pair": [int(row) for row in item.pair], "cost": float(item.price)}
         for item in getattr(model, "broken_", ())
@@ -193,12 +365,6 @@ def _describe(model: Any, labels: np.ndarray, *, final: bool) -> dict[str, Any]:
 def _fills(labels: np.ndarray, n_clusters: int) -> bool:
     """Whether these labels have that number of clusters, none empty."""
     return len(np.unique(labels)) == n_clusters and int(labels.max()) == n_clusters - 1
-
-
-def _hard(wishes: Wishes) -> tuple[list[Any], list[Any]]:
-    hard = [pair for pair in wishes.pairs if pair.is_hard]
-    together = [pair.key for pair in hard if pair.together]
-    return together, [pair.key for pair in hard if not pair.together]
 
 
 def _cost_row(row: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from smdeclust.io import Table
+from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.wishes import Wishes
 
 # Rows of the table that are sent at once, and points that a projection is learned from.
@@ -17,18 +17,13 @@ SAMPLE = 50_000
 # Standard deviations from the mean of all points below which a column sets no cluster apart.
 LEAST_APART = 0.1
 
+# Rows up to which text is searched, and not only ids.
+MOST_SEARCHED = 200_000
 
-def chosen_points(table: Table, wishes: Wishes) -> np.ndarray:
+
+def chosen_points(sheet: Sheet, wishes: Wishes) -> np.ndarray:
     """The columns that count, brought to one scale where that was asked for."""
-    at = [table.feature_names.index(name) for name in wishes.columns]
-    points = np.ascontiguousarray(table.X[:, at])
-    return standardized(points) if wishes.standardize else points
-
-
-def standardized(points: np.ndarray) -> np.ndarray:
-    """Every column with mean 0 and standard deviation 1; constant ones become 0."""
-    scale = points.std(axis=0)
-    return (points - points.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    return sheet.points(wishes.columns, scaled=wishes.standardize)
 
 
 def principal_plane(points: np.ndarray) -> np.ndarray:
@@ -40,13 +35,13 @@ def principal_plane(points: np.ndarray) -> np.ndarray:
 
 
 def telling_plane(points: np.ndarray, wishes: Wishes) -> np.ndarray:
-    """(N, 2) places along the directions that the pairs call telling.
+    """(N, 2) places along the directions that matter most to the pairs.
 
     Those in which the points vary most, compared with how much points vary that belong together:
     eigenvectors of the total covariance against that inside must-link pairs, which is drawn
     towards a multiple of the identity where pairs are few.
     """
-    together = [pair.key for pair in wishes.pairs if pair.together]
+    together = [pair.key for pair in wishes.knowledge if pair.together]
     if not together:
         return principal_plane(points)
     centered = points - points.mean(axis=0)
@@ -70,58 +65,118 @@ def _two(vectors: np.ndarray) -> np.ndarray:
     return plane * np.where(signs == 0, 1.0, signs)
 
 
-def places(table: Table, wishes: Wishes, kind: str, x: str, y: str) -> np.ndarray:
-    """(N, 2) places of a kind: ``pca``, ``pairs``, or two ``columns``."""
+def places(
+    sheet: Sheet, wishes: Wishes, kind: str, x: str, y: str
+) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """(N, 2) places of a kind (``pca``, ``pairs``, or two ``columns``), and the two axes."""
     if kind == "columns":
-        at = [table.feature_names.index(name) for name in (x, y)]
-        return table.X[:, at]
-    points = chosen_points(table, wishes)
-    return telling_plane(points, wishes) if kind == "pairs" else principal_plane(points)
+        (across, first), (up, second) = sheet.axis(x), sheet.axis(y)
+        return np.column_stack([across, up]), [first, second]
+    points = chosen_points(sheet, wishes)
+    if kind == "pairs":
+        titles = ["what matters most to your pairs", "what matters next"]
+        return telling_plane(points, wishes), [{"title": title} for title in titles]
+    return principal_plane(points), [{"title": "widest direction"}, {"title": "second widest"}]
 
 
-def portraits(table: Table, labels: np.ndarray, n_clusters: int) -> list[dict[str, Any]]:
-    """For each cluster its size, and its mean in each column against all points.
+def portraits(sheet: Sheet, labels: np.ndarray, n_clusters: int) -> list[dict[str, Any]]:
+    """For each cluster its size, and what it is like in each column compared with all points.
 
     ``profile`` holds, for each column, how many standard deviations of the column the cluster's
-    mean lies from the mean of all points; ``apart`` names the columns where that is most.
+    mean lies from the mean of all points (for words: the share of the value that differs most);
+    ``means`` what that is, ``apart`` the columns where the difference is largest, in words.
     """
-    X = table.X
-    mean, spread = X.mean(axis=0), X.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
     sizes = np.bincount(labels, minlength=n_clusters)
-    sums = np.zeros((n_clusters, X.shape[1]))
-    for j in range(X.shape[1]):
-        sums[:, j] = np.bincount(labels, X[:, j], n_clusters)
-    means = sums / np.maximum(sizes, 1)[:, None]
-    profile = (means - mean) / spread
+    columns = [_profile(sheet, name, labels, n_clusters) for name in sheet.columns]
     out = []
     for k in range(n_clusters):
-        order = np.argsort(-np.abs(profile[k]), kind="stable")[:3]
-        order = order[np.abs(profile[k, order]) >= LEAST_APART]
+        profile = np.array([by[k] for by, _, _ in columns])
+        order = np.argsort(-np.abs(np.nan_to_num(profile)), kind="stable")[:3]
+        apart = [
+            {"column": sheet.columns[j], "by": float(profile[j]), "words": columns[j][2][k]}
+            for j in order
+            if abs(profile[j]) >= LEAST_APART
+        ]
         out.append(
             {
                 "size": int(sizes[k]),
-                "means": means[k].tolist(),
-                "profile": profile[k].tolist(),
-                "apart": [
-                    {"column": table.feature_names[j], "by": float(profile[k, j])} for j in order
-                ],
+                "means": [means[k] for _, means, _ in columns],
+                "profile": [None if np.isnan(by) else float(by) for by in profile],
+                "apart": apart,
             }
         )
     return out
 
 
+Profile = tuple[np.ndarray, list[Any], list[str]]
+
+
+def _profile(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Profile:
+    """Of one column, by cluster: how far apart, what it is on average, and that in words."""
+    role, kind = sheet.roles[name], sheet.read[name].kind
+    nothing = np.full(n_clusters, np.nan), [None] * n_clusters, [""] * n_clusters
+    if role in ("category", "yes/no", "class"):
+        return _shares(sheet, name, labels, n_clusters)
+    if kind == "words" or role in ("id", "text"):
+        return nothing
+    numbers = sheet.numbers(name)
+    there = ~np.isnan(numbers)
+    if not there.any():
+        return nothing
+    counts = np.bincount(labels[there], minlength=n_clusters)
+    sums = np.bincount(labels[there], numbers[there] - numbers[there].mean(), n_clusters)
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(counts > 0, sums / counts, np.nan)
+    spread = numbers[there].std()
+    means = gaps + numbers[there].mean()
+    by = gaps / spread if spread > 0 else np.where(counts > 0, 0.0, np.nan)
+    is_date = kind == "moments"
+    shown = [None if np.isnan(m) else _day(m) if is_date else float(m) for m in means]
+    more, less = ("late", "early") if is_date else ("high", "low")
+    return by, shown, [more if value > 0 else less for value in by]
+
+
+def _shares(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Profile:
+    codes, levels = sheet.levels(name)
+    there = codes >= 0
+    table = np.zeros((n_clusters, max(len(levels), 1)))
+    np.add.at(table, (labels[there], codes[there]), 1)
+    total = table.sum()
+    overall = table.sum(axis=0) / max(total, 1)
+    inside = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+    spread = np.sqrt(np.maximum(overall * (1 - overall), 1e-12))
+    gaps = np.where(overall < 1, (inside - overall) / spread, 0.0)
+    best = gaps.argmax(axis=1)
+    rows = np.arange(n_clusters)
+    by = np.where(table.sum(axis=1) > 0, gaps[rows, best], np.nan)
+    shown: list[Any] = [
+        f"{levels[j]} {inside[k, j]:.0%}" if levels else None
+        for k, j in zip(rows, best, strict=True)
+    ]
+    words = [
+        f"{levels[j]} ({inside[k, j]:.0%}, of all {overall[j]:.0%})" if levels else ""
+        for k, j in zip(rows, best, strict=True)
+    ]
+    return by, shown, words
+
+
+def _day(days: float) -> str:
+    return str(np.datetime64("1970-01-01") + np.timedelta64(round(days), "D"))
+
+
 def table_page(
-    table: Table, labels: np.ndarray, sort: str, descending: bool, cluster: int | None, start: int
+    sheet: Sheet, labels: np.ndarray, sort: str, descending: bool, cluster: int | None, start: int
 ) -> dict[str, Any]:
     """One page of the table of points: rows, ids, clusters and values."""
-    rows = np.arange(len(table.X)) if cluster is None else np.flatnonzero(labels == cluster)
-    if sort in table.feature_names:
-        keys = table.X[rows, table.feature_names.index(sort)]
+    rows = np.arange(len(sheet)) if cluster is None else np.flatnonzero(labels == cluster)
+    if sort in sheet.columns:
+        is_words = sheet.read[sort].kind == "words"
+        keys = _ranks(sheet, sort) if is_words else sheet.numbers(sort)
+        keys = keys[rows]
     elif sort == "cluster":
         keys = labels[rows]
-    elif sort == "id" and table.ids is not None:
-        keys = np.array(table.ids)[rows]
+    elif sort == "id" and sheet.ids is not None:
+        keys = np.array(sheet.ids)[rows]
     else:
         keys = rows
     order = np.argsort(keys, kind="stable")
@@ -130,23 +185,28 @@ def table_page(
     return {
         "n_rows": len(rows),
         "start": start,
-        "rows": [describe_row(table, labels, int(row)) for row in chosen],
+        "rows": [describe_row(sheet, labels, int(row)) for row in chosen],
     }
 
 
-def describe_row(table: Table, labels: np.ndarray | None, row: int) -> dict[str, Any]:
+def _ranks(sheet: Sheet, name: str) -> np.ndarray:
+    words = sheet.values[name].column.fillna("").astype(str).to_numpy(str)
+    return np.unique(words, return_inverse=True)[1]
+
+
+def describe_row(sheet: Sheet, labels: np.ndarray | None, row: int) -> dict[str, Any]:
     """Everything about one point."""
     return {
         "row": row,
-        "id": str(row) if table.ids is None else table.ids[row],
+        "id": sheet.name(row),
         "cluster": None if labels is None else int(labels[row]),
-        "values": table.X[row].tolist(),
+        "values": sheet.row(row),
     }
 
 
-def find_rows(table: Table, text: str, most: int = 20) -> list[int]:
-    """Rows whose id is, begins with, or holds the text, in this order."""
-    ids = [str(row) for row in range(len(table.X))] if table.ids is None else list(table.ids)
+def find_rows(sheet: Sheet, text: str, most: int = 20) -> list[int]:
+    """Rows whose id is, begins with, or holds the text, then rows where other text holds it."""
+    ids = map(str, range(len(sheet))) if sheet.ids is None else iter(sheet.ids)
     wanted = text.casefold()
     ranked: list[list[int]] = [[], [], []]
     for row, name in enumerate(ids):
@@ -156,4 +216,11 @@ def find_rows(table: Table, text: str, most: int = 20) -> list[int]:
             ranked[rank].append(row)
             if len(ranked[0]) >= most:
                 break
-    return [row for rank in ranked for row in rank][:most]
+    found = [row for rank in ranked for row in rank][:most]
+    if len(found) < most and len(sheet) <= MOST_SEARCHED:
+        for name in sheet.columns:
+            if sheet.read[name].kind == "words":
+                words = sheet.read[name].column.fillna("").astype(str)
+                holds = words.str.contains(text, case=False, regex=False).to_numpy(bool)
+                found += [row for row in np.flatnonzero(holds).tolist() if row not in found]
+    return found[:most]

@@ -7,20 +7,27 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.tables import ROLES
 
 METRICS = ("euclidean", "diagonal", "learned", "auto")
 MOST_CLUSTERS = 1000
 LONGEST_NAME = 80
+LONGEST_NOTE = 500
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows that belong together, or apart; confidence 1 is strict, below it may be broken."""
+    """Two rows that belong together, or apart; confidence 1 is strict, below it may be broken.
+
+    `note` is what the person wrote about it, `by` who said it.
+    """
 
     first: int
     second: int
     together: bool
     confidence: float = 1.0
+    note: str = ""
+    by: str = ""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -53,6 +60,11 @@ class Wishes:
         The pairs, at most one for two rows, in the order in which they were said.
     names
         What clusters are called, by number; absent ones have no name.
+    roles
+        Roles of columns that were chosen instead of the guess, by name.
+    labelled
+        Rows and the cluster each is known to be of, by name: rows of one name belong together,
+        rows of different names apart.
     """
 
     n_clusters: int
@@ -63,12 +75,28 @@ class Wishes:
     size_max: int | None = None
     pairs: tuple[Pair, ...] = ()
     names: tuple[tuple[int, str], ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()
+    labelled: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def knowledge(self) -> tuple[Pair, ...]:
+        """The pairs that were said, and those that follow from labels."""
+        first: dict[str, int] = {}
+        implied = []
+        for row, name in self.labelled:
+            if name in first:
+                implied.append(Pair(first[name], row, True))
+            else:
+                implied += [Pair(other, row, False) for other in first.values()]
+                first[name] = row
+        return (*self.pairs, *implied)
 
     def settings(self) -> dict[str, Any]:
-        """All but the pairs, as plain data."""
-        document = asdict(replace(self, pairs=()))
-        del document["pairs"]
+        """All but pairs and labels, as plain data."""
+        document = asdict(replace(self, pairs=(), labelled=()))
+        del document["pairs"], document["labelled"]
         document["columns"] = list(self.columns)
+        document["roles"] = dict(self.roles)
         document["names"] = {str(number): name for number, name in self.names}
         return document
 
@@ -99,9 +127,10 @@ def drop_pairs(wishes: Wishes, keys: Sequence[tuple[int, int]]) -> Wishes:
 def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
     """Return the wishes after an action of the page, or say what is wrong with it.
 
-    Actions are ``{"do": "pairs", "pairs": [[i, j], ...], "together": bool, "confidence": c}``,
-    ``{"do": "drop", "pairs": [[i, j], ...]}``, ``{"do": "set", ...settings}`` and
-    ``{"do": "name", "cluster": k, "name": text}``.
+    Actions are ``{"do": "pairs", "pairs": [[i, j], ...], "together": bool, "confidence": c}``
+    (and ``note``, ``by``), ``{"do": "drop", "pairs": [[i, j], ...]}``,
+    ``{"do": "label", "rows": [i, ...], "name": text}`` (empty: take the label back),
+    ``{"do": "set", ...settings}`` and ``{"do": "name", "cluster": k, "name": text}``.
     """
     kind = action.get("do")
     if kind == "pairs":
@@ -110,7 +139,9 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
             raise InvalidInputError("together must be true or false.")
         rows = _row_pairs(action.get("pairs"), ground)
         sure = _number(confidence, "confidence", 0.5, 1.0)
-        return add_pairs(wishes, [Pair(i, j, together, sure) for i, j in rows])
+        note = _text(action.get("note", ""), "A note", LONGEST_NOTE)
+        by = _text(action.get("by", ""), "Who said it", LONGEST_NAME)
+        return add_pairs(wishes, [Pair(i, j, together, sure, note, by) for i, j in rows])
     if kind == "drop":
         return drop_pairs(wishes, _row_pairs(action.get("pairs"), ground))
     if kind == "set":
@@ -118,12 +149,18 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
         return replace(wishes, **_checked_settings(wishes, given, ground))
     if kind == "name":
         number = _whole(action.get("cluster"), "cluster", 0, wishes.n_clusters - 1)
-        name = action.get("name", "")
-        if not isinstance(name, str):
-            raise InvalidInputError("The name of a cluster must be text.")
-        names = dict(wishes.names) | {number: name.strip()[:LONGEST_NAME]}
+        name = _text(action.get("name", ""), "The name of a cluster", LONGEST_NAME)
+        names = dict(wishes.names) | {number: name}
         return replace(wishes, names=tuple(sorted((k, v) for k, v in names.items() if v)))
-    raise InvalidInputError(f"There is no action {kind!r}: use pairs, drop, set or name.")
+    if kind == "label":
+        rows_given = action.get("rows")
+        if not isinstance(rows_given, list):
+            raise InvalidInputError("rows must be a list of rows.")
+        name = _text(action.get("name", ""), "A label", LONGEST_NAME)
+        said = {_whole(row, "A row", 0, ground.n_points - 1): name for row in rows_given}
+        merged = dict(wishes.labelled) | said
+        return replace(wishes, labelled=tuple((row, word) for row, word in merged.items() if word))
+    raise InvalidInputError(f"There is no action {kind!r}: use pairs, drop, label, set or name.")
 
 
 def _checked_settings(wishes: Wishes, given: Mapping[str, Any], ground: Ground) -> dict[str, Any]:
@@ -145,6 +182,8 @@ def _checked_settings(wishes: Wishes, given: Mapping[str, Any], ground: Ground) 
             out[name] = value
         elif name == "columns":
             out[name] = _columns(value, ground)
+        elif name == "roles":
+            out[name] = _roles(value, ground)
         else:
             raise InvalidInputError(f"There is no setting {name!r}.")
     low = out.get("size_min", wishes.size_min)
@@ -163,6 +202,23 @@ def _columns(value: Any, ground: Ground) -> tuple[str, ...]:
     if not value:
         raise InvalidInputError("At least one column must count.")
     return tuple(name for name in ground.columns if name in set(value))
+
+
+def _roles(value: Any, ground: Ground) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
+        raise InvalidInputError("roles must be roles by name of column.")
+    for name, role in value.items():
+        if name not in ground.columns:
+            raise InvalidInputError(f"There is no column {str(name)[:LONGEST_NAME]!r}.")
+        if role not in ROLES:
+            raise InvalidInputError(f"The role of a column must be one of {', '.join(ROLES)}.")
+    return tuple(sorted(value.items()))
+
+
+def _text(value: Any, name: str, longest: int) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} must be text.")
+    return value.strip()[:longest]
 
 
 def _row_pairs(value: Any, ground: Ground) -> list[tuple[int, int]]:

@@ -1,9 +1,10 @@
 """The work folder: everything that was said and found, in plain files that ``smdeclust fit`` reads.
 
-``pairs.csv`` (i, j, type, confidence; by id where the data have ids), ``settings.json`` and
-``labels.csv``. Each change is one step: a file is written aside and renamed, and where a change
-touches two files, both are first written into one (``.step.json``) whose renaming decides. A kill
-at any moment leaves everything before the change, or everything after it.
+``pairs.csv`` (i, j, type, confidence; by id where the data have ids), ``known.csv`` (points of
+known clusters), ``settings.json`` and ``labels.csv``. Each change is one step: a file is written
+aside and renamed, and where a change touches several files, all are first written into one
+(``.step.json``) whose renaming decides. A kill at any moment leaves everything before the change,
+or everything after it.
 
 Several studios may work in one folder: who changes it holds a lock, and first reads what the
 others wrote.
@@ -25,10 +26,14 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Table, write_labels, write_text
-from smdeclust.studio.wishes import MOST_CLUSTERS, Ground, Pair, Wishes, change
+from smdeclust.io import write_labels, write_text
+from smdeclust.io.cells import plain_cell, safe_cell
+from smdeclust.studio.sheet import Sheet
+from smdeclust.studio.wishes import MOST_CLUSTERS, Ground, Pair, Wishes, add_pairs, change
 
-PAIRS, SETTINGS, LABELS, STEP = "pairs.csv", "settings.json", "labels.csv", ".step.json"
+PAIRS, KNOWN, SETTINGS = "pairs.csv", "known.csv", "settings.json"
+LABELS, STEP = "labels.csv", ".step.json"
+SAID = (PAIRS, KNOWN, SETTINGS)
 
 
 class WorkFolder:
@@ -40,12 +45,16 @@ class WorkFolder:
         Created if it does not exist.
     data
         The data file, named in the settings.
-    table
+    sheet
         What it holds.
+    source
+        How the data file is read, for the settings.
     """
 
-    def __init__(self, path: Path, data: Path | None, table: Table) -> None:
-        self.path, self.data, self.table = path, data, table
+    def __init__(
+        self, path: Path, data: Path | None, sheet: Sheet, source: dict[str, Any] | None = None
+    ) -> None:
+        self.path, self.data, self.sheet, self.source = path, data, sheet, source or {}
         self._written: dict[str, str] = {}
         self._seen: tuple[Any, ...] = ()
         path.mkdir(parents=True, exist_ok=True)
@@ -69,12 +78,16 @@ class WorkFolder:
             yield
 
     def save(self, wishes: Wishes) -> None:
-        """Write pairs and settings, both or none."""
-        settings = wishes.settings() | {"data": None if self.data is None else str(self.data)}
+        """Write pairs, labels and settings, all or none."""
+        data = None if self.data is None else str(self.data)
+        settings = wishes.settings() | {"data": data, **self.source}
+        sheet = self.sheet.under(dict(wishes.roles))
         wanted = {
-            PAIRS: pairs_text(wishes, self.table),
+            PAIRS: pairs_text(wishes, sheet),
             SETTINGS: json.dumps(settings, indent=2, ensure_ascii=False),
         }
+        if wishes.labelled or (self.path / KNOWN).exists():
+            wanted[KNOWN] = known_text(wishes, sheet)
         fresh = {name: text for name, text in wanted.items() if self._written.get(name) != text}
         if len(fresh) < 2 and not (self.path / STEP).exists():
             for name, text in fresh.items():
@@ -94,7 +107,7 @@ class WorkFolder:
 
     def save_labels(self, labels: np.ndarray) -> None:
         """Write the cluster of every row."""
-        write_labels(self.path / LABELS, labels, ids=self.table.ids)
+        write_labels(self.path / LABELS, labels, ids=self.sheet.ids)
 
     def was_changed(self) -> bool:
         """Whether somebody else wrote pairs or settings since they were read or saved here."""
@@ -104,18 +117,23 @@ class WorkFolder:
         """Return the wishes as saved, or `first` where nothing is saved."""
         step = self.path / STEP
         if step.exists():
-            self._finish({k: str(v) for k, v in _document(step).items() if k in (PAIRS, SETTINGS)})
+            self._finish({k: str(v) for k, v in _document(step).items() if k in SAID})
         self._seen, self._written = self._stamps(), {}
         path = self.path / SETTINGS
         if path.exists():
             document = _document(path)
             with _in_file(path):
                 first = _with_settings(first, document, ground)
+        with _in_file(path):
+            sheet = self.sheet.under(dict(first.roles))
         path = self.path / PAIRS
         if path.exists():
             with _in_file(path):
-                pairs = read_pairs(path.read_text("utf-8"), self.table, ground)
-            first = replace(first, pairs=pairs)
+                first = read_pairs(path.read_text("utf-8"), first, sheet, ground)
+        path = self.path / KNOWN
+        if path.exists():
+            with _in_file(path):
+                first = read_known(path.read_text("utf-8"), first, sheet, ground)
         return first
 
     def load_labels(self) -> np.ndarray | None:
@@ -126,12 +144,12 @@ class WorkFolder:
             labels = np.array([int(row[-1]) for row in rows if row], dtype=np.int64)
         except (OSError, ValueError, IndexError, OverflowError, csv.Error):
             return None  # they are found again
-        fits = len(labels) == len(self.table.X) and np.all((labels >= 0) & (labels < MOST_CLUSTERS))
+        fits = len(labels) == len(self.sheet) and np.all((labels >= 0) & (labels < MOST_CLUSTERS))
         return labels if fits else None
 
     def _stamps(self) -> tuple[Any, ...]:
         found: list[Any] = []
-        for name in (PAIRS, SETTINGS, STEP):
+        for name in (*SAID, STEP):
             try:
                 status = (self.path / name).stat()
             except OSError:
@@ -141,53 +159,82 @@ class WorkFolder:
         return tuple(found)
 
 
-def pairs_text(wishes: Wishes, table: Table) -> str:
-    """The pairs as CSV, ids in place of rows where the data have ids."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["i", "j", "type", "confidence"])
-    name = (lambda row: row) if table.ids is None else table.ids.__getitem__
+def pairs_text(wishes: Wishes, sheet: Sheet) -> str:
+    """The pairs as CSV, ids in place of rows where the data have ids; notes where there are any."""
+    noted = any(pair.note or pair.by for pair in wishes.pairs)
+    rows = [["i", "j", "type", "confidence", *(["note", "by"] if noted else [])]]
     for pair in wishes.pairs:
-        kind = "ml" if pair.together else "cl"
+        ends = [safe_cell(sheet.name(pair.first)), safe_cell(sheet.name(pair.second))]
         sure = "" if pair.is_hard else repr(pair.confidence)
-        writer.writerow([name(pair.first), name(pair.second), kind, sure])
+        notes = [safe_cell(pair.note), safe_cell(pair.by)] if noted else []
+        rows.append([*ends, "ml" if pair.together else "cl", sure, *notes])
+    return _csv_text(rows)
+
+
+def known_text(wishes: Wishes, sheet: Sheet) -> str:
+    """The labels that were said, as CSV."""
+    said = [[safe_cell(sheet.name(row)), safe_cell(name)] for row, name in wishes.labelled]
+    return _csv_text([["row" if sheet.ids is None else "id", "label"], *said])
+
+
+def _csv_text(rows: list[list[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
 
 
-def read_pairs(text: str, table: Table, ground: Ground) -> tuple[Pair, ...]:
+def read_pairs(text: str, wishes: Wishes, sheet: Sheet, ground: Ground) -> Wishes:
     """Read what :func:`pairs_text` wrote, or any file of that form."""
-    rows = (
-        {str(i): i for i in range(len(table.X))}
-        if table.ids is None
-        else {name: i for i, name in enumerate(table.ids)}
-    )
-    found: dict[tuple[int, int], Pair] = {}
+    rows = {sheet.name(row): row for row in range(len(sheet))}
+    wishes = replace(wishes, pairs=())
+    said: list[Pair] = []
     for line, words in enumerate(csv.DictReader(io.StringIO(text)), start=2):
         try:
-            pair = _read_pair(words, rows, ground)
+            i, j = (_row_of(words, name, rows) for name in ("i", "j"))
+            kind = _word(words, "type")
+            if kind not in ("ml", "cl"):
+                raise InvalidInputError(f"the type is {kind[:80]!r}, expected ml or cl.")
+            action = {
+                "do": "pairs",
+                "pairs": [[i, j]],
+                "together": kind == "ml",
+                "confidence": float(words.get("confidence") or 1.0),
+                "note": plain_cell(words.get("note") or ""),
+                "by": plain_cell(words.get("by") or ""),
+            }
+            said += change(replace(wishes, pairs=()), action, ground).pairs
         except (InvalidInputError, ValueError) as error:
             raise InvalidInputError(f"line {line}: {error}") from None
-        found[pair.key] = pair
-    return tuple(found.values())
+    return add_pairs(wishes, said)
 
 
-def _read_pair(words: dict[str, Any], rows: dict[str, int], ground: Ground) -> Pair:
-    for name in ("i", "j", "type"):
-        if not isinstance(words.get(name), str):
-            raise InvalidInputError(f"the column {name} is missing.")
-    for name in ("i", "j"):
-        if words[name] not in rows:
-            raise InvalidInputError(f"there is no point {words[name][:80]!r}.")
-    kinds = {"ml": True, "cl": False}
-    if words["type"] not in kinds:
-        raise InvalidInputError(f"the type is {words['type'][:80]!r}, expected ml or cl.")
-    said = {
-        "do": "pairs",
-        "pairs": [[rows[words["i"]], rows[words["j"]]]],
-        "together": kinds[words["type"]],
-        "confidence": float(words.get("confidence") or 1.0),
-    }
-    return change(Wishes(1, ground.columns), said, ground).pairs[0]
+def read_known(text: str, wishes: Wishes, sheet: Sheet, ground: Ground) -> Wishes:
+    """Read what :func:`known_text` wrote."""
+    rows = {sheet.name(row): row for row in range(len(sheet))}
+    column = "row" if sheet.ids is None else "id"
+    wishes = replace(wishes, labelled=())
+    for line, words in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+        try:
+            row, name = _row_of(words, column, rows), plain_cell(_word(words, "label"))
+            wishes = change(wishes, {"do": "label", "rows": [row], "name": name}, ground)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"line {line}: {error}") from None
+    return wishes
+
+
+def _word(words: dict[str, Any], name: str) -> str:
+    word = words.get(name)
+    if not isinstance(word, str):
+        raise InvalidInputError(f"the column {name} is missing.")
+    return word
+
+
+def _row_of(words: dict[str, Any], name: str, rows: dict[str, int]) -> int:
+    word = _word(words, name)
+    found = rows.get(plain_cell(word), rows.get(word))
+    if found is None:
+        raise InvalidInputError(f"there is no point {word[:80]!r}.")
+    return found
 
 
 @contextmanager

@@ -21,8 +21,9 @@ from smdeclust.exceptions import SMDEClustError
 # Seconds that work of an earlier epoch may go on before its process is ended.
 PATIENCE = 2.0
 
-# job -> None; sends its results by the function given
-Handler = Callable[["Job", Callable[[str, Any], None], Callable[[], None]], None]
+# Sends its results by the first function. The second ends work that is no longer wanted, and says
+# whether the person asked to stop with the best so far.
+Handler = Callable[["Job", Callable[[str, Any], None], Callable[[], bool]], None]
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Worker:
         self._context = multiprocessing.get_context("spawn")
         self._make_handlers, self._data, self._on_message = make_handlers, data, on_message
         self._epoch = self._context.Value("q", 0)
+        self._stopped = self._context.Value("q", 0)
         self._lock = threading.Lock()
         self._number = 0
         self._busy: dict[int, Job] = {}
@@ -95,6 +97,11 @@ class Worker:
             self._pipe.send(job)
             return job.number
 
+    def stop(self) -> None:
+        """Ask all jobs so far to end with the best they have."""
+        with self._lock:
+            self._stopped.value = self._number
+
     def close(self) -> None:
         """End the process, whatever it does."""
         with self._lock:
@@ -105,7 +112,7 @@ class Worker:
         here, there = self._context.Pipe()
         self._process = self._context.Process(
             target=_run,
-            args=(there, self._epoch, self._make_handlers, self._data),
+            args=(there, (self._epoch, self._stopped), self._make_handlers, self._data),
             daemon=True,
         )
         self._process.start()
@@ -156,7 +163,7 @@ class Worker:
 
 
 def _run(
-    pipe: Connection, epoch: Any, make_handlers: Callable[[Any], dict[str, Handler]], data: Any
+    pipe: Connection, signals: Any, make_handlers: Callable[[Any], dict[str, Handler]], data: Any
 ) -> None:
     """What the process does: jobs in turn until the pipe closes."""
     handlers = make_handlers(data)
@@ -166,18 +173,19 @@ def _run(
         except (EOFError, OSError, KeyboardInterrupt):
             return
         with contextlib.suppress(BrokenPipeError):
-            _do(job, handlers[job.kind], pipe, epoch)
+            _do(job, handlers[job.kind], pipe, *signals)
 
 
-def _do(job: Job, handler: Handler, pipe: Connection, epoch: Any) -> None:
+def _do(job: Job, handler: Handler, pipe: Connection, epoch: Any, stopped: Any) -> None:
     started = time.perf_counter()
 
     def send(name: str, content: Any) -> None:
         pipe.send((job.number, job.epoch, name, content))
 
-    def look() -> None:
+    def look() -> bool:
         if epoch.value != job.epoch:
             raise SupersededError
+        return bool(stopped.value >= job.number)
 
     try:
         look()

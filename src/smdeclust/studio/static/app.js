@@ -3,10 +3,10 @@
 import { Picture } from "./picture.js";
 import * as panels from "./panels.js";
 import * as service from "./service.js";
+import { brief, h, percent, ranked, value } from "./cards.js";
 
 const $ = (id) => document.getElementById(id);
-const { h } = panels;
-const TABS = [["clusters", "Clusters"], ["pairs", "Pairs"], ["points", "Points"], ["ask", "Ask"], ["settings", "Settings"]];
+const TABS = [["clusters", "Clusters"], ["columns", "Columns"], ["pairs", "Pairs"], ["points", "Points"], ["ask", "Ask"], ["settings", "Settings"]];
 const SURE = [[1, "certain"], [0.95, "95% sure"], [0.9, "90% sure"], [0.8, "80% sure"], [0.6, "60% sure"]];
 
 class App {
@@ -18,12 +18,15 @@ class App {
     this.picture = new Picture($("picture"), {
       hover: (row, event) => this.hover(row, event), pick: (row) => this.toggle(row), lasso: (rows) => this.select(rows),
     });
+    this.changes = [];
     this.wire();
     service.listen({
       state: (state) => this.take(state),
       solution: (solution) => this.takeSolution(solution),
       proof: (proof) => { this.state.solution.gap = proof.gap; this.report(); },
       costs: (rows) => { this.costs = new Map(rows.map((row) => [row.pair.slice().sort((a, b) => a - b).join(), row])); this.panel(); },
+      progress: (progress) => { this.progress = progress; this.report(); },
+      k_progress: ({ k, of }) => { if ($("answer").open) $("answer-body").textContent = `Trying ${k} of ${of} clusters…`; },
       failed: (failure) => this.complain(failure.sentence),
     }, (lost) => {
       if (lost !== null) this.complain(service.SILENT);
@@ -35,7 +38,7 @@ class App {
   // ---- what comes from the server
 
   async take(state) {
-    const table = [state.title, state.n_points].join();
+    const table = [state.folder, state.title, state.n_points].join();
     const other = table !== this.tableKey;
     this.tableKey = table;
     this.state = state;
@@ -45,22 +48,32 @@ class App {
     document.title = `${state.title} – smdeclust studio`;
     $("title").textContent = state.title;
     if (document.activeElement !== $("n-clusters")) $("n-clusters").value = state.settings.n_clusters;
+    $("loading").hidden = true;
     $("undo").disabled = !state.can_undo; $("redo").disabled = !state.can_redo;
-    if (other) { this.selected = []; this.question = null; this.known.clear(); this.picture.labels = null; this.placesKey = null; this.fillAxes(); }
+    if (other) { this.selected = []; this.question = null; this.known.clear(); this.picture.labels = null; this.picture.forward = null; this.placesKey = null; this.advice = ""; this.changes = []; $("kind").value = "pca"; $("axes").hidden = true; this.fillAxes(); this.picture.resize(); }
+    if (this.columnsKey !== state.columns.join("\n")) { this.columnsKey = state.columns.join("\n"); this.known.clear(); this.fillAxes(); }
     this.costs = null;
     this.picture.pairs = state.pairs; this.picture.names = state.settings.names; this.picture.blamed = [];
-    await this.loadPlaces();
+    // The map may take a while: everything else is shown meanwhile.
+    if ($("kind").value === "map") this.loadPlaces(); else await this.loadPlaces();
     if (state.solution.clusters) await this.takeSolution(state.solution); else this.report();
     this.panel(); this.selectionBar();
   }
 
   async takeSolution(solution) {
     if ("busy" in solution) this.state.busy = solution.busy;
+    if (!this.state.busy) this.progress = null;
     this.state.solution = solution;
     this.picture.labels = await service.labels();
     this.known.clear();
     this.picture.broken = new Set((solution.broken || []).map((b) => b.pair.slice().sort((x, y) => x - y).join()));
     await this.picture.draw();
+    if (this.answering && solution.final) {
+      this.answering = false;
+      this.changes = [...this.changes, solution.n_moved ?? 0].slice(-20);
+      const moved = this.changes.reduce((sum, n) => sum + n, 0), n = this.changes.length;
+      this.advice = n >= 5 ? `Your last ${n} answers moved ${moved} ${moved === 1 ? "point" : "points"}.${moved <= Math.max(2, this.state.n_points / 500) ? " More answers will hardly change anything." : ""}` : "";
+    }
     this.report();
     if (["clusters", "pairs"].includes(this.tab) && !$("panel").contains(document.activeElement)) this.panel();
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
@@ -68,12 +81,22 @@ class App {
 
   async loadPlaces() {
     const kind = $("kind").value, x = $("x-column").value, y = $("y-column").value;
-    const { settings, pairs } = this.state;
-    const key = JSON.stringify([this.tableKey, kind, kind === "columns" ? [x, y] : [settings.columns, settings.standardize], kind === "pairs" ? pairs : 0]);
+    const { settings, pairs, labelled } = this.state;
+    const key = JSON.stringify([this.tableKey, kind, kind === "columns" ? [x, y] : [settings.columns, settings.standardize, settings.roles], kind === "pairs" ? [pairs, labelled] : 0]);
     if (key === this.placesKey) return this.picture.draw();
     this.placesKey = key;
-    const titles = { pca: ["widest direction", "second widest"], pairs: ["most telling direction", "second most telling"], columns: [x, y] }[kind];
-    try { await this.picture.setPlaces(await service.places(kind, x, y), titles); } catch (error) { this.complain(error.message); }
+    this.mapping = kind === "map";
+    if (this.mapping) this.report();
+    try {
+      const [place, axes] = await service.places(kind, x, y);
+      if (key === this.placesKey) await this.picture.setPlaces(place, axes); // otherwise something else is wanted by now
+    } catch (error) {
+      if (key !== this.placesKey) return null;
+      this.complain(error.message);
+      this.placesKey = null;
+      if (kind === "map") { $("kind").value = "pca"; this.mapping = false; return this.loadPlaces(); }
+    }
+    if (this.mapping) { this.mapping = false; this.report(); }
     return null;
   }
 
@@ -90,7 +113,7 @@ class App {
     const name = (row) => names[row] ?? row;
     $("conflict-pairs").replaceChildren(...pairs.slice(0, 12).map(([i, j, together]) => h("li", {}, `${name(i)} ${together ? "with" : "apart from"} ${name(j)}`)));
     $("conflict-ways").replaceChildren(...ways.map((way) => h("button", { onclick: async () => { $("conflict").close(); await this.act(...way.actions); } },
-      way.pair ? `${way.label} “${name(way.pair[0])} – ${name(way.pair[1])}”` : way.label)));
+      way.pair ? `${way.label} “${name(way.pair[0])} – ${name(way.pair[1])}”` : "row" in way ? `${way.label} “${name(way.row)}”` : way.label)));
     this.picture.blamed = pairs; this.picture.draw();
     $("conflict").showModal();
   }
@@ -98,7 +121,7 @@ class App {
   say_pairs(pairs, together) {
     if (!pairs.length) return;
     const confidence = this.confidence;
-    this.act({ do: "pairs", pairs, together, confidence }).then((kept) => { if (kept) this.select([]); });
+    this.act({ do: "pairs", pairs, together, confidence, by: this.who }).then((kept) => { if (kept) this.select([]); });
   }
   together() { const [first, ...rest] = this.selected; this.say_pairs(rest.map((row) => [first, row]), true); }
   apart() {
@@ -107,6 +130,64 @@ class App {
       if (pairs.length > 10000) { this.complain(`That would be ${pairs.length} pairs; at most 10,000 at once.`); return; }
       this.firstGroup = null; this.say_pairs(pairs, false);
     } else if (this.selected.length === 2) this.say_pairs([this.selected], false);
+  }
+
+  label() {
+    const rows = this.selected;
+    const known = [...new Set([...Object.values(this.state.settings.names), ...this.state.labelled.map(([, name]) => name)])];
+    if (rows.length) this.askText(`Which cluster ${rows.length === 1 ? "is this point" : `are these ${rows.length} points`}?`, "", (name) => name && this.act({ do: "label", rows, name }).then((kept) => { if (kept) this.select([]); }), known);
+  }
+  get who() { return localStorage.getItem("who") || ""; }
+  set who(name) { localStorage.setItem("who", name); }
+
+  askText(title, text, use, known = []) {
+    const input = h("input", { type: "text", value: text, maxLength: 500, "aria-label": title, list: "known" });
+    const send = () => { $("answer").close(); use(input.value.trim()); };
+    input.setAttribute("list", "known");
+    input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); send(); } });
+    this.showAnswer(title, [h("p", {}, input, " ", h("button", { className: "primary", onclick: send }, "Save")), h("datalist", { id: "known" }, known.map((name) => h("option", { value: name }))), known.length ? h("div", { className: "ways" }, known.slice(0, 24).map((name) => h("button", { onclick: () => { input.value = name; send(); } }, name))) : ""]);
+    input.focus();
+  }
+  showAnswer(title, body) { $("answer-title").textContent = title; $("answer-body").replaceChildren(...[body].flat(Infinity)); if (!$("answer").open) $("answer").showModal(); }
+
+  async why() {
+    const [row] = this.selected;
+    if (this.selected.length !== 1) return;
+    try {
+      const [entry, found] = [await this.describe(row), await service.why(row)];
+      const own = found.cluster, [first] = found.nearest, name = (k) => this.nameOf(k);
+      const near = found.nearest.find(([k]) => k === own)?.[1], second = found.nearest.find(([k]) => k !== own);
+      let sentence;
+      if (first[0] === own) sentence = second ? `The center of ${name(own)} is the closest; that of ${name(second[0])} comes next, ${near > 0 ? percent(second[1] / near - 1).replace("+", "") : "farther"} farther away.` : "There is only one cluster.";
+      else sentence = `The center of ${name(first[0])} is closer, but ${found.pairs.length ? "its pairs keep it" : "pairs of other points or bounds on sizes keep it"} in ${name(own)}.`;
+      const change = first[0] === own ? second && `A pair with a point of ${name(second[0])}, or a label, would move it there.` : "Removing or softening the pairs below lets it go.";
+      this.showAnswer(`Why is ${entry.id} in ${name(own)}?`, [h("p", {}, sentence), change ? h("p", { className: "faint" }, change) : "",
+        h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Cluster"), h("th", {}, "Distance to its center"))), h("tbody", {}, found.nearest.map(([k, distance]) => h("tr", {}, h("td", {}, name(k)), h("td", { className: "right" }, brief(distance)))))),
+        found.pairs.length ? [h("h3", {}, "Pairs and labels that bind it"), h("ul", {}, found.pairs.map(([other, together, confidence]) => h("li", {}, `${together ? "with" : "apart from"} ${found.names[other]}${confidence < 1 ? ` (${Math.round(100 * confidence)}% sure)` : ""}`)))] : h("p", { className: "faint" }, "No pair names this point.")]);
+    } catch (error) { this.complain(error.message); }
+  }
+
+  async chooseK() {
+    this.showAnswer("How many clusters?", h("p", { className: "faint" }, "Trying several numbers of clusters…"));
+    try {
+      const { k, reason, table } = await service.chooseK();
+      const by = table.some((row) => row.kept !== null) ? "kept" : "stability", rows = table.filter((row) => row[by] !== null);
+      const label = { kept: "held-out pairs that are kept", stability: "agreement between samples of the points" }[by];
+      const width = 360, height = 150, x = (row) => 30 + ((row.k - rows[0].k) / Math.max(1, rows.at(-1).k - rows[0].k)) * (width - 50), y = (row) => 10 + (1 - Math.max(0, row[by])) * (height - 40);
+      const space = "http://www.w3.org/2000/svg", svg = document.createElementNS(space, "svg"), part = (tag, given, text) => { const element = document.createElementNS(space, tag); for (const [name, own] of Object.entries(given)) element.setAttribute(name, own); if (text !== undefined) element.textContent = text; svg.append(element); };
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`); svg.setAttribute("role", "img"); svg.setAttribute("aria-label", `${label} for each number of clusters`); svg.setAttribute("class", "curve");
+      part("path", { d: rows.map((row, m) => `${m ? "L" : "M"}${x(row)} ${y(row)}`).join(""), fill: "none", stroke: "currentColor" });
+      for (const row of rows) { part("circle", { cx: x(row), cy: y(row), r: row.k === k ? 6 : 3, fill: "currentColor" }); part("text", { x: x(row), y: height - 8, "text-anchor": "middle" }, row.k); }
+      this.showAnswer("How many clusters?", [h("p", {}, reason), svg, h("p", { className: "faint" }, `Height: ${label}.`), ...table.filter((row) => row.note).map((row) => h("p", { className: "faint" }, `${row.k}: ${row.note}`)),
+        h("button", { className: "primary", onclick: () => { $("answer").close(); this.act({ do: "set", n_clusters: k }); } }, `Use ${k} clusters`)]);
+    } catch (error) { $("answer").close(); this.complain(error.message); }
+  }
+
+  async savePicture(kind) {
+    const blob = kind === "png" ? await this.picture.toPNG() : this.picture.toSVG();
+    const link = h("a", { href: URL.createObjectURL(blob), download: `clusters.${kind}` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
   async suggest(skip) {
@@ -120,7 +201,8 @@ class App {
     if (!pair) return;
     this.question = null;
     if (together === null) { await this.suggest(pair); return; }
-    if (await this.act({ do: "pairs", pairs: [pair], together, confidence: this.confidence })) await this.suggest();
+    this.answering = true;
+    if (await this.act({ do: "pairs", pairs: [pair], together, confidence: this.confidence, by: this.who })) await this.suggest();
   }
   async askCosts() { this.say("Finding what each pair costs…"); try { await service.costs(); } catch (error) { this.complain(error.message); } }
   async addPairsText(text) { if (text.trim()) { try { await service.sendPairs(text); } catch (error) { this.refused(error); } } }
@@ -143,13 +225,16 @@ class App {
     if (solution.clusters) {
       if (solution.n_moved !== null && solution.n_moved !== undefined) {
         const change = solution.change_of_cost;
-        parts.push(`${solution.n_moved} ${solution.n_moved === 1 ? "point" : "points"} moved` + (change === null ? "" : `, cost ${Math.abs(change) < 5e-7 ? "unchanged" : panels.percent(change)}`));
+        parts.push(`${solution.n_moved} ${solution.n_moved === 1 ? "point" : "points"} moved` + (change === null ? "" : `, cost ${Math.abs(change) < 5e-7 ? "unchanged" : percent(change)}`));
       } else parts.push(`${solution.clusters.length} clusters`);
       if (solution.broken?.length) parts.push(`${solution.broken.length} soft pairs not kept`);
       if (solution.gap !== undefined) parts.push(solution.gap <= 1e-4 ? "proven: no clustering is better" : `within ${(100 * solution.gap).toFixed(2)}% of the best possible`);
     }
-    if (busy) parts.push(solution.clusters ? "looking for something better…" : "working…");
+    const { progress } = this;
+    if (busy) parts.push(solution.clusters ? `looking for something better…${progress ? ` ${Math.round(progress.seconds)} s of at most ${progress.of} s` : ""}` : "looking for the first clusters…");
+    if (this.mapping) parts.push("computing the neighborhood map…");
     this.say(parts.join(" · "));
+    $("stop").hidden = !(busy && solution.clusters);
     $("status").classList.toggle("busy", Boolean(busy));
     $("status").dataset.busy = String(Boolean(busy));
   }
@@ -166,6 +251,7 @@ class App {
     $("panel").setAttribute("aria-labelledby", `tab-${this.tab}`);
     if (this.state.open) $("panel").replaceChildren(...panels[this.tab](this));
   }
+  show(tab) { this.tab = tab; this.panel(); }
   showCluster(k) { this.table.cluster = k; this.tab = "points"; this.panel(); }
 
   select(rows) { this.selected = [...rows]; this.picture.selected = this.selected.slice(0, 5000); this.picture.draw(); this.selectionBar(); if (this.tab === "points") this.panel(); }
@@ -184,6 +270,8 @@ class App {
       h("span", {}, this.firstGroup ? `First group of ${this.firstGroup.length}; now ${n || "choose the second"}: ` : `${n} selected: `, names),
       h("button", { id: "together", disabled: n < 2 || this.firstGroup !== null, onclick: () => this.together(), title: "T" }, "Together"),
       h("button", { id: "apart", disabled: this.firstGroup ? n < 1 : n !== 2, onclick: () => this.apart(), title: "A" }, "Apart"),
+      n > 0 && !this.firstGroup ? h("button", { id: "label", onclick: () => this.label(), title: "Say which cluster they are" }, "Label…") : "",
+      n === 1 && !this.firstGroup ? h("button", { id: "why", onclick: () => this.why(), title: "W" }, "Why here?") : "",
       n > 2 && !this.firstGroup ? h("button", { onclick: () => { this.firstGroup = this.selected; this.select([]); } }, "Apart from…") : "",
       h("label", {}, h("span", { className: "faint" }, "I am "), h("select", { id: "confidence", onchange: (event) => { this.confidence = Number(event.target.value); } }, SURE.map(([value, text]) => h("option", { value, selected: value === this.confidence }, text)))),
       h("button", { onclick: () => { this.firstGroup = null; this.select([]); } }, "Clear"));
@@ -199,8 +287,8 @@ class App {
     if (row === null) { tip.hidden = true; return; }
     const entry = await this.describe(row).catch(() => null);
     if (this.hovered !== row || !entry) return;
-    const shown = this.state.columns.slice(0, 12);
-    tip.replaceChildren(h("strong", {}, entry.id), ` ${this.nameOf(entry.cluster)}`, h("table", {}, shown.map((name, j) => h("tr", {}, h("td", {}, name), h("td", {}, panels.number(entry.values[j]))))));
+    const order = ranked(this, entry), shown = order.slice(0, 12);
+    tip.replaceChildren(h("strong", {}, entry.id), ` ${this.nameOf(entry.cluster)}`, h("table", { className: "values" }, h("tbody", {}, shown.map((j) => h("tr", {}, h("th", { scope: "row" }, this.state.columns[j]), h("td", {}, value(this, entry, j)))))), order.length > 12 ? h("span", { className: "faint" }, `and ${order.length - 12} more columns`) : "");
     tip.hidden = false;
     const box = $("left").getBoundingClientRect();
     const left = Math.min(event.clientX - box.left + 14, box.width - tip.offsetWidth - 8);
@@ -210,7 +298,8 @@ class App {
 
   fillAxes() {
     for (const [id, at] of [["x-column", 0], ["y-column", 1]]) {
-      $(id).replaceChildren(...this.state.columns.map((name, j) => h("option", { value: name, selected: j === Math.min(at, this.state.columns.length - 1) }, name)));
+      const axes = this.state.columns.filter((name) => !this.state.pictures.includes(name)), before = $(id).value, chosen = axes.includes(before) ? before : axes[Math.min(at, axes.length - 1)];
+      $(id).replaceChildren(...axes.map((name) => h("option", { value: name, selected: name === chosen }, name)));
     }
   }
 
@@ -223,27 +312,35 @@ class App {
     on("kind", "change", () => { $("axes").hidden = $("kind").value !== "columns"; this.loadPlaces(); });
     on("x-column", "change", () => this.loadPlaces()); on("y-column", "change", () => this.loadPlaces());
     on("show-pairs", "change", (event) => { this.picture.showPairs = event.target.checked; this.picture.draw(); });
+    on("show-names", "change", (event) => { this.picture.showNames = event.target.checked; this.picture.draw(); });
+    on("stop", "click", () => service.stop().catch((error) => this.complain(error.message)));
+    on("choose-k", "click", () => this.chooseK());
+    on("save-png", "click", () => this.savePicture("png")); on("save-svg", "click", () => this.savePicture("svg"));
+    on("open-path", "submit", (event) => { event.preventDefault(); reading(service.openPath($("path").value, $("sheet-name").value)); });
     on("home", "click", () => this.picture.home());
     on("mode-pan", "click", () => this.setMode("pan")); on("mode-lasso", "click", () => this.setMode("lasso"));
     on("help-button", "click", () => $("help").showModal());
     on("conflict", "close", () => { this.picture.blamed = []; this.picture.draw(); });
-    on("open-demo", "click", () => service.openDemo().catch((error) => this.complain(error.message)));
+    const reading = (opened) => { $("loading").hidden = false; return opened.catch((error) => this.complain(error.message)).finally(() => { $("loading").hidden = true; }); };
+    on("open-demo", "click", () => reading(service.openDemo()));
     const choose = (use) => { const input = $("file"); input.value = ""; input.onchange = () => { if (input.files[0]) use(input.files[0]); }; input.click(); };
-    const openTable = (file) => service.openTable(file.name, file).catch((error) => this.complain(error.message));
+    const openTable = (file) => reading(service.openTable(file.name, file));
     const openPairs = (file) => service.sendPairs(file).catch((error) => this.refused(error));
-    on("open-file", "click", () => choose(openTable)); on("open-other", "click", () => choose(openTable)); on("open-pairs", "click", () => choose(openPairs));
+    on("open-file", "click", () => choose(openTable)); on("open-other", "click", () => { $("open-menu").open = false; choose(openTable); }); on("open-pairs", "click", () => choose(openPairs));
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => {
       event.preventDefault();
       const file = event.dataTransfer.files[0];
-      if (file) (this.state.open ? openPairs : openTable)(file);
+      if (!file) return;
+      if (!this.state.open) openTable(file);
+      else this.showAnswer(`What is ${file.name}?`, h("div", { className: "ways" }, [["Pairs for this table", openPairs], ["Another table", openTable]].map(([text, use]) => h("button", { onclick: () => { $("answer").close(); use(file); } }, text))));
     });
     let timer = 0;
     on("find", "input", (event) => { clearTimeout(timer); timer = setTimeout(() => this.find(event.target.value), 150); });
     on("find", "keydown", (event) => { if (event.key === "Escape") { $("found").hidden = true; event.target.blur(); } });
     document.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.picture.resize()).observe($("picture"));
-    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.picture.draw());
+    for (const menu of document.querySelectorAll("details.menu")) document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
   }
 
   setMode(mode) {
@@ -269,7 +366,7 @@ class App {
     if (typing || event.altKey || event.ctrlKey || !this.state.open || document.querySelector("dialog[open]")) return;
     const asked = this.tab === "ask" && this.question?.pair;
     const does = {
-      t: () => this.together(), a: () => this.apart(), s: () => this.suggest(), l: () => this.setMode("lasso"), m: () => this.setMode("pan"),
+      w: () => this.why(), t: () => this.together(), a: () => this.apart(), s: () => this.suggest(), l: () => this.setMode("lasso"), m: () => this.setMode("pan"),
       "/": () => $("find").focus(), escape: () => { this.firstGroup = null; this.select([]); },
       y: () => asked && this.answer(true), n: () => asked && this.answer(false), "?": () => asked && this.answer(null),
     }[event.key.toLowerCase()];

@@ -1,86 +1,90 @@
 // The panels beside the picture. All text goes in as text, never as HTML.
 
 import * as service from "./service.js";
-import { color, symbol } from "./picture.js";
+import { brief, h, number, table as valuesOf, value } from "./cards.js";
+import { mark } from "./looks.js";
 
-export function h(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name in element && name !== "list") element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-export const number = (value) => {
-  if (value === null || value === undefined || Number.isNaN(value)) return "";
-  const size = Math.abs(value);
-  return size !== 0 && (size < 1e-3 || size >= 1e7) ? value.toExponential(2) : String(Number(value.toPrecision(4)));
-};
-export const percent = (share) => `${share > 0 ? "+" : ""}${(100 * share).toFixed(Math.abs(share) < 0.001 ? 2 : 1)}%`;
-
-const SHAPES = {
-  circle: '<circle cx="6" cy="6" r="4.5"/>', square: '<rect x="2" y="2" width="8" height="8"/>',
-  "triangle-up": '<path d="M6 1 11 10H1z"/>', diamond: '<path d="M6 .5 11.5 6 6 11.5.5 6z"/>',
-  cross: '<path d="M4.2 1h3.6v3.2H11v3.6H7.8V11H4.2V7.8H1V4.2h3.2z"/>', x: '<path d="M2.5 1 6 4.5 9.5 1 11 2.5 7.5 6 11 9.5 9.5 11 6 7.5 2.5 11 1 9.5 4.5 6 1 2.5z"/>',
-  star: '<path d="m6 .5 1.6 3.6 3.9.4-2.9 2.6.8 3.9L6 9 2.6 11l.8-3.9L.5 4.5l3.9-.4z"/>', hexagon: '<path d="M3 1h6l2.5 5L9 11H3L.5 6z"/>',
-  "triangle-down": '<path d="M6 11 1 2h10z"/>', pentagon: '<path d="m6 .5 5.5 4.2-2 6.3h-7l-2-6.3z"/>',
-  hourglass: '<path d="M1 1h10L1 11h10z"/>', bowtie: '<path d="M1 1v10L11 1v10z"/>',
-};
-export function mark(k) {
-  const holder = h("span", { className: "mark" });
-  holder.innerHTML = `<svg viewBox="0 0 12 12" width="100%" height="100%" fill="${color(k)}" aria-hidden="true">${SHAPES[symbol(k)]}</svg>`;
-  return holder;
-}
+const ROLES = ["number", "category", "yes/no", "date", "text", "id", "class", "weight", "left out"];
 
 export function clusters(app) {
-  const { settings, solution, columns } = app.state;
-  if (!solution.clusters) return [h("p", { className: "faint" }, "The first clusters are on their way.")];
+  const { settings, solution, columns, sheet } = app.state;
+  const used = sheet.filter((column) => column.counts).length;
+  const intro = h("p", { className: "faint" }, app.state.has_vectors ? "Points come from vectors; all columns are for reading. " : `${used} of ${sheet.length} columns count. `, h("button", { onclick: () => app.show("columns") }, "Columns"));
+  if (!solution.clusters) return [intro, h("p", { className: "faint" }, "The first clusters are on their way.")];
   const bounds = (size) => (size === settings.size_min || size === settings.size_max ? " (at its bound)" : "");
-  return solution.clusters.map((cluster, k) => {
-    const most = Math.max(1e-9, ...cluster.profile.map(Math.abs), 2);
-    const order = cluster.profile.map((value, j) => [Math.abs(value), j]).sort((a, b) => b[0] - a[0]).slice(0, 8);
+  return [intro, ...solution.clusters.map((cluster, k) => {
+    const known = cluster.profile.map((by, j) => [Math.abs(by ?? 0), j, by]).filter(([, , by]) => by !== null);
+    const most = Math.max(1e-9, 2, ...known.map(([size]) => size));
     return h("div", { className: "card" },
       h("div", { className: "head" }, mark(k),
         h("input", { value: settings.names[k] || "", placeholder: `cluster ${k}`, maxLength: 80, "aria-label": `Name of cluster ${k}`, onchange: (event) => app.act({ do: "name", cluster: k, name: event.target.value }) }),
         h("span", {}, `${cluster.size} points${bounds(cluster.size)}`),
+        h("button", { onclick: () => app.picture.setForward(k), title: "Bring it forward in the picture", "aria-label": `Bring cluster ${k} forward` }, "Show"),
         h("button", { onclick: () => app.showCluster(k), title: "Show its points in the table" }, "Points")),
-      h("p", { className: "faint", style: "margin:.4rem 0 0" }, cluster.apart.length ? ["Set apart by ", cluster.apart.map((a) => `${a.column} ${a.by > 0 ? "high" : "low"}`).join(", "), "."] : "Close to the average in every column."),
-      h("div", { className: "profile" }, order.map(([, j]) => {
-        const value = cluster.profile[j], width = Math.min(50, (50 * Math.abs(value)) / most);
+      h("p", { className: "faint", style: "margin:.4rem 0 0" }, cluster.apart.length ? ["Set apart by ", cluster.apart.map((a) => `${a.column} ${a.words}`).join(", "), "."] : "Close to the average in every column."),
+      h("div", { className: "profile" }, known.sort((a, b) => b[0] - a[0]).slice(0, 8).map(([, j, by]) => {
+        const width = Math.min(50, (50 * Math.abs(by)) / most);
         return [h("span", { className: "name" }, columns[j]),
-          h("span", { className: "track", title: `${number(value)} standard deviations from the mean of all points` }, h("i", { className: value < 0 ? "low" : "", style: `left:${value < 0 ? 50 - width : 50}%;width:${width}%` })),
-          h("span", { className: "right" }, number(cluster.means[j]))];
+          h("span", { className: "track", title: `${number(by)} standard deviations from the mean of all points` }, h("i", { className: by < 0 ? "low" : "", style: `left:${by < 0 ? 50 - width : 50}%;width:${width}%` })),
+          h("span", { className: "right" }, brief(cluster.means[j]))];
       })));
-  });
+  })];
+}
+
+export function columns(app) {
+  const { sheet, settings, reading, has_vectors: vectors } = app.state, counted = new Set(settings.columns);
+  const setRole = (name, role) => {
+    const roles = { ...settings.roles };
+    if (role) roles[name] = role; else delete roles[name];
+    return app.act({ do: "set", roles });
+  };
+  return [
+    ...reading.map((note) => h("p", { className: "faint" }, note)),
+    h("p", {}, "What each column is, why, and what is done with it. Change a role if it is wrong; untick a column that should not count."),
+    h("ul", { className: "sheet" }, sheet.map((column) => h("li", {},
+      h("div", { className: "head" },
+        vectors ? "" : h("input", { type: "checkbox", checked: column.counts, disabled: !column.feature && column.role !== "text", "aria-label": `${column.name} counts`, onchange: (event) => {
+          if (!column.feature) { setRole(column.name, "text"); return; }
+          const kept = settings.columns.filter((name) => name !== column.name);
+          app.act({ do: "set", columns: event.target.checked ? [...kept, column.name] : kept });
+        } }),
+        h("strong", {}, column.name),
+        h("select", { "aria-label": `Role of ${column.name}`, onchange: (event) => setRole(column.name, event.target.value) }, ROLES.map((role) => h("option", { value: role, selected: role === column.role }, role))),
+        column.name in settings.roles ? h("button", { onclick: () => setRole(column.name, null), title: "Back to the guess" }, "Guess") : ""),
+      h("p", { className: "faint" }, `${column.why}; ${column.done}.`, column.example !== "" ? ` For example: ${String(brief(column.example)).slice(0, 60)}.` : "", column.missing ? ` ${column.missing} missing.` : "", !counted.has(column.name) && column.feature ? " Does not count." : "")))),
+  ];
 }
 
 export function pairs(app) {
   const { state, costs } = app;
   const broken = new Map((state.solution.broken || []).map((b) => [b.pair.join(), b.cost]));
-  const list = state.pairs.map((pair, m) => [pair, state.pair_ids[m]]).reverse();
+  const list = state.pairs.map((pair, m) => [pair, state.pair_ids[m], state.pair_notes[m]]).reverse();
   if (costs) list.sort((a, b) => (costs.get(b[0].slice(0, 2).join())?.saving ?? 0) - (costs.get(a[0].slice(0, 2).join())?.saving ?? 0));
-  const rows = list.slice(0, 500).map(([[i, j, together, confidence], [a, b]]) => {
-    const key = `${i},${j}`, cost = costs?.get(key);
+  const rows = list.slice(0, 500).map(([[i, j, together, confidence], [a, b], [note, by]]) => {
+    const key = `${i},${j}`, cost = costs?.get(key), again = (more) => app.act({ do: "pairs", pairs: [[i, j]], together, confidence, note, by, ...more });
     return h("li", { className: broken.has(key) ? "bad" : "" },
       h("span", {}, `${a} ${together ? "with" : "apart from"} ${b}`,
-        confidence < 1 ? h("em", { className: "faint" }, ` ${Math.round(100 * confidence)}% sure`) : "",
+        confidence < 1 ? h("em", { className: "faint" }, ` ${confidence > 0.99 ? "almost certain" : `${Math.round(100 * confidence)}% sure`}`) : "",
         broken.has(key) ? " — not kept" : "",
-        cost ? h("em", { className: "faint" }, ` without it: ${cost.saving > 0 ? `${number(cost.saving)} cheaper, ${cost.moved} points move` : "the same"}`) : ""),
+        cost ? h("em", { className: "faint" }, ` without it: ${cost.saving > 0 ? `${number(cost.saving)} cheaper, ${cost.moved} points move` : "the same"}`) : "",
+        note || by ? h("em", { className: "faint" }, ` ${[note, by && `(${by})`].filter(Boolean).join(" ")}`) : ""),
       h("button", { onclick: () => app.select([i, j]), title: "Show on the picture" }, "Show"),
-      confidence === 1 ? h("button", { onclick: () => app.act({ do: "pairs", pairs: [[i, j]], together, confidence: 0.9 }), title: "It may then be broken, at a price" }, "Soften") : h("button", { onclick: () => app.act({ do: "pairs", pairs: [[i, j]], together, confidence: 1 }) }, "Strict"),
+      h("button", { onclick: () => app.askText("Note on this pair", note, (text) => again({ note: text, by: app.who })) }, "Note"),
+      confidence === 1 ? h("button", { onclick: () => again({ confidence: 0.9 }), title: "It may then be broken, at a price" }, "Soften") : h("button", { onclick: () => again({ confidence: 1 }) }, "Strict"),
       h("button", { onclick: () => app.act({ do: "drop", pairs: [[i, j]] }), "aria-label": `Remove the pair ${a}, ${b}` }, "Remove"));
   });
+  const byLabel = new Map();
+  for (const [row, name] of state.labelled) byLabel.set(name, [...(byLabel.get(name) || []), row]);
   const area = h("textarea", { rows: 4, placeholder: "i,j,type\nann,bob,ml\nann,eve,cl", "aria-label": "Pairs as text" });
   return [
     h("p", {}, `${state.n_pairs} pairs. `, state.n_pairs ? h("button", { onclick: () => app.askCosts() }, "What does each cost?") : ""),
     h("ul", { className: "pairs" }, rows),
     state.n_pairs > 500 ? h("p", { className: "faint" }, "Only 500 are listed; all of them count.") : "",
+    byLabel.size ? [h("h3", {}, "Labels"), h("ul", { className: "pairs" }, [...byLabel].map(([name, own]) => h("li", {}, h("span", {}, `${name}: ${own.length} ${own.length === 1 ? "point" : "points"}`),
+      h("button", { onclick: () => app.select(own) }, "Show"), h("button", { onclick: () => app.act({ do: "label", rows: own, name: "" }), "aria-label": `Take back the label ${name}` }, "Remove"))))] : "",
     h("h3", {}, "Paste pairs"), area,
     h("p", {}, h("button", { onclick: () => app.addPairsText(area.value) }, "Add"), h("span", { className: "faint" }, " or drop a file of pairs anywhere on the page.")),
-  ];
+  ].flat();
 }
 
 export function points(app) {
@@ -95,12 +99,12 @@ export function points(app) {
     holder.replaceChildren(
       h("p", {}, `${page.n_rows} points`, table.cluster !== null ? [` in ${app.nameOf(table.cluster)} `, h("button", { onclick: () => { table.cluster = null; load(0); } }, "Show all")] : "", ". Tick points to select them."),
       h("div", { className: "scroll" }, h("table", { className: "points" },
-        h("thead", {}, h("tr", {}, h("th", {}), heads.map((name) => h("th", { "aria-sort": table.sort === name ? (table.descending ? "descending" : "ascending") : "none" }, h("button", { onclick: sortBy(name) }, name, table.sort === name ? (table.descending ? " ↓" : " ↑") : ""))))),
+        h("thead", {}, h("tr", {}, h("th", {}, h("span", { className: "hidden" }, "Select")), heads.map((name) => h("th", { "aria-sort": table.sort === name ? (table.descending ? "descending" : "ascending") : "none" }, h("button", { onclick: sortBy(name) }, name, table.sort === name ? (table.descending ? " ↓" : " ↑") : ""))))),
         h("tbody", {}, page.rows.map((entry) => {
           const chosen = app.selected.includes(entry.row);
           return h("tr", { className: chosen ? "chosen" : "" },
             h("td", {}, h("input", { type: "checkbox", checked: chosen, "aria-label": `Select ${entry.id}`, onchange: () => { app.toggle(entry.row); } })),
-            h("td", {}, entry.id), h("td", {}, app.nameOf(entry.cluster)), entry.values.map((value) => h("td", { className: "right" }, number(value))));
+            h("td", {}, entry.id), h("td", {}, app.nameOf(entry.cluster)), entry.values.map((own, j) => h("td", { className: typeof own === "number" ? "right" : "" }, value(app, entry, j))));
         })))),
       h("p", {}, h("button", { disabled: start === 0, onclick: () => load(Math.max(0, start - 200)) }, "Earlier"), " ", h("button", { disabled: start + page.rows.length >= page.n_rows, onclick: () => load(start + 200) }, "Later")));
   };
@@ -111,35 +115,32 @@ export function points(app) {
 export function ask(app) {
   const question = app.question;
   const intro = h("p", {}, "The pair whose answer would help most. ", h("button", { className: "primary", onclick: () => app.suggest() }, "Suggest a pair"));
-  if (!question) return [intro];
-  if (!question.pair) return [intro, h("p", {}, "No pair is left that would change much.")];
+  const advice = app.advice ? h("p", { className: "faint" }, app.advice) : "";
+  if (!question) return [intro, advice];
+  if (!question.pair) return [intro, h("p", {}, "No pair is left that would change much."), advice];
   const [left, right] = question.rows;
-  const spread = app.state.columns.map((_, j) => Math.abs(left.values[j] - right.values[j]) > 0);
-  const side = (entry) => h("div", { className: "card" }, h("strong", {}, entry.id), h("span", { className: "faint" }, ` in ${app.nameOf(entry.cluster)}`),
-    h("table", {}, app.state.columns.map((name, j) => h("tr", { className: spread[j] ? "differs" : "" }, h("td", {}, name), h("td", { className: "right" }, number(entry.values[j]))))));
-  return [intro, h("p", {}, question.reason), h("div", { className: "question" }, side(left), side(right)),
+  const side = (entry, other) => h("div", { className: "card" }, h("strong", {}, entry.id), h("span", { className: "faint" }, ` in ${app.nameOf(entry.cluster)}`), valuesOf(app, entry, other));
+  return [intro, h("p", {}, question.reason), h("div", { className: "question" }, side(left, right), side(right, left)),
     h("div", { className: "ways" },
       h("button", { onclick: () => app.answer(true) }, "Same (Y)"),
       h("button", { onclick: () => app.answer(false) }, "Different (N)"),
-      h("button", { onclick: () => app.answer(null) }, "Don’t know (?)"))];
+      h("button", { onclick: () => app.answer(null) }, "Don’t know (?)")), advice];
 }
 
 export function settings(app) {
-  const { settings: given, columns, n_points } = app.state;
-  const whole = (value) => (value === "" ? null : Number(value));
-  const size = (name, label) => h("p", {}, h("label", {}, `${label} `, h("input", { type: "number", min: 0, max: n_points, value: given[name] ?? "", placeholder: "any", id: name, onchange: (event) => app.act({ do: "set", [name]: whole(event.target.value) }) })));
-  const chosen = new Set(given.columns);
+  const { settings: given, n_points: n, has_vectors: vectors } = app.state, k = given.n_clusters;
+  const whole = (text) => (text === "" ? null : Number(text));
+  // Between them any size is possible: no cluster can be forced above N / K, none kept below it.
+  const size = (name, label, low, high, none) => h("p", { className: "size" }, h("label", {}, `${label} `, h("input", { type: "number", min: 0, max: n, value: given[name] ?? "", placeholder: "any", id: name, onchange: (event) => app.act({ do: "set", [name]: whole(event.target.value) }) })),
+    h("input", { type: "range", min: low, max: high, value: given[name] ?? none, "aria-label": `${label}, by a slider`, oninput: (event) => { document.getElementById(name).value = Number(event.target.value) === none ? "" : event.target.value; }, onchange: (event) => app.act({ do: "set", [name]: Number(event.target.value) === none ? null : Number(event.target.value) }) }));
   return [
-    h("fieldset", {}, h("legend", {}, "Size of every cluster"), size("size_min", "At least"), size("size_max", "At most")),
+    h("fieldset", {}, h("legend", {}, "Size of every cluster"), size("size_min", "At least", 0, Math.floor(n / k), 0), size("size_max", "At most", Math.ceil(n / k), n, n),
+      h("p", { className: "faint" }, `With ${k} clusters of ${n} points, the smallest can have at most ${Math.floor(n / k)} and the largest at least ${Math.ceil(n / k)}.`)),
     h("fieldset", {}, h("legend", {}, "Distance"),
-      h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " bring all columns to one scale")),
+      vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " bring all columns to one scale")),
       h("p", {}, h("label", {}, "Which directions count ", h("select", { id: "metric", onchange: (event) => app.act({ do: "set", metric: event.target.value }) },
-        [["euclidean", "all columns alike"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "whichever keeps held-out pairs best"]].map(([value, text]) => h("option", { value, selected: given.metric === value }, text)))))),
-    h("fieldset", {}, h("legend", {}, "Columns that count"),
-      h("div", { className: "column-list" }, columns.map((name) => h("label", {}, h("input", { type: "checkbox", checked: chosen.has(name), onchange: (event) => {
-        const kept = columns.filter((other) => (other === name ? event.target.checked : chosen.has(other)));
-        app.act({ do: "set", columns: kept });
-      } }), ` ${name}`)))),
+        [["euclidean", "all columns alike"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "whichever keeps held-out pairs best"]].map(([name, text]) => h("option", { value: name, selected: given.metric === name }, text)))))),
+    h("fieldset", {}, h("legend", {}, "You"), h("p", {}, h("label", {}, "Your name, for notes on pairs ", h("input", { type: "text", value: app.who, maxLength: 80, onchange: (event) => { app.who = event.target.value.trim(); } })))),
     h("p", { className: "faint" }, `Saved in ${app.state.folder}`),
   ];
 }

@@ -29,15 +29,19 @@ export const row = (number) => json("api/row?" + query({ row: number }));
 export const find = (text) => json("api/find?" + query({ text }));
 export const suggest = (skip) => post("api/suggest", JSON.stringify(skip ? { skip } : {}));
 export const costs = () => post("api/costs");
+export const stop = () => post("api/stop");
+export const why = (row) => json("api/why?" + query({ row }));
+export const chooseK = () => post("api/choose-k");
 export const sendPairs = (content) => post("api/pairs", content);
 export const openTable = (name, content) => post("api/open?" + query({ name }), content);
+export const openPath = (path, sheet) => post("api/open?" + query({ path, sheet }));
 export const openDemo = () => post("api/open?demo=1");
 
 export async function places(kind, x, y) {
   const response = await ask("api/places?" + query({ kind, x, y }));
   const both = new Float32Array(await response.arrayBuffer());
   const n = both.length / 2;
-  return { x: both.subarray(0, n), y: both.subarray(n) };
+  return [{ x: both.subarray(0, n), y: both.subarray(n) }, JSON.parse(response.headers.get("x-axes"))];
 }
 
 export async function labels() {

@@ -1,0 +1,28 @@
+"""Cells of CSV and Excel files that a spreadsheet would run are marked as text, reversibly."""
+
+from __future__ import annotations
+
+_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+
+
+def safe_cell(text: str) -> str:
+    """Return text as it may stand in a spreadsheet: an apostrophe before what could be a formula.
+
+    Numbers stay as they are, control bytes other than line breaks and tabs are left out, and an
+    apostrophe at the start is doubled, so that :func:`plain_cell` gives the text back.
+    """
+    text = "".join(c for c in text if (c >= " " and c != "\x7f") or c in "\t\r\n")
+    return f"'{text}" if text.startswith(_STARTS) and not _is_number(text) else text
+
+
+def plain_cell(text: str) -> str:
+    """Undo :func:`safe_cell`."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_STARTS) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

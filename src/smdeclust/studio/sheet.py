@@ -1,0 +1,319 @@
+"""The person's table: every column as it can be read, its role, and the points made of them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pandas import DataFrame
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io import Table
+from smdeclust.tables import TableFeatures, guess_roles
+from smdeclust.tables.coding import levels_of
+from smdeclust.tables.features import as_frame, read_columns
+from smdeclust.tables.roles import check_roles
+from smdeclust.tables.values import Values, as_moments, as_numbers, mark_of_frame
+
+# Values that a column of words may have to be drawn or summed up value by value.
+MOST_LEVELS = 40
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
+
+
+class Sheet:
+    """A table with roles for its columns.
+
+    Parameters
+    ----------
+    frame
+        All columns, as they were written.
+    fixed
+        Roles that are known and not guessed.
+    roles
+        Roles that the person chose.
+    vectors
+        Points that stand beside the table; its columns are then for reading only.
+    home
+        The folder of the table: names of pictures are looked up in it, and nowhere else.
+    ids
+        Id of each row, where it is in no column.
+    notes
+        Sentences about the reading.
+    """
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        *,
+        fixed: Mapping[str, str] | None = None,
+        roles: Mapping[str, str] | None = None,
+        vectors: np.ndarray | None = None,
+        home: Path | None = None,
+        ids: tuple[str, ...] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.frame = as_frame(frame)
+        self.fixed, self.roles_given = dict(fixed or {}), dict(roles or {})
+        self.vectors, self.home, self.notes = vectors, home, notes
+        self._ids_given = ids
+        if vectors is not None and len(vectors) != len(self.frame):
+            raise InvalidInputError(
+                f"There are {len(vectors)} points for {len(self.frame)} rows of the table."
+            )
+        self._made: tuple[Any, np.ndarray] | None = None
+
+    @classmethod
+    def of_table(cls, table: Table, home: Path | None = None) -> Sheet:
+        """A table of numbers, as the strict reader gives it."""
+        frame = DataFrame(table.X, columns=list(table.feature_names))
+        fixed = dict.fromkeys(table.feature_names, "number")
+        if table.labels is not None:
+            name = table.label_name or "class"
+            frame[name], fixed[name] = table.labels, "class"
+        return cls(frame, fixed=fixed, ids=table.ids, home=home)
+
+    def or_by_text(self) -> Sheet:
+        """This table; where nothing but text could be compared, the text counts."""
+        try:
+            _ = self.roles
+        except InvalidInputError:
+            guesses = guess_roles(self.values)
+            texts = {name: "text" for name, guess in guesses.items() if guess.role == "text"}
+            if not texts:
+                raise
+            return Sheet(
+                self.frame, fixed=texts | self.fixed, home=self.home,
+                notes=(*self.notes, "Only text can be compared in this table, so text is used."),
+            )  # fmt: skip
+        return self
+
+    def under(self, roles: Mapping[str, str]) -> Sheet:
+        """The same table with other roles chosen."""
+        if dict(roles) == self.roles_given:
+            return self
+        check_roles(dict(roles), list(self.frame.columns))
+        other = Sheet(
+            self.frame, fixed=self.fixed, roles=roles, vectors=self.vectors, home=self.home,
+            ids=self._ids_given, notes=self.notes,
+        )  # fmt: skip
+        other.__dict__["values"] = self.values
+        return other
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @cached_property
+    def values(self) -> dict[str, Values]:
+        """The values of every column."""
+        return read_columns(self.frame, mark_of_frame(self.frame))
+
+    @cached_property
+    def read(self) -> dict[str, Values]:
+        """The values of every column, read as its role says."""
+        return {name: _as_role(values, self.roles[name]) for name, values in self.values.items()}
+
+    @cached_property
+    def features(self) -> TableFeatures:
+        """What is done to the columns."""
+        return TableFeatures(roles=self.fixed | self.roles_given).fit(self.frame)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...] | None:
+        """Id of each row as text, where there is a column of different ids."""
+        if self._ids_given is not None or self.id_column is None:
+            return self._ids_given
+        words = levels_of(self.values[self.id_column])
+        if words.isna().any() or not words.is_unique:
+            return None
+        return tuple(words.tolist())
+
+    @cached_property
+    def _described(self) -> list[tuple[str, str, str, str]]:
+        """Column, role, why, and what is done with it."""
+        if self.vectors is None:
+            return self.features.describe()
+        given = check_roles(self.fixed | self.roles_given, list(self.frame.columns))
+        guesses = guess_roles(self.values)
+        return [
+            (name, given.get(name, guess.role), "as you said" if name in given else guess.reason,
+             "for reading only: points come from vectors")
+            for name, guess in guesses.items()
+        ]  # fmt: skip
+
+    @cached_property
+    def id_column(self) -> str | None:
+        """The column that names the rows."""
+        if self._ids_given is not None:
+            return None
+        ids = [name for name, role in self.roles.items() if role == "id"]
+        unique = [name for name in ids if self.values[name].column.is_unique]
+        return next(iter([*unique, *ids]), None)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that people see, without the id."""
+        hidden = self.id_column if self.ids is not None else None
+        return tuple(name for name in self.frame.columns if name != hidden)
+
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        """Role of every column."""
+        return {name: role for name, role, _, _ in self._described}
+
+    def name(self, row: int) -> str:
+        """What a row is called."""
+        return str(row) if self.ids is None else self.ids[row]
+
+    def describe(self, counted: tuple[str, ...]) -> list[dict[str, Any]]:
+        """One entry a column: role, why, what is done with it, and whether it counts."""
+        return [
+            fact | {"counts": fact["feature"] and fact["name"] in counted} for fact in self.facts
+        ]
+
+    @cached_property
+    def facts(self) -> list[dict[str, Any]]:
+        """What there is to say about each column, whatever counts."""
+        made = set() if self.vectors is not None else set(self.features.columns_out())
+        first = range(min(3, len(self)))
+        return [
+            {
+                "name": name, "role": role, "why": why, "done": done, "feature": name in made,
+                "example": next((v for v in map(self._cell(name), first) if v is not None), ""),
+                "missing": int(self.values[name].column.isna().sum()),
+                "spread": self._spread(name),
+            }
+            for name, role, why, done in self._described
+        ]  # fmt: skip
+
+    def _spread(self, name: str) -> float:
+        numbers = self.numbers(name) if self.read[name].kind == "numbers" else np.zeros(1)
+        return float(np.nanstd(numbers)) if not np.isnan(numbers).all() else 0.0
+
+    def points(self, columns: tuple[str, ...], *, scaled: bool = True) -> np.ndarray:
+        """(N, d) coordinates of the columns that count; numbers as they are where not `scaled`."""
+        if self.vectors is not None:
+            return self.vectors
+        key = (columns, scaled)
+        if self._made is None or self._made[0] != key:
+            self._made = key, self._coordinates(set(columns), scaled)
+        return self._made[1]
+
+    def coordinates(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of the coordinates of :meth:`points`."""
+        if self.vectors is not None:
+            return tuple(f"x{i}" for i in range(self.vectors.shape[1]))
+        named = zip(self.features.get_feature_names_out(), self.features.columns_out(), strict=True)
+        return tuple(str(name) for name, column in named if column in columns)
+
+    def _coordinates(self, chosen: set[str], scaled: bool) -> np.ndarray:
+        of = np.array(self.features.columns_out())
+        used = np.flatnonzero(np.isin(of, list(chosen)))
+        if not len(used):
+            raise InvalidInputError("At least one column must count.")
+        X = self.features.transform(self.frame)[:, used]
+        if not scaled:
+            for at, name in enumerate(of[used]):
+                if self.roles[name] == "number":
+                    numbers = self.numbers(name)
+                    X[:, at] = np.where(np.isnan(numbers), np.nanmean(numbers), numbers)
+        return np.ascontiguousarray(X)
+
+    # ---- what people read
+
+    def _cell(self, name: str) -> Any:
+        """A function from rows to what is shown."""
+        values = self.read[name]
+        column = values.column
+        if values.kind == "numbers":
+            numbers = column.to_numpy(np.float64)
+            return lambda row: None if np.isnan(numbers[row]) else float(numbers[row])
+        if values.kind == "moments":
+            return lambda row: _moment(column.iloc[row])
+        return lambda row: None if column.iloc[row] is None else str(column.iloc[row])
+
+    def row(self, row: int) -> list[Any]:
+        """What is shown of one row: numbers, and text for everything else."""
+        return [self._cell(name)(row) for name in self.columns]
+
+    @cached_property
+    def picture_columns(self) -> tuple[str, ...]:
+        """Columns that hold names of pictures in the folder of the table."""
+        return tuple(name for name in self.columns if self._holds_pictures(name))
+
+    def _holds_pictures(self, name: str) -> bool:
+        if self.home is None or self.values[name].kind != "words":
+            return False
+        some = self.values[name].column.dropna().iloc[:20].tolist()
+        named = [word for word in some if word.lower().endswith(PICTURES)]
+        found = [word for word in named if self.picture_path(word) is not None]
+        return 2 * len(named) > len(some) > 0 and bool(found)
+
+    def picture_path(self, word: str) -> Path | None:
+        """The picture of this name inside the folder of the table, where there is one."""
+        if self.home is None or "\0" in word or not word.lower().endswith(PICTURES):
+            return None
+        try:
+            home = self.home.resolve()
+            path = (home / word).resolve()
+            return path if path.is_relative_to(home) and path.is_file() else None
+        except (OSError, ValueError):
+            return None
+
+    def axis(self, name: str) -> tuple[np.ndarray, dict[str, Any]]:
+        """Places of all rows along a column, and what its axis says."""
+        values = self.read[name]
+        axis: dict[str, Any] = {"title": name}
+        if values.kind == "words" or self.roles[name] in ("category", "yes/no", "class"):
+            codes, levels = self.levels(name)
+            spread = np.random.default_rng(0).uniform(-0.3, 0.3, len(codes))
+            return np.where(codes < 0, np.nan, codes + spread), axis | {"levels": levels}
+        numbers = self.numbers(name)
+        there = numbers[~np.isnan(numbers)]
+        low, high = (there.min(), there.max()) if len(there) else (0.0, 1.0)
+        middle, half = (low + high) / 2, (high - low) / 2 or 1.0
+        axis |= {"middle": float(middle), "half": float(half), "date": values.kind == "moments"}
+        return (numbers - middle) / half, axis
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A column of numbers or dates (in days) as numbers, NaN where missing."""
+        values = self.read[name]
+        if values.kind == "numbers":
+            return values.column.to_numpy(np.float64)
+        seconds = values.column.astype("datetime64[s]")
+        days = seconds.to_numpy().astype(np.int64) / 86_400
+        return np.where(seconds.isna().to_numpy(), np.nan, days)
+
+    def levels(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """(N,) which value each row has (-1: none), and the values, the most frequent first."""
+        kept = self.__dict__.setdefault("_levels", {})
+        if name not in kept:
+            words = levels_of(self.values[name]).astype(object)
+            counts = words.dropna().value_counts()
+            order = np.lexsort((counts.index.astype(str), -counts.to_numpy()))
+            names = [str(word) for word in counts.index[order]]
+            shown = names if len(names) <= MOST_LEVELS else [*names[: MOST_LEVELS - 1], "(other)"]
+            at = {word: min(i, len(shown) - 1) for i, word in enumerate(names)}
+            codes = words.map(at).fillna(-1).to_numpy(np.int64)
+            kept[name] = codes, shown
+        return kept[name]
+
+
+def _as_role(values: Values, role: str) -> Values:
+    if values.kind == "words" and role == "date":
+        return Values("moments", as_moments(values.column).astype("datetime64[s]"))
+    if values.kind == "words" and role in ("number", "weight"):
+        return as_numbers(values.column, values.decimal)
+    return values
+
+
+def _moment(value: Any) -> str | None:
+    """A date as people write it, with the time only where there is one."""
+    if value is None or value != value:
+        return None
+    moment: datetime.datetime = value.to_pydatetime()
+    has_time = (moment.hour, moment.minute, moment.second) != (0, 0, 0)
+    return moment.isoformat(" ", "minutes") if has_time else moment.date().isoformat()
