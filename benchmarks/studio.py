@@ -91,8 +91,25 @@ def memory(process: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def frames(n_points: int) -> tuple[float, float]:
-    """Frames a second while panning, and seconds to the first picture."""
+PAN = """new Promise((done) => {
+  const picture = window.studio.picture, began = performance.now();
+  let frames = 0, sum = 0;
+  const step = () => {
+    const now = performance.now();
+    const spent = (now - began) / 1000;
+    if (spent > SECONDS) { done([frames / spent, sum / frames]); return; }
+    const width = picture.view.x[1] - picture.view.x[0];
+    picture.view.x = picture.view.x.map((v) => v + 0.01 * width * (frames % 40 < 20 ? 1 : -1));
+    picture.redraw();
+    frames += 1; sum += Math.min(picture.n, picture.budget);
+    requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+})"""
+
+
+def frames(n_points: int, seconds: float = 5.0) -> tuple[float, float, float]:
+    """Frames a second while panning, points drawn in a frame, and seconds to the first picture."""
     with tempfile.TemporaryDirectory() as name:
         path, _ = make_table(Path(name), n_points)
         with studio(path, "-k", "5") as running:
@@ -100,20 +117,11 @@ def frames(n_points: int) -> tuple[float, float]:
             with browser_page(running.url) as page:
                 page.wait_for_function("window.studio.picture.ready", timeout=600_000)
                 first = time.perf_counter() - started
-                box = page.locator("#picture .over").first.bounding_box()
-                x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-                page.mouse.move(x, y)
-                page.mouse.down()
-                begin, count = (
-                    time.perf_counter(),
-                    page.evaluate("window.studio.picture.frames || 0"),
-                )
-                for step in range(60):
-                    page.mouse.move(x + 3 * step, y + step)
-                seconds = time.perf_counter() - begin
-                drawn = page.evaluate("window.studio.picture.frames || 0") - count
-                page.mouse.up()
-                return drawn / seconds, first
+                page.wait_for_function("window.studio.state.solution?.clusters", timeout=600_000)
+                running.call("api/stop", {})
+                settled(page)
+                rate, drawn = page.evaluate(PAN.replace("SECONDS", str(seconds)))
+                return rate, drawn, first
 
 
 def main() -> None:
@@ -134,10 +142,10 @@ def main() -> None:
                 flush=True,
             )
     else:
-        print("   points   frames a second while panning   first picture")
+        print("   points   frames a second while panning   points in a frame   first picture")
         for n in map(int, (given.sizes or "100000,1000000").split(",")):
-            rate, first = frames(n)
-            print(f"{n:9,} {rate:31.1f} {first:13.1f} s", flush=True)
+            rate, drawn, first = frames(n)
+            print(f"{n:9,} {rate:31.1f} {drawn:19,.0f} {first:13.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -54,10 +54,13 @@ class Desk:
         self._history: History | None = None
         self._folder: WorkFolder | None = None
         self._solver: Worker | None = None
+        self._searcher: Worker | None = None
         self._prover: Worker | None = None
         self._helper: Worker | None = None
         self._map: tuple[str, np.ndarray] | None = None
         self._epoch = 0
+        self._searching: int | None = None
+        self._is_warm = False
         self._busy = False
         self._compared_with: tuple[np.ndarray, float, Any] | None = None
         self._space: Any = None
@@ -169,9 +172,12 @@ class Desk:
         self.close()
         self._sheet, self.title, self._folder, self.folder_path = sheet, title, work, work.path
         self._history, self._skipped, self._map = History(wishes), [], None
+        self._is_warm = False
         self._compared_with, self._space = None, None
         self.labels, self.solution = work.load_labels(), {}
+        # Two processes: the first answers at once, whatever the second searches for.
         self._solver = Worker(solving.make_handlers, sheet, self._from("solver"))
+        self._searcher = Worker(solving.make_handlers, sheet, self._from("searcher"))
         if self._loop is not None:
             self._resolve()
 
@@ -213,10 +219,10 @@ class Desk:
 
     def close(self) -> None:
         """End the processes."""
-        for worker in (self._solver, self._prover, self._helper):
+        for worker in (self._solver, self._searcher, self._prover, self._helper):
             if worker is not None:
                 worker.close()
-        self._solver = self._prover = self._helper = None
+        self._solver = self._searcher = self._prover = self._helper = None
         for future in self._waiting.values():
             future.cancel()
         self._waiting.clear()
@@ -327,7 +333,8 @@ class Desk:
         self._busy = True
         for of in [of for of in self._waiting if of[0] == "solver"]:
             self._waiting.pop(of).cancel()
-        self._epoch = self._solver.submit("solve", (self.wishes, self.labels), new_epoch=True)
+        self._epoch = self._solver.submit("near", (self.wishes, self.labels), new_epoch=True)
+        self._searching = None
 
     def _from(self, who: str) -> Callable[[int, int, str, Any], None]:
         """What a process sends, in the server's own thread."""
@@ -339,7 +346,9 @@ class Desk:
         return on_message
 
     def _receive(self, who: str, number: int, name: str, content: Any) -> None:
-        if who == "solver" and number < self._epoch:
+        if (who == "solver" and number < self._epoch) or (
+            who == "searcher" and number != self._searching
+        ):
             return  # of wishes that were changed since
         future = self._waiting.get((who, number))
         if name == "solution":
@@ -350,7 +359,7 @@ class Desk:
                 future.set_exception(InvalidInputError(content))
             elif not future.done():
                 future.set_result(content)
-        elif name == "failed" and who == "solver":
+        elif name == "failed" and who in ("solver", "searcher"):
             self._busy = False
             self.tell("failed", {"sentence": content})
         elif name in ("costs", "proof", "progress", "k_progress"):
@@ -396,6 +405,11 @@ class Desk:
         self.tell("solution", self.solution | {"busy": self._busy})
         if found["final"]:
             self._prove()
+        elif self._searching is None and self._searcher is not None:
+            if not self._is_warm and self._solver is not None:
+                self._is_warm = bool(self._solver.submit("warm", None))
+            payload = (self.wishes, labels)
+            self._searching = self._searcher.submit("search", payload, new_epoch=True)
 
     def _prove(self) -> None:
         """Look for a proof in a process of its own, where the data are small enough."""
@@ -410,8 +424,8 @@ class Desk:
 
     def stop(self) -> None:
         """End the search with the best clusters so far."""
-        if self._solver is not None:
-            self._solver.stop()
+        if self._searcher is not None:
+            self._searcher.stop()
 
     async def suggest(self, skip: Any = None) -> dict[str, Any]:
         """The pair to ask next, side by side; `skip` is one that nobody knows the answer of."""
@@ -420,7 +434,7 @@ class Desk:
             asked = {"do": "pairs", "pairs": [skip], "together": True}
             pair = change(replace(self.wishes, pairs=()), asked, self.ground).pairs[0]
             self._skipped.append(pair.key)
-        found = await self._ask("solver", "suggest", (self.wishes, self._skipped))
+        found = await self._ask("solver", "suggest", (self.wishes, self.labels, self._skipped))
         if found is None:
             return {"pair": None}
         rows = [view.describe_row(table, self.labels, row) for row in found["pair"]]
@@ -428,9 +442,7 @@ class Desk:
 
     async def why(self, row: int) -> dict[str, Any]:
         """Why a point is where it is."""
-        found = await self._ask("solver", "why", (self.wishes, row))
-        if found is None:
-            raise InvalidInputError("There are no clusters yet.")
+        found = await self._ask("solver", "why", (self.wishes, self.labels, row))
         table = self.need_table()
         return found | {"names": {str(pair[0]): table.name(pair[0]) for pair in found["pairs"]}}
 
@@ -459,7 +471,7 @@ class Desk:
         """Find what each pair costs; the answer comes as an event."""
         if self._solver is None:
             raise InvalidInputError("No table is open yet.")
-        self._solver.submit("costs", self.wishes)
+        self._solver.submit("costs", (self.wishes, self.labels))
 
     async def export(self, name: str) -> tuple[bytes, str]:
         """One of the files that can be taken away."""

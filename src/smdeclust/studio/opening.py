@@ -12,8 +12,7 @@ from pandas import DataFrame
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.io import read_table, write_bytes, write_rows
-from smdeclust.io.table_file import read_frame
+from smdeclust.io import read_frame, read_table, write_bytes, write_rows
 from smdeclust.studio.sheet import PICTURES, Sheet
 from smdeclust.studio.work_folder import LABELS, SAID
 

@@ -74,7 +74,9 @@ def make_handlers(sheet: Sheet) -> dict[str, Handler]:
     """The handlers of a process that works on this table."""
     solver = _Solver(sheet)
     return {
-        "solve": solver.solve,
+        "near": solver.near,
+        "warm": warm,
+        "search": solver.search,
         "suggest": solver.suggest,
         "why": solver.why,
         "costs": solver.costs,
@@ -84,6 +86,15 @@ def make_handlers(sheet: Sheet) -> dict[str, Handler]:
     }
 
 
+def warm(job: Job, send: Send, look: Look) -> None:
+    """Load what a fit with pairs needs, so that the first pair is answered at once."""
+    from smdeclust import SMDEClust
+
+    X = np.random.default_rng(SEED).normal(size=(40, 2))
+    pairs = Constraints(must_link=[(0, 1)], cannot_link=[(2, 3)], n_points=len(X))
+    SMDEClust(3, random_state=SEED, callback=lambda _: True).fit(X, constraints=pairs)
+
+
 class _Solver:
     """Keeps the points as they were last prepared, and the last model."""
 
@@ -91,68 +102,83 @@ class _Solver:
         self.sheet = sheet
         self.model: Any = None
         self.labels: np.ndarray | None = None
+        self._key: Any = None
 
     def points(self, wishes: Wishes) -> np.ndarray:
         """The columns that count, made once for the same choice."""
         self.sheet = self.sheet.under(dict(wishes.roles))
         return chosen_points(self.sheet, wishes)
 
-    def solve(self, job: Job, send: Send, look: Look) -> None:
-        """Cluster: one local search from the clusters on the screen, and show it; then search on.
+    def near(self, job: Job, send: Send, look: Look) -> None:
+        """One local search from the clusters on the screen: the first answer to a change.
 
-        Where K was changed, clusters on the screen are split or merged first. A later answer
-        replaces an earlier one only where it is better, with the numbers of the clusters that
-        were there.
+        Where K was changed, clusters on the screen are split or merged first.
+        """
+        wishes, before = job.payload
+        self._fit_near(wishes, before)
+        send("solution", _describe(self.model, self.labels, final=False))
+
+    def search(self, job: Job, send: Send, look: Look) -> None:
+        """Search on: shortly from the first answer where the data are large, then from nothing.
+
+        An answer is shown only where it is better, with the numbers of the clusters on the screen.
         """
         from smdeclust import SMDEClust
 
-        wishes, before = job.payload
-        X, k = self.points(wishes), wishes.n_clusters
+        wishes, shown = job.payload
+        self._fit_near(wishes, shown)
+        X, best = self.points(wishes), self.model
         pairs, given = knowledge(wishes, len(X)), parameters(wishes)
-        started = time.perf_counter()
-        state: dict[str, Any] = {"best": None, "said": started}
-
-        def take(model: Any, final: bool) -> None:
-            best = state["best"]
-            if best is None or _cost(model) < _cost(best) * (1 - LEAST_GAIN):
-                state["best"] = best = self.model = model
-                shown = before if before is not None else self.labels
-                self.labels = keep_numbers(model.labels_, shown, k)
-                model.labels_ = self.labels
-            send("solution", _describe(best, self.labels, final=final))
+        started = said = time.perf_counter()
 
         def watch(_: Any) -> bool:
+            nonlocal said
             now = time.perf_counter()
-            if now - state["said"] > 0.5:
-                state["said"] = now
-                send("progress", {"seconds": now - started, "of": SEARCH_TIME})
+            if now - said > 0.5:
+                said = now
+                send("progress", {"seconds": now - started, "of": SEARCH_TIME + SHORT_TIME})
             return look()
 
-        if before is not None:
-            begin = before if _fills(before, k) else split_or_merge(X, before, k)
-            near = SMDEClust(**given, init=begin, callback=lambda _: True)
-        else:
-            self.labels = None
-            near = SMDEClust(**given, callback=lambda _: True)
-        take(near.fit(X, constraints=pairs), final=look())
-        if look():
-            return
-        if X.size * k > LARGE:
-            short = SMDEClust(**given, init=near.labels_, max_time=SHORT_TIME, callback=watch)
-            take(short.fit(X, constraints=pairs), final=look())
-            if look():
+        stages: list[dict[str, Any]] = [{"max_time": SEARCH_TIME}]
+        if X.size * wishes.n_clusters > LARGE:
+            stages.insert(0, {"max_time": SHORT_TIME, "init": self.labels})
+        for number, stage in enumerate(stages, 1):
+            found = SMDEClust(**given, **stage, callback=watch).fit(X, constraints=pairs)
+            is_last = number == len(stages) or look()
+            if _cost(found) < _cost(best) * (1 - LEAST_GAIN):
+                self._keep(found, wishes, shown)
+                best = found
+                send("solution", _describe(best, self.labels, final=is_last))
+            elif is_last:
+                send("solution", _describe(best, self.labels, final=True))
+            if is_last:
                 return
-        full = SMDEClust(**given, max_time=SEARCH_TIME, callback=watch)
-        take(full.fit(X, constraints=pairs), final=True)
+
+    def _fit_near(self, wishes: Wishes, shown: np.ndarray | None) -> None:
+        """A model of these wishes near the clusters on the screen, if there is none yet."""
+        from smdeclust import SMDEClust
+
+        X, k = self.points(wishes), wishes.n_clusters
+        key = (wishes, None if shown is None else shown.tobytes())
+        if self.model is not None and key == self._key:
+            return
+        begin = None
+        if shown is not None:
+            begin = shown if _fills(shown, k) else split_or_merge(X, shown, k)
+        model = SMDEClust(**parameters(wishes), init=begin, callback=lambda _: True)
+        self._keep(model.fit(X, constraints=knowledge(wishes, len(X))), wishes, shown)
+
+    def _keep(self, model: Any, wishes: Wishes, shown: np.ndarray | None) -> None:
+        self.labels = keep_numbers(model.labels_, shown, wishes.n_clusters)
+        model.labels_ = self.labels
+        self.model, self._key = model, (wishes, self.labels.tobytes())
 
     def suggest(self, job: Job, send: Send, look: Look) -> None:
         """The pair to ask next."""
         from smdeclust import suggest_pairs
 
-        wishes, skipped = job.payload
-        if self.model is None:
-            send("answer", None)
-            return
+        wishes, shown, skipped = job.payload
+        self._fit_near(wishes, shown)
         X = self.points(wishes)
         pairs = knowledge(wishes, len(X))
         found = suggest_pairs(
@@ -168,10 +194,9 @@ class _Solver:
 
     def why(self, job: Job, send: Send, look: Look) -> None:
         """Why a point is in its cluster: its nearest centers, and the pairs that bind it."""
-        wishes, row = job.payload
-        if self.model is None or self.labels is None:
-            send("answer", None)
-            return
+        wishes, shown, row = job.payload
+        self._fit_near(wishes, shown)
+        assert self.labels is not None
         X = self.points(wishes)
         distance = getattr(self.model, "distance_", None)
         places = X if distance is None else np.asarray(distance.transform(X))
@@ -196,10 +221,8 @@ class _Solver:
         """What each pair costs."""
         from smdeclust import pair_costs
 
-        wishes = job.payload
-        if self.model is None:
-            send("costs", [])
-            return
+        wishes, shown = job.payload
+        self._fit_near(wishes, shown)
         X = self.points(wishes)
         known = knowledge(wishes, len(X))
         table = pair_costs(

@@ -87,17 +87,16 @@ export class Picture {
     if (!this.asked) {
       this.asked = requestAnimationFrame((now) => {
         this.asked = 0;
-        if (this.lastFrame && now - this.lastFrame < 400) {
-          const took = now - this.lastFrame;
-          if (took > 34) this.budget = Math.max(20000, 0.7 * Math.min(this.budget, this.n)); else if (took < 20) this.budget *= 1.3;
-        }
+        const took = this.moving ? now - this.lastFrame : 0;
+        if (took > 34) this.budget = Math.max(10000, Math.max(0.3, 28 / took) * Math.min(this.budget, this.n)); else if (took && took < 20) this.budget *= 1.2;
+        this.moving = true;
         this.lastFrame = now;
         this.frames = (this.frames || 0) + 1;
         this.draw(this.budget);
       });
     }
     clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.draw(), 150);
+    this.resting = setTimeout(() => { this.moving = false; this.draw(); }, 150);
   }
 
   // ---- what is above the points
