@@ -115,7 +115,7 @@ def test_picture_by_mouse(table: Path) -> None:
     with studio(table, "-k", "3") as running, browser_page(running.url) as page:
         settled(page)
         page.click("#mode-lasso")
-        box = page.locator("#picture .nsewdrag").first.bounding_box()
+        box = page.locator("#picture .over").first.bounding_box()
         x, y, w, h = box["x"], box["y"], box["width"], box["height"]
         corners = [(0.02, 0.05), (0.3, 0.05), (0.3, 0.95), (0.02, 0.95), (0.02, 0.06)]
         page.mouse.move(x + corners[0][0] * w, y + corners[0][1] * h)
@@ -134,6 +134,7 @@ def test_picture_by_mouse(table: Path) -> None:
         page.locator("#found button").first.click()
         page.wait_for_function("document.getElementById('selection').innerText.includes('<img')")
         assert page.locator("img").count() == 0
+        assert page.evaluate("window.studio.picture.kind") == "WebGL"
 
 
 def test_ask_by_keyboard(table: Path) -> None:
@@ -184,7 +185,7 @@ def test_nothing_sticks_out(table: Path, scheme: str, width: int) -> None:
         browser_page(running.url, color_scheme=scheme, viewport=size) as page,
     ):
         settled(page)
-        for name in ("pairs", "points", "ask", "settings", "clusters"):
+        for name in ("columns", "pairs", "points", "ask", "settings", "clusters"):
             page.click(f"#tab-{name}")
             page.wait_for_timeout(50)
             wide = page.evaluate("document.documentElement.scrollWidth")

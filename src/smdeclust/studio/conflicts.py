@@ -9,7 +9,7 @@ import numpy as np
 
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.structure import Structure
-from smdeclust.studio.wishes import Pair, Wishes
+from smdeclust.studio.wishes import Ground, Pair, Wishes, change
 
 # Ways out that are offered at most: people read no longer list.
 MOST_WAYS = 6
@@ -61,18 +61,26 @@ def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, A
         ``sentence``, ``pairs`` (to be drawn), and ``ways``: each with a ``label`` and the
         ``actions`` to take instead.
     """
-    try:
-        structure_of(wishes, n_points)
-    except InfeasibleConstraintsError as error:
+    error = _error(wishes, n_points)
+    if isinstance(error, InfeasibleConstraintsError):
         blamed = _blamed(wishes, error)
         return {
             "sentence": SENTENCES.get(error.reason, str(error)).format(k=wishes.n_clusters),
             "reason": error.reason,
             "pairs": [[*pair.key, pair.together] for pair in blamed],
-            "ways": _ways(wishes, error, blamed, new)[:MOST_WAYS],
+            "ways": _that_help(_ways(wishes, error, blamed, new), wishes, n_points),
         }
-    except InvalidInputError as error:
+    if error is not None:
         return {"sentence": str(error), "reason": "input", "pairs": [], "ways": []}
+    return None
+
+
+def _error(wishes: Wishes, n_points: int) -> Exception | None:
+    """Why these wishes cannot be kept."""
+    try:
+        structure_of(wishes, n_points)
+    except (InfeasibleConstraintsError, InvalidInputError) as error:
+        return error
     return None
 
 
@@ -88,6 +96,18 @@ def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
         return [hard[key] for key in keys if key in hard]
     rows = {int(row) for row in details.get("rows", ())}
     return [pair for pair in hard.values() if set(pair.key) <= rows]
+
+
+def _that_help(ways: list[dict[str, Any]], wishes: Wishes, n_points: int) -> list[dict[str, Any]]:
+    """The first ways after which nothing is left that contradicts."""
+    ground, helpful = Ground(n_points, wishes.columns), []
+    for way in ways[: 3 * MOST_WAYS]:
+        after = wishes
+        for action in way["actions"]:
+            after = change(after, action, ground)
+        if _error(after, n_points) is None:
+            helpful.append(way)
+    return helpful[:MOST_WAYS]
 
 
 def _ways(

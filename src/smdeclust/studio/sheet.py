@@ -13,9 +13,9 @@ from pandas import DataFrame
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Table
-from smdeclust.tables import TableFeatures, guess_roles
+from smdeclust.tables import guess_roles
 from smdeclust.tables.coding import levels_of
-from smdeclust.tables.features import as_frame, read_columns
+from smdeclust.tables.features import TableFeatures, as_frame, read_columns
 from smdeclust.tables.roles import check_roles
 from smdeclust.tables.values import Values, as_moments, as_numbers, mark_of_frame
 
