@@ -15,7 +15,6 @@ EXTRA_OF = {
     "jinja2": "report",
     "starlette": "studio",
     "uvicorn": "studio",
-    "plotly": "studio",
     "dask": "dask",
     "distributed": "dask",
     "torch": "torch",
