@@ -121,5 +121,5 @@ def settled(page: Any) -> None:
     page.wait_for_function(
         "document.getElementById('status').dataset.busy === 'false' && "
         "window.studio.state.solution && window.studio.state.solution.final",
-        timeout=60_000,
+        timeout=240_000,
     )
