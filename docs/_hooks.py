@@ -1,4 +1,4 @@
-"""What the site needs beyond Markdown: pages of source code, links into them, and a last look.
+"""What the site needs beyond Markdown: pages of source code and notebooks, links into code, and a last look.
 
 ``[text](src:memetic/algorithm.py#evolve)`` links to the source page of a module and to a function
 or class in it. A name that the code does not have (any more) fails the build.
@@ -7,6 +7,7 @@ or class in it. A name that the code does not have (any more) fails the build.
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import re
 from pathlib import Path
@@ -47,7 +48,27 @@ def on_files(files: Any, config: Any) -> Any:
             page = File.generated(config, page_of(name), content=source_page(name, text))
             page.inclusion = page.inclusion.NOT_IN_NAV
             files.append(page)
+    for path in sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")):
+        text = notebook_page(path.name, json.loads(path.read_text(encoding="utf-8")))
+        files.append(File.generated(config, f"tutorials/{path.stem}.md", content=text))
     return files
+
+
+def notebook_page(name: str, notebook: dict[str, Any]) -> str:
+    """A notebook as Markdown: its text, its code, what the code printed and its pictures."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            text = "".join(output.get("text", data.get("text/plain", "")))
+            if "image/png" in data:
+                picture = "".join(data["image/png"].split())
+                parts.append(f'<img alt="picture" src="data:image/png;base64,{picture}">')
+            elif output.get("name") != "stderr":
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    return "\n\n".join([*parts, f"[Download this page as a notebook]({name}){{ download }}"])
 
 
 def page_of(module: str) -> str:

@@ -26,7 +26,8 @@ def test_tutorial_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    monkeypatch.setenv("PYTHONPATH", "")  # put back afterwards
+    monkeypatch.setenv("PYTHONPATH", "")  # both put back afterwards
+    monkeypatch.setenv("MPLBACKEND", "")
     assert printed(execute(path, tmp_path)) == printed(nbformat.read(path, as_version=4))
 
 

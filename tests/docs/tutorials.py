@@ -20,6 +20,7 @@ def execute(path: Path, folder: Path) -> Any:
 
     source = str(Path(smdeclust.__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # pictures in the page
     notebook = nbformat.read(path, as_version=4)
     where = {"metadata": {"path": str(folder)}}
     nbclient.NotebookClient(notebook, timeout=300, record_timing=False, resources=where).execute()
