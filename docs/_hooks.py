@@ -1,4 +1,4 @@
-"""What the site needs beyond Markdown: pages of source code and notebooks, links into code, and a last look.
+"""What the site needs beyond Markdown: pages of code and notebooks, links into code, a last look.
 
 ``[text](src:memetic/algorithm.py#evolve)`` links to the source page of a module and to a function
 or class in it. A name that the code does not have (any more) fails the build.
