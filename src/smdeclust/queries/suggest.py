@@ -39,8 +39,8 @@ def suggest_pairs(
     """Return the pairs of rows that are most worth asking somebody about.
 
     No pair is returned whose answer follows from the constraints (soft pairs count where the model
-    keeps them) or that was answered softly before. Fewer than `n_pairs` come back
-    where fewer are worth asking. Several at once are about different points.
+    keeps them) or that was answered softly before. Fewer than `n_pairs` come back where fewer are
+    worth asking. Several at once are about different places.
 
     Parameters
     ----------
@@ -213,7 +213,8 @@ def _reason(picture: Picture, question: Question, ids: Sequence[Any] | None) -> 
     if not question.told:
         n_inside = int(np.count_nonzero(picture.labels == question.cluster))
         why = (
-            f"Nothing is known yet about cluster {question.cluster}, which has {_points(n_inside)}."
+            f"Nothing is known yet about cluster {question.cluster} ({_points(n_inside)}), where "
+            f"{about} may be."
         )
     elif question.other < 0:
         why = f"{name} may not belong to the only cluster."
