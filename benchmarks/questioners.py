@@ -162,7 +162,7 @@ def npu(X: np.ndarray, n_clusters: int, oracle: Oracle, rng: np.random.Generator
 def cobras(X: np.ndarray, n_clusters: int, oracle: Oracle, rng: np.random.Generator) -> None:
     """Van Craenendonck et al. 2018: super-instances split and merged by answers, K not given.
 
-    Its own clusters are kept in ``oracle.snapshots``, after each round.
+    Its own clusters are kept in ``oracle.snapshots``, after each split and each merger.
     """
     clusters = [[np.arange(len(X))]]
     finished: set[tuple[int, ...]] = set()
@@ -181,6 +181,7 @@ def cobras(X: np.ndarray, n_clusters: int, oracle: Oracle, rng: np.random.Genera
                 finished.add(tuple(rows))
             clusters[c].pop(at)
             clusters = [sup for sup in clusters if sup] + [[part] for part in parts]
+            _snapshot(clusters, oracle)
             _merge(X, clusters, oracle)
     finally:
         _snapshot(clusters, oracle)
@@ -241,6 +242,7 @@ def _merge(X: np.ndarray, clusters: list[list[np.ndarray]], oracle: Oracle) -> N
             if not is_new or oracle.ask(*near):
                 clusters[a].extend(clusters[b])
                 del clusters[b]
+                _snapshot(clusters, oracle)
                 merged = True
                 break
 
