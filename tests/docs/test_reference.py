@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+import smdeclust
+from tests.docs.blocks import find_blocks
+
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in sorted(REFERENCE.glob("*.md")))
 ENTRIES = re.findall(r"^::: (\S+)$", TEXT, re.MULTILINE)
@@ -49,6 +52,13 @@ def test_every_public_name_is_in_the_reference(room: str) -> None:
         if not documented:
             missing.append(name)
     assert not missing, f"{room}: {', '.join(missing)} not in docs/reference"
+
+
+def test_every_public_name_has_an_example() -> None:
+    """The first page of the reference uses every name of the package in code that runs."""
+    blocks = find_blocks((REFERENCE / "index.md").read_text(encoding="utf-8"))
+    words = set(re.findall(r"\w+", "\n".join(block.code for block in blocks if block.is_python)))
+    assert set(smdeclust.__all__) - words <= {"__version__"}
 
 
 def test_entries_have_docstrings() -> None:
