@@ -228,12 +228,10 @@ def _kept_by_new_rows(known: Known, labels: np.ndarray) -> bool:
 
 
 def read_certify(known: Known) -> None:
-    model = fitted(known)
-    pairs = known.constraints
+    model, pairs = fitted(known), known.constraints
     certificate = certify(
-        X, model.labels_, must_link=pairs.must_link, cannot_link=pairs.cannot_link,
-        sample_weight=known.weight, **known.sizes,
-    )  # fmt: skip
+        X, model.labels_, constraints=pairs, sample_weight=known.weight, **known.sizes
+    )
     assert certificate.lower_bound <= known.least() * (1 + 1e-6)
     assert certificate.lower_bound > 0.5 * known.least()
 
@@ -273,7 +271,7 @@ def read_choose(known: Known) -> None:
     model = SMDEClust(penalty=PENALTY, random_state=0, **known.sizes)
     more = {} if known.weight is None else {"sample_weight": known.weight}
     found = choose_n_clusters(
-        X, [K], constraints=known.constraints, estimator=model, n_folds=2, n_samples=0, **more
+        X, [K], constraints=known.constraints, estimator=model, n_folds=2, n_samples=2, **more
     )
     agree(found.table[0].objective, known)
 
@@ -313,10 +311,14 @@ WEIGHED = ("weights", "sizes by weight", "everything")
 REFUSED: dict[tuple[str, str], str] = {
     **{("greedy", kind): "soft" for kind in SOFT},
     **{("greedy", kind): "sizes" for kind in SIZES if kind not in SOFT},
-    **{("baselines", kind): "soft" for kind in SOFT},
     **{("baselines", kind): "size_m" for kind in SIZES},
+    **{("baselines", kind): "soft" for kind in SOFT},
     **{("PCCC", kind): "size_m" for kind in SIZES},
     **{("ExactMSSC", kind): "soft" for kind in SOFT},
+    **{("certify", kind): "soft" for kind in SOFT},
+    **{(reader, "sizes by weight"): "size_by" for reader in ("certify", "ExactMSSC")},
+    **{("fit, torch", kind): "size_min" for kind in SIZES},
+    **{("fit, dask", kind): "Dask" for kind in SOFT},
     **{("predict", kind): "sample_weight" for kind in WEIGHED},
     **{("choose_n_clusters", kind): "sample_weight" for kind in WEIGHED},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,29 @@ def test_only_one_place_looks_at_the_kind_of_points():
             assert "is_large" not in text
             for name in ("DensePoints", "BlockPoints", "SparsePoints", "DaskPoints", "TorchPoints"):
                 assert name not in text, f"{path.name} names {name}"
+
+
+# Where people's knowledge comes in, and how often: each makes a Structure of what it was given.
+DOORS = {
+    "cli/check.py": 1,  # may these pairs and sizes be?
+    "cli/fit_report.py": 1,  # the problem of any method, for what its pairs cost
+    "estimators/base.py": 1,  # every fit
+    "estimators/guided.py": 2,
+    "estimators/learned_distance.py": 1,
+    "estimators/soft.py": 1,  # plain k-means, without any knowledge
+    "exact/certify.py": 1,
+    "exact/parts.py": 1,  # a part of a problem, for a bound
+    "problem/problem.py": 1,
+    "studio/conflicts.py": 1,
+}
+
+
+def test_knowledge_is_put_together_at_the_doors_alone():
+    """Nobody else assembles knowledge: everybody takes a Structure, or one derived from it."""
+    root = ROOT / "src" / "smdeclust"
+    found = {}
+    for path in root.rglob("*.py"):
+        count = len(re.findall(r"\b(?:Problem|Structure)\.build\(", path.read_text()))
+        if count:
+            found[path.relative_to(root).as_posix()] = count
+    assert found == DOORS

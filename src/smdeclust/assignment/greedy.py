@@ -51,6 +51,7 @@ def greedy_assignment(
         The second use of Algorithm 2, in mutation: keep these (N,) labels, but move the groups of
         cluster `removed` to other clusters.
     """
+    reject_unknown_to_greedy(problem)
     array = as_centers(centers, problem)
     if (labels is None) != (removed is None):
         raise InvalidInputError("labels and removed go together: give both or neither.")
@@ -66,6 +67,16 @@ def greedy_assignment(
     costs = cdist(problem.contracted.points, problem.enter(array), "sqeuclidean")
     found = greedy_labels(costs, problem.graph, start, removed)
     return as_greedy(problem, costs, found)
+
+
+def reject_unknown_to_greedy(problem: Problem) -> None:
+    """Raise an error where a problem has knowledge that greedy steps do not look at."""
+    for what, there in (("soft pairs", problem.soft), ("bounds on sizes", problem.bounds)):
+        if there is not None:
+            raise InvalidInputError(
+                f"The greedy assignment knows must-links and cannot-links only, and this problem "
+                f"has {what}: use exact_assignment."
+            )
 
 
 def as_greedy(problem: Problem, squares: np.ndarray, labels: np.ndarray) -> GreedyAssignment:

@@ -20,7 +20,12 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.dense.construct import construct
 from smdeclust.assignment.exact import as_centers
-from smdeclust.assignment.greedy import GreedyAssignment, as_greedy, greedy_labels
+from smdeclust.assignment.greedy import (
+    GreedyAssignment,
+    as_greedy,
+    greedy_labels,
+    reject_unknown_to_greedy,
+)
 from smdeclust.problem import Problem
 from smdeclust.structure.graph import PairGraph
 
@@ -41,6 +46,7 @@ def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment
         ``labels``, ``cost``, and ``violations``: 0 except where no feasible labels were found.
         Clusters may be empty.
     """
+    reject_unknown_to_greedy(problem)
     inside = problem.enter(as_centers(centers, problem))
     squares = cdist(problem.contracted.points, inside, "sqeuclidean")
     costs = squares * problem.weights[:, None]

@@ -9,7 +9,8 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint
+from scipy.optimize import Bounds as VariableBounds
+from scipy.optimize import LinearConstraint
 from scipy.sparse import coo_array, vstack
 from scipy.spatial.distance import cdist
 
@@ -18,6 +19,7 @@ from smdeclust.assignment.highs import solve_milp
 from smdeclust.assignment.status import Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
+from smdeclust.structure.bounds import Bounds, Rows
 
 # Solutions whose regrets sum to less than this share of the largest one are looked for again.
 SHARP = 16.0
@@ -49,86 +51,79 @@ def milp_assignment(
     raise InvalidInputError(f"solver must be 'highs' or 'gurobi', got {solver!r}.")
 
 
-def constraint_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
-    """The rows of the feasible set X and L: (matrix, lower, upper) over x[i, k] at i K + k."""
+def constraint_rows(problem: Problem) -> tuple[list[Rows], int]:
+    """The rows of the feasible set X and L, (matrix, lower, upper) over x[i, k] at i K + k, and
+    the number of columns: which cluster takes which bounds comes next, broken soft pairs last."""
     n, k = problem.n_points, problem.n_clusters
     point, cluster = np.divmod(np.arange(n * k), k)
     ones = np.ones(n * k)
     filling = ones if problem.sample_weight is None else (problem.sample_weight > 0)[point] * 1.0
     columns = np.arange(n * k)
-    rows = [
-        (coo_array((ones, (point, columns)), shape=(n, n * k)), 1.0, 1.0),
-        (coo_array((filling, (cluster, columns)), shape=(k, n * k)), 1.0, np.inf),
+    bounds = _bounds_on_points(problem)
+    n_soft = 0 if problem.soft is None else len(problem.soft)
+    width = n * k + n_soft + (k * k if bounds is not None and bounds.any_order else 0)
+    rows: list[Rows] = [
+        (coo_array((ones, (point, columns)), shape=(n, width)), np.ones(n), np.ones(n)),
+        (
+            coo_array((filling, (cluster, columns)), shape=(k, width)),
+            np.ones(k),
+            np.full(k, np.inf),
+        ),
     ]
-    rows += _size_rows(problem) + _soft_rows(problem)
-    for pairs, sign, low, high in (
-        (problem.must_link, -1.0, 0.0, 0.0),
-        (problem.cannot_link, 1.0, -np.inf, 1.0),
-    ):
-        if len(pairs):
-            m = len(pairs)
-            first = (pairs[:, :1] * k + np.arange(k)).ravel()
-            second = (pairs[:, 1:] * k + np.arange(k)).ravel()
-            at = np.arange(m * k)
-            values = np.concatenate([np.ones(m * k), np.full(m * k, sign)])
-            where = (np.concatenate([at, at]), np.concatenate([first, second]))
-            rows.append((coo_array((values, where), shape=(m * k, n * k)), low, high))
-    return rows
+    if bounds is not None:
+        rows += bounds.rows(point, cluster, width)
+    must, cannot = problem.must_link, problem.cannot_link
+    rows += _pair_rows(must, -1.0, 0.0, k, width) + _pair_rows(cannot, 1.0, 1.0, k, width)
+    if problem.soft is not None:
+        # z is 1 where a pair is broken: z >= x[i, k] - x[j, k] for all k of a must-link, and
+        # z >= x[i, k] + x[j, k] - 1 of a cannot-link.
+        must, cannot = problem.soft.must_link, problem.soft.cannot_link
+        first = width - n_soft
+        rows += _pair_rows(must, -1.0, 0.0, k, width, first)
+        rows += _pair_rows(cannot, 1.0, 1.0, k, width, first + len(must))
+    return rows, width
 
 
-def _size_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
-    """Sizes of clusters against bounds; where these differ, z[k, j] says who takes which."""
-    bounds = problem.bounds
+def _bounds_on_points(problem: Problem) -> Bounds | None:
+    """The bounds on clusters with what each point counts."""
+    bounds, k = problem.bounds, problem.n_clusters
     if bounds is None:
-        return []
-    n, k = problem.n_points, problem.n_clusters
-    point, cluster = np.divmod(np.arange(n * k), k)
-    size = np.ones(n * k)
-    if bounds.by_weight and problem.sample_weight is not None:
-        size = problem.sample_weight[point]
-    taker, taken = np.divmod(np.arange(k * k), k)
-    at = n * k + np.arange(k * k)
-    width = n * k + k * k
-    one = np.ones(k * k)
-    total = float(size.sum()) / k
-    high = np.minimum(bounds.high, total)  # infinity is no coefficient
-    rows = []
-    for limit, low_high in ((bounds.low, (0.0, np.inf)), (high, (-np.inf, 0.0))):
-        values = np.concatenate([size, -limit[taken]])
-        where = (np.concatenate([cluster, taker]), np.concatenate([np.arange(n * k), at]))
-        rows.append((coo_array((values, where), shape=(k, width)), *low_high))
-    for who in (taker, taken):
-        rows.append((coo_array((one, (who, at)), shape=(k, width)), 1.0, 1.0))
-    return rows
+        return None
+    ones = np.ones(problem.n_points)
+    weights = problem.sample_weight if bounds.by_weight else None
+    sums = [(ones if weights is None else weights, bounds.low, bounds.high)]
+    for quota in problem.quotas:
+        sums += [(c, np.full(k, least), np.full(k, most)) for c, least, most in quota.sums()]
+    counted, low, high = (np.array(each) for each in zip(*sums, strict=True))
+    return Bounds.of(counted, low, high, any_order=True)
 
 
-def _soft_rows(problem: Problem) -> list[tuple[coo_array, float, float]]:
-    """z[m] is 1 where soft pair m is broken; they come last.
+def _pair_rows(
+    pairs: np.ndarray, sign: float, most: float, k: int, width: int, broken: int | None = None
+) -> list[Rows]:
+    """x[i, k] + sign x[j, k] <= most for all k, unless z at column `broken` and on allows it.
 
-    A must-link: z >= x[i, k] - x[j, k] for all k. A cannot-link: z >= x[i, k] + x[j, k] - 1.
+    Hard must-links are equations.
     """
-    soft, k = problem.soft, problem.n_clusters
-    if soft is None:
+    m = len(pairs)
+    if m == 0:
         return []
-    m, begin = len(soft), problem.n_points * k + (0 if problem.bounds is None else k * k)
+    first, second = (pairs.T[:, :, None] * k + np.arange(k)).reshape(2, -1)
     at = np.arange(m * k)
-    first, second = (soft.pairs.T[:, :, None] * k + np.arange(k)).reshape(2, -1)
-    sign = np.repeat(np.where(np.arange(m) < len(soft.must_link), -1.0, 1.0), k)
-    values = np.concatenate([np.ones(m * k), sign, -np.ones(m * k)])
-    where = np.tile(at, 3), np.concatenate([first, second, begin + at // k])
-    rows = coo_array((values, where), shape=(m * k, begin + m)).tocsr()
-    n_must = len(soft.must_link) * k
-    # Repeated entries, of pairs of a row with itself, add up.
-    parts = ((rows[:n_must], 0.0), (rows[n_must:], 1.0))
-    return [(part.tocoo(), -np.inf, most) for part, most in parts if part.shape[0]]
+    values, where = [np.ones(m * k), np.full(m * k, sign)], [first, second]
+    if broken is not None:
+        values.append(-np.ones(m * k))
+        where.append(broken + at // k)
+    places = np.tile(at, len(where)), np.concatenate(where)
+    matrix = coo_array((np.concatenate(values), places), shape=(m * k, width))
+    low = 0.0 if sign < 0 and broken is None else -np.inf
+    return [(matrix, np.full(m * k, low), np.full(m * k, most))]
 
 
 def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None) -> Assignment:
-    rows = constraint_rows(problem)
-    width = max(m.shape[1] for m, _, _ in rows)
-    matrix = vstack([_widened(m, width) for m, _, _ in rows]).tocsr()
-    low = np.concatenate([np.full(m.shape[0], a) for m, a, _ in rows])
-    high = np.concatenate([np.full(m.shape[0], b) for m, _, b in rows])
+    rows, width = constraint_rows(problem)
+    matrix = vstack([matrix for matrix, _, _ in rows]).tocsr()
+    low, high = (np.concatenate([row[side] for row in rows]) for side in (1, 2))
     deadline = np.inf if max_time is None else time.perf_counter() + max_time
     regrets = distances - distances.min(axis=1, keepdims=True)
     # What each variable costs: regrets of labels, nothing for orders of bounds, prices of pairs.
@@ -150,7 +145,7 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
         result = solve_milp(
             np.where(allowed, charges, 0.0) * scale,
             integrality=np.ones(width, dtype=np.int8),
-            bounds=Bounds(0, allowed.astype(float)),
+            bounds=VariableBounds(0, allowed.astype(float)),
             constraints=LinearConstraint(matrix, low, high),
             options=options,
         )
@@ -185,22 +180,19 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
         model.Params.MIPGap = 0.0
         if max_time is not None:
             model.Params.TimeLimit = max_time
-        parts = constraint_rows(problem)
-        width = max(matrix.shape[1] for matrix, _, _ in parts)
+        parts, width = constraint_rows(problem)
         cost = np.zeros(width)
         cost[: distances.size] = distances.ravel()
         if problem.soft is not None:
             cost[width - len(problem.soft) :] = problem.soft.price
         x: Any = model.addMVar(width, obj=cost, vtype="B")
         for matrix, low, high in parts:
-            rows: Any = _widened(matrix, width).tocsr()
-            product = rows @ x
-            if low == high:
-                model.addConstr(product == low)
-            elif np.isinf(high):
-                model.addConstr(product >= low)
-            else:
-                model.addConstr(product <= high)
+            rows: Any = matrix.tocsr()
+            below, above = np.isfinite(low), np.isfinite(high)
+            if below.any():
+                model.addConstr(rows[below] @ x >= low[below])
+            if above.any():
+                model.addConstr(rows[above] @ x <= high[above])
         model.optimize()
         if model.Status in (gurobipy.GRB.INFEASIBLE, gurobipy.GRB.INF_OR_UNBD):
             return Assignment(None, np.inf, np.inf, Status.INFEASIBLE)
@@ -212,11 +204,6 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
         broken = 0.0 if soft is None else float(soft.price[soft.broken(labels)].sum())
         bound = float(model.ObjBound)
         return _read(labels, distances, broken, bound, proven, int(model.NodeCount))
-
-
-def _widened(matrix: coo_array, width: int) -> coo_array:
-    """The same rows with columns of zeros on the right."""
-    return coo_array((matrix.data, matrix.coords), shape=(matrix.shape[0], width))
 
 
 def _read(

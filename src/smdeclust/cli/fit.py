@@ -20,6 +20,7 @@ from smdeclust.cli.fitted import model_document
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
+from smdeclust.cli.quotas import Quotas, quota_lines, with_quotas
 from smdeclust.cli.settings import Settings
 from smdeclust.cli.size_words import tight_words
 from smdeclust.cli.spread import spread
@@ -66,6 +67,7 @@ def fit(
             "minute), and write proof.npz.",
         ),
     ] = False,
+    quota: Quotas = None,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -92,7 +94,9 @@ def fit(
             _check_report_can_be_made()
     with screen.progress("Clustering") as update, patience.listen():
         update("reading")
-        inputs = options.read_inputs(data, constraints, reading)
+        if quota and certify:
+            raise CommandError("--certify does not know quotas: leave one of them out.")
+        inputs = with_quotas(options.read_inputs(data, constraints, reading), quota, reading)
         options.mention_columns(inputs)
         k = options.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):
@@ -279,6 +283,7 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
         ("broken pairs", f"{n_broken:,} of {n_pairs:,}" if n_pairs else "none were given"),
         ("cluster sizes", _sizes(result["cluster_sizes"])),
         *([("bounds on sizes", tight_words(result))] if "size_bounds" in result else []),
+        *quota_lines(result.get("quotas", [])),
         ("columns", options.columns_line(inputs)),
         *([("distance", distance_line(result))] if "distance" in result else []),
         *([("views", views_line(result))] if "view_weights" in result else []),

@@ -9,6 +9,7 @@ from smdeclust.cli import methods, provenance, screen
 from smdeclust.cli.fit import distance_line, views_line
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
+from smdeclust.cli.quotas import quota_lines
 from smdeclust.cli.settings import has_option
 from smdeclust.cli.size_words import tight_words
 from smdeclust.io import Constraints
@@ -49,7 +50,7 @@ def make_report(
         kept = {key: v for key, v in settings.items() if key not in ("metric", "init")}
         again = _Again(replace(inputs, X=run.X), k, run.method, seed, kept, patience)
         try:
-            free = again(Constraints())
+            free = again(Constraints(n_points=len(inputs.X), quotas=pairs.quotas))
         except KeyboardInterrupt:
             if patience.n_presses > 1:
                 raise
@@ -62,8 +63,9 @@ def make_report(
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
-        elif pairs.n_soft:
-            note = "Not computed: with soft pairs a single pair has no clear cost."
+        elif pairs.n_soft or pairs.quotas:
+            what = "soft pairs" if pairs.n_soft else "quotas"
+            note = f"Not computed: with {what} a single pair has no clear cost."
         elif patience.over:
             note = f"Not computed: {_why(patience)} ended before."
         else:
@@ -261,6 +263,7 @@ def _facts(result: dict[str, Any]) -> list[tuple[str, object]]:
         ),
         ("time", screen.seconds(result["seconds"])),
     ]
+    lines += quota_lines(result.get("quotas", []))
     if "size_bounds" in result:
         lines.append(("cluster sizes", ", ".join(map(str, result["cluster_sizes"]))))
         lines.append(("tight bounds on sizes", tight_words(result)))

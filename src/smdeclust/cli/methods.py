@@ -142,6 +142,9 @@ def fit_arguments(name: str, constraints: Any) -> dict[str, Any]:
     import smdeclust
 
     arguments = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
+    if constraints.quotas:  # who does not know them says so
+        known = constraints if takes_soft_pairs(name) else constraints.hard_only()
+        return {"constraints": known}
     if not takes_soft_pairs(name) or not constraints.n_soft:
         return arguments
     has = inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
@@ -239,6 +242,8 @@ def _facts(model: Any) -> dict[str, Any]:
     if hasattr(model, "lower_bound_"):  # exact methods
         found["lower_bound"] = float(model.lower_bound_)
         found["proof"] = {"sentence": above_best(float(model.inertia_), found["lower_bound"])}
+    if getattr(model, "quotas_", None):
+        found["quotas"] = [quota | {"held": quota["held"].tolist()} for quota in model.quotas_]
     if hasattr(model, "size_bounds_"):
         found["size_bounds"] = model.size_bounds_.tolist()
     if getattr(model, "objective_", model.inertia_) != model.inertia_:  # broken pairs were paid for

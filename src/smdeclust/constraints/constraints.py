@@ -17,6 +17,7 @@ from smdeclust.constraints.per_point import (
     class_codes,
     codes_of_groups,
 )
+from smdeclust.constraints.quota import as_quotas
 from smdeclust.constraints.rows import (
     among,
     as_ids,
@@ -33,6 +34,7 @@ from smdeclust.constraints.soft import check_strengths, split_soft
 from smdeclust.constraints.store import KINDS, SOFT, Store, arrays_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.quotas import Quota
 
 # How files of each ending are written.
 _FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
@@ -77,6 +79,8 @@ class Constraints(Store):
         (m,) confidences, NaN where there is a price instead.
     soft_must_link_price, soft_cannot_link_price
         (m,) prices, NaN where there is a confidence.
+    quotas
+        Bounds on what each cluster holds of some columns; see :meth:`quota`.
     ids
         (N,) ids, or ``None``.
     n_points
@@ -110,6 +114,7 @@ class Constraints(Store):
         files: tuple[str, ...] = (),
         origins: Mapping[str, np.ndarray] | None = None,
         columns: tuple[Column, ...] = (),
+        quotas: tuple[Quota, ...] = (),
     ) -> None:
         ids = None if ids is None else as_ids(ids)
         n_points = as_n_points(n_points, ids)
@@ -140,8 +145,9 @@ class Constraints(Store):
             if origin.shape != (len(fields[kind]), 3):
                 raise InvalidInputError(f"The origins of {kind} do not fit its pairs.")
         self._set(
-            **fields, ids=ids, n_points=n_points, files=files, origins=origins, columns=columns
-        )
+            **fields, ids=ids, n_points=n_points, files=files, origins=origins, columns=columns,
+            quotas=tuple(quotas),
+        )  # fmt: skip
 
     @classmethod
     def from_labels(cls, labels: Any, *, ids: Any = None) -> Constraints:
@@ -261,6 +267,11 @@ class Constraints(Store):
                     f"{', '.join(_FORMAT_OF_ENDING)}."
                 )
             format = _FORMAT_OF_ENDING[ending]
+        if self.quotas:
+            raise InvalidInputError(
+                "Quotas are not written to files of pairs: they need their column. Keep the column "
+                "with the data and call quota() again after reading."
+            )
         written = self._with(ids=None) if by_row else self
         _files().write_constraints(written, path, format)
 
@@ -277,6 +288,42 @@ class Constraints(Store):
         return self | Constraints(
             must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more
         )
+
+    def quota(
+        self,
+        column: Any,
+        low: Any = None,
+        high: Any = None,
+        *,
+        of: str | None = None,
+        name: str | None = None,
+    ) -> Constraints:
+        """Return these and bounds on what every cluster holds of a column.
+
+        Parameters
+        ----------
+        column
+            One entry a point. Categories: every value is counted. Yes or no: the yes. Numbers:
+            their sum.
+        low, high
+            Least and largest in every cluster: a number, or a mapping from values to numbers
+            (values that are not in it have no bounds). Whole numbers are counts, numbers with a
+            fraction are shares of the cluster.
+        of
+            What the bounds mean, where that is not clear: ``"count"`` or ``"share"`` of a value,
+            ``"sum"`` or ``"mean"`` of numbers.
+        name
+            What to call the column in messages; that of a data frame's column is known.
+
+        Examples
+        --------
+        >>> from smdeclust import Constraints
+        >>> Constraints(n_points=4).quota(["f", "m", "f", "m"], low=0.4, high=0.6, name="gender")
+        Constraints of 4 points: 2 quotas
+        """
+        more = as_quotas(column, low, high, of, name, self.n_points)
+        n_points = len(more[0].counts) if more else self.n_points
+        return self._with(n_points=n_points, quotas=(*self.quotas, *more))
 
     def drop(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
         """Return these without some pairs, which must be among them (either way round).
@@ -316,9 +363,11 @@ class Constraints(Store):
                 later[later[:, 0] >= 0, 0] += shift
                 origins[kind] = np.concatenate([self._origin(kind), later])
         files, columns = self.files + other.files, self.columns + other.columns
+        more = [q for q in other.quotas if not any(q.same(mine) for mine in self.quotas)]
         return self._with(
-            **fields, ids=ids, n_points=n_points, files=files, origins=origins, columns=columns
-        )
+            **fields, ids=ids, n_points=n_points, files=files, origins=origins, columns=columns,
+            quotas=(*self.quotas, *more),
+        )  # fmt: skip
 
     __add__ = __or__
 
@@ -344,7 +393,9 @@ class Constraints(Store):
             mine, theirs = self._entries(kind), other._entries(kind)
             if not (rows_among(mine, theirs).all() and rows_among(theirs, mine).all()):
                 return False
-        return True
+        return len(self.quotas) == len(other.quotas) and all(
+            any(mine.same(theirs) for theirs in other.quotas) for mine in self.quotas
+        )
 
     __hash__ = None  # type: ignore[assignment]
     __iter__ = None  # a sequence to scikit-learn's indexing, but no list of anything
@@ -366,7 +417,10 @@ class Constraints(Store):
             for name in arrays_of(kind):
                 fields[name] = pairs if name == kind else getattr(self, name)[kept]
         ids = None if self.ids is None else self.ids[chosen]
-        some = self._with(**fields, ids=ids, n_points=len(chosen), files=(), origins={}, columns=())
+        quotas = tuple(quota.take(chosen) for quota in self.quotas)
+        some = self._with(
+            **fields, ids=ids, n_points=len(chosen), files=(), origins={}, columns=(), quotas=quotas
+        )
         for column in self.columns:  # chains through rows that are gone
             some = some | Constraints._of_column(column.take(chosen), None)
         return some

@@ -18,7 +18,14 @@ KINDS = ("must_link", "cannot_link")
 
 
 def known_pairs(
-    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, soft: bool = False
+    asker: Any,
+    X: Any,
+    y: Any,
+    constraints: Any,
+    bare: dict[str, Any],
+    *,
+    soft: bool = False,
+    quotas: bool = False,
 ) -> Constraints | None:
     """Return what `constraints` say of the rows of `X`; None where bare pairs are to be used.
 
@@ -30,8 +37,8 @@ def known_pairs(
         As given to it.
     bare
         Its arguments that are pairs of row positions, by name.
-    soft
-        Whether it can use soft pairs.
+    soft, quotas
+        Whether it can use soft pairs, and quotas.
     """
     if isinstance(y, Constraints):
         raise InvalidInputError(
@@ -54,8 +61,13 @@ def known_pairs(
         )
     _check_points(X, constraints)
     known = constraints.hardened()
+    name = asker if isinstance(asker, str) else type(asker).__name__
+    if known.quotas and not quotas:
+        raise InvalidInputError(
+            f"{name} does not know quotas, and the constraints have {len(known.quotas)}. Use "
+            f"SMDEClust, or constraints without them."
+        )
     if known.n_soft and not soft:
-        name = asker if isinstance(asker, str) else type(asker).__name__
         raise InvalidInputError(
             f"{name} does not know soft pairs, and {known.n_soft} of the "
             f"constraints are soft. Use an estimator that does (PCCC), make them hard, or drop "
@@ -76,13 +88,16 @@ def hard_pairs(
 def given_pairs(
     asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any]
 ) -> tuple[Any, Any, Constraints | None]:
-    """Return the hard must-links and cannot-links, and all that is known where some is soft."""
-    known = known_pairs(asker, X, y, constraints, bare, soft=True)
+    """Return the hard must-links and cannot-links, and all that is known where some is soft.
+
+    (For those who know quotas.)
+    """
+    known = known_pairs(asker, X, y, constraints, bare, soft=True, quotas=True)
     if known is None and any(bare[f"soft_{kind}"] is not None for kind in KINDS):
         known = Constraints(**bare, n_points=n_rows_of(X)).hardened()
     if known is None:
         return bare["must_link"], bare["cannot_link"], None
-    return known.must_link, known.cannot_link, known if known.n_soft else None
+    return known.must_link, known.cannot_link, known if known.n_soft or known.quotas else None
 
 
 def known_of_new(

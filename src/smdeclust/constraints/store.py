@@ -10,6 +10,7 @@ import numpy as np
 
 from smdeclust.constraints.per_point import Column
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.quotas import Quota
 
 KINDS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 SOFT = KINDS[2:]
@@ -31,6 +32,7 @@ class Store:
     files: tuple[str, ...]
     origins: dict[str, np.ndarray]
     columns: tuple[Column, ...]
+    quotas: tuple[Quota, ...]
 
     def __len__(self) -> int:
         """The number of points."""
@@ -153,7 +155,7 @@ def arrays_of(kind: str) -> tuple[str, ...]:
 
 def _restored(of: type[Store], fields: dict[str, Any]) -> Store:
     new = object.__new__(of)
-    new._set(**fields)
+    new._set(**({"quotas": ()} | fields))  # of an earlier version
     return new
 
 
@@ -173,6 +175,9 @@ def _as_text(constraints: Store) -> str:
         for kind, word in _WORDS.items()
         if (n := len(getattr(constraints, kind)))
     ]
+    n_quotas = len(constraints.quotas)
+    if n_quotas:
+        counts.append(f"{n_quotas} quota{'' if n_quotas == 1 else 's'}")
     size = constraints.n_points
     points = "" if size is None else f" of {size:,} point{'' if size == 1 else 's'}"
     ids = "" if constraints.ids is None else " with ids"

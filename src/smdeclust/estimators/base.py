@@ -36,6 +36,7 @@ from smdeclust.problem import Problem
 from smdeclust.structure.bounds import SizeBounds
 from smdeclust.structure.graph import SoftPairs
 from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.quotas import Quota
 from smdeclust.structure.rejections import reject_self_cannot_links
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -59,7 +60,7 @@ class ConstrainedClusterer(
     # Pairs of new rows are not what a splitter slices: scikit-learn routes them to fit alone.
     __metadata_request__predict: ClassVar[dict[str, str]] = {
         "constraints": UNUSED, "size_min": UNUSED, "size_max": UNUSED,
-        "must_link": UNUSED, "cannot_link": UNUSED,
+        "must_link": UNUSED, "cannot_link": UNUSED, "max_time": UNUSED,
     }  # fmt: skip
 
     def predict(
@@ -71,6 +72,7 @@ class ConstrainedClusterer(
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        max_time: float | None = None,
     ) -> np.ndarray:
         """Return the label of each new point: its nearest center, or the best that is allowed.
 
@@ -90,6 +92,9 @@ class ConstrainedClusterer(
             nothing here.
         must_link, cannot_link
             Pairs of positions in `X`, instead of `constraints`.
+        max_time
+            Seconds after which the best labels found are returned, with a warning that they are
+            not proven cheapest.
 
         Raises
         ------
@@ -100,7 +105,7 @@ class ConstrainedClusterer(
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
         constraints = known_of_new(X, constraints, must_link, cannot_link)
         if constraints is not None or bounds is not None:
-            return self._predict_known(X, constraints, bounds)
+            return self._predict_known(X, constraints, bounds, max_time)
         if is_dask(X):
             from smdeclust.estimators.dask import lazy_predict
 
@@ -112,8 +117,9 @@ class ConstrainedClusterer(
         return labels
 
     def _predict_known(
-        self, X: Any, constraints: Any, bounds: SizeBounds | None = None
+        self, X: Any, constraints: Any, bounds: SizeBounds | None, max_time: float | None
     ) -> np.ndarray:
+        check_number("max_time", max_time, low=0, optional=True)
         if not isinstance(constraints, Constraints | None):
             raise InvalidInputError(
                 f"constraints must be a smdeclust.Constraints, got {type(constraints).__name__}."
@@ -132,7 +138,7 @@ class ConstrainedClusterer(
         squares = np.empty((points.shape[0], len(self.cluster_centers_)))
         for block, some in squares_to(*self._in_distance(points)):
             squares[block] = some
-        return label_new(squares, old, constraints, self.soft_prices_, bounds)
+        return label_new(squares, old, constraints, self.soft_prices_, bounds, max_time)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""
@@ -208,6 +214,7 @@ class ConstrainedClusterer(
         sample_weight: Any,
         storage: Any = None,
         soft: SoftPairs | None = None,
+        quotas: tuple[Quota, ...] = (),
     ) -> Problem:
         points = X if is_dask(X) else self._check_points(X, reset=True)
         pairs = must_link, cannot_link
@@ -217,8 +224,9 @@ class ConstrainedClusterer(
             if hasattr(self, name)
         }
         problem = Problem.build(
-            points, self.n_clusters, *pairs, sample_weight, storage=storage, soft=soft, **sizes
-        )
+            points, self.n_clusters, *pairs, sample_weight, storage=storage, soft=soft,
+            quotas=quotas, **sizes,
+        )  # fmt: skip
         if is_dask(X):
             self._remember_features(X, problem.n_features)
         return problem
@@ -265,7 +273,7 @@ class ConstrainedClusterer(
         self.labels_ = renumber(labels, number)
         kind = problem.points.dtype
         self.cluster_centers_: np.ndarray = centers[_ranks(number)].astype(kind, copy=False)
-        if problem.bounds is not None:
+        if problem.bounds is not None and problem.has_sizes:
             sizes = problem.sizes(group_labels)[_ranks(number)]
             taken = problem.bounds.taken_by(problem.bounds.match_sizes(sizes))
             whole = not problem.bounds.by_weight

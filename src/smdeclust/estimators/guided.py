@@ -317,6 +317,7 @@ class GuidedClustering(ConstrainedClusterer):
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        max_time: float | None = None,
     ) -> np.ndarray:
         """Return the label of each new point: every view places it, and the weighted views decide.
 
@@ -331,6 +332,8 @@ class GuidedClustering(ConstrainedClusterer):
             How many of the new rows each cluster takes at least and at most.
         must_link, cannot_link
             Pairs of positions in `X`, instead of `constraints`.
+        max_time
+            Seconds after which the best labels found are returned, with a warning.
         """
         check_is_fitted(self, "cluster_centers_")
         constraints = known_of_new(X, constraints, must_link, cannot_link)

@@ -17,6 +17,7 @@ from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.conflicts import find_conflicts
+from smdeclust.structure.graph import net_edges
 from smdeclust.structure.groups import contract
 
 # What the proof may cost on dense cannot-links.
@@ -29,6 +30,7 @@ def label_new(
     constraints: Constraints,
     prices: SoftPrices,
     bounds: SizeBounds | None = None,
+    max_time: float | None = None,
 ) -> np.ndarray:
     """Return the (n,) cheapest labels of new rows that keep all hard pairs.
 
@@ -44,15 +46,17 @@ def label_new(
         What a broken soft pair costs: those of ``fit``.
     bounds
         How many new rows each cluster takes, in the order of the clusters.
+    max_time
+        Seconds after which the best labels found come back, with a warning.
     """
     if bounds is not None:
         _reject_sums(bounds, len(squares))
     anchored = _Anchored.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
     try:
-        groups, labels = anchored.solve(squares, prices, bounds)
+        groups, labels = anchored.solve(squares, prices, bounds, max_time)
     except _NoLabels as error:
         if error.args:
-            raise InfeasibleConstraintsError(error.args[0], reason="sizes") from None
+            raise InfeasibleConstraintsError(error.args[0], reason="bounds") from None
         raise anchored.explain(len(old_labels)) from None
     return labels[groups]
 
@@ -84,8 +88,8 @@ class _Anchored:
         (m, 2) the same pairs with anchors for old rows.
     n_new, n_clusters
         n and K.
-    first_new
-        Row of the first new one in `known`.
+    first_new, old_labels
+        Row of the first new one in `known`, and the labels of the old ones.
     """
 
     known: Constraints
@@ -96,6 +100,7 @@ class _Anchored:
     n_new: int
     n_clusters: int
     first_new: int
+    old_labels: np.ndarray
 
     @classmethod
     def of(
@@ -133,10 +138,15 @@ class _Anchored:
             n_new,
             n_clusters,
             first_new,
+            old_labels,
         )
 
     def solve(
-        self, squares: np.ndarray, prices: SoftPrices, bounds: SizeBounds | None
+        self,
+        squares: np.ndarray,
+        prices: SoftPrices,
+        bounds: SizeBounds | None,
+        max_time: float | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the group of each new row, and the label of each group."""
         n, k = self.n_new, self.n_clusters
@@ -164,34 +174,47 @@ class _Anchored:
         free = np.flatnonzero(fixed < 0)
         inner = ~anchored.any(axis=1)
         labels = fixed.copy()
-        sizes = None
-        if bounds is not None:
-            counted = np.bincount(of_row[:n], minlength=n_groups) * 1.0
-            filled = np.bincount(fixed[fixed >= 0], counted[fixed >= 0], k)
-            sizes = Bounds.of(counted, bounds.low, bounds.high, filled)
+        limits = self._limits(of_row[:n], fixed, bounds)
         pairs = edges[inner], price[inner], together[inner]
-        labels[free] = _assign_free(free, costs, *pairs, sizes)
+        labels[free] = _assign_free(free, costs, *pairs, limits, max_time)
         return of_row[:n], labels
+
+    def _limits(
+        self, groups: np.ndarray, fixed: np.ndarray, bounds: SizeBounds | None
+    ) -> Bounds | None:
+        """Sizes of the new rows and quotas, with what fixed groups and old rows take of them."""
+        n, k, old = self.n_new, self.n_clusters, self.old_labels
+        sums: list[tuple[np.ndarray, ...]] = []
+        if bounds is not None:
+            sums.append((np.ones(n), bounds.low, bounds.high, np.zeros(k)))
+        for counts, low, high in (each for quota in self.known.quotas for each in quota.sums()):
+            taken = np.bincount(old, counts[: self.first_new], k) if self.first_new else np.zeros(k)
+            sums.append((counts[self.first_new :], np.full(k, low), np.full(k, high), taken))
+        if not sums:
+            return None
+        given, lows, highs, filled = (np.array(each) for each in zip(*sums, strict=True))
+        counted = np.array([np.bincount(groups, c, len(fixed)) for c in given])
+        there = np.flatnonzero(fixed >= 0)
+        filled += np.array([np.bincount(fixed[there], c[there], k) for c in counted])
+        return Bounds.of(counted, lows, highs, filled)
 
     def _edges(
         self, of_row: np.ndarray, prices: SoftPrices
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Net pairs between groups: what breaking each costs, and whether it is to be together."""
-        pairs, pull = [of_row[self.cannot]], [np.full(len(self.cannot), -np.inf)]
         soft = prices.pairs(self.known)
+        pairs = [of_row[self.cannot], of_row[self.soft_must], of_row[self.soft_cannot]]
+        same, different = (np.zeros(sum(map(len, pairs))) for _ in range(2))
+        same[: len(self.cannot)] = np.inf
         if soft is not None:
             soft.reject_overflow()
-            pairs += [of_row[self.soft_must], of_row[self.soft_cannot]]
-            pull += [soft.must_price, -soft.cannot_price]
-        ends, strength = np.sort(np.concatenate(pairs), axis=1), np.concatenate(pull)
-        loops = ends[:, 0] == ends[:, 1]
-        if np.isneginf(strength[loops]).any():
+            n_first = len(self.cannot) + len(self.soft_must)
+            different[len(self.cannot) : n_first] = soft.must_price
+            same[n_first:] = soft.cannot_price
+        edges, together, price, constant = net_edges(np.concatenate(pairs), same, different)
+        if constant == np.inf:
             raise _NoLabels  # a cannot-link within a group
-        ends, strength = ends[~loops], strength[~loops]
-        distinct, number = np.unique(ends, axis=0, return_inverse=True)
-        net = np.bincount(number.reshape(-1), strength, len(distinct))
-        kept = net != 0
-        return distinct.reshape(-1, 2)[kept], np.abs(net[kept]), net[kept] > 0
+        return edges, price, together
 
     def explain(self, n_old: int) -> InfeasibleConstraintsError:
         """Say which pairs no labels of the new rows can keep."""
@@ -234,10 +257,17 @@ def _assign_free(
     edges: np.ndarray,
     price: np.ndarray,
     together: np.ndarray,
-    sizes: Bounds | None,
+    limits: Bounds | None,
+    max_time: float | None,
 ) -> np.ndarray:
-    """The cheapest labels of the groups that no old row fixes; `sizes` are of all groups."""
+    """The cheapest labels of the groups that no old row fixes; `limits` are of all groups."""
+    too_narrow = _NoLabels(
+        "No labels of the new rows keep the pairs and the bounds (sizes, quotas) together, or none "
+        "were found: give wider bounds."
+    )
     if len(free) == 0:
+        if limits is not None and not limits.of_groups(free).hold(free):
+            raise too_narrow
         return np.empty(0, dtype=np.int64)
     if np.isinf(costs[free]).all(axis=1).any():
         raise _NoLabels
@@ -246,15 +276,12 @@ def _assign_free(
     place = np.empty(int(order.max()) + 1, dtype=np.int64)
     place[order] = np.arange(len(order))
     graph = PairGraph.from_edges(place[edges].reshape(-1, 2), price, together, len(linked))
-    budget = Budget(max_pivots=NEW_POINTS_PIVOTS)
-    if sizes is not None:
-        sizes = sizes.of_groups(order)
-    labels, cost, bound = assign(costs[order], graph, sizes, None, budget)
-    if labels is None and sizes is not None and assign(costs[order], graph, None)[0] is not None:
-        raise _NoLabels(
-            "The pairs can be kept, and so can size_min and size_max, but no labels of the new "
-            "rows that keep both were found: give wider bounds."
-        )
+    budget = Budget.of(max_time=max_time, max_pivots=NEW_POINTS_PIVOTS)
+    if limits is not None:
+        limits = limits.of_groups(order)
+    labels, cost, bound = assign(costs[order], graph, limits, None, budget)
+    if labels is None and limits is not None and assign(costs[order], graph, None)[0] is not None:
+        raise too_narrow
     if labels is None:
         raise _NoLabels
     if cost > bound * (1 + 1e-9):

@@ -184,6 +184,9 @@ class SMDEClust(ConstrainedClusterer):
     soft_prices_
         What breaking a soft pair costs, made once: ``soft_prices_(0.9)`` is the price of one of
         confidence 0.9, here and in ``predict``.
+    quotas_
+        One entry a quota: ``name``, ``value``, ``of``, ``low``, ``high``, and ``held``, what each
+        cluster holds of it.
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
@@ -352,17 +355,19 @@ class SMDEClust(ConstrainedClusterer):
         self.metric_, self.distance_ = "euclidean", None
         must, cannot, known = given_pairs(self, X, y, constraints, bare)
         self._check_device(X)
-        if known is not None and is_dask(X):
+        soft = known is not None and known.n_soft > 0
+        if soft and is_dask(X):
             raise InvalidInputError(
                 "Soft pairs do not work on Dask collections yet: make them hard, drop them, or "
                 "pass an array in memory."
             )
         with self._where(X) as storage:
+            quotas = () if known is None else known.quotas
             given = X, must, cannot, sample_weight, storage
-            problem = self._build_problem(*given)
-            if known is not None:
+            problem = self._build_problem(*given, quotas=quotas)
+            if known is not None and soft:
                 prices = SoftPrices.estimate(problem, self.penalty, deadline)
-                problem = self._build_problem(*given, prices.pairs(known))
+                problem = Problem.of(problem.with_soft(prices.pairs(known)), problem.X, storage)
             now = self._fitting_on(problem)
             if now is not None and self._is_solved_already(now):
                 return self
@@ -382,23 +387,32 @@ class SMDEClust(ConstrainedClusterer):
             self.n_unproven_ = int(not best.proven)
             self._take_notes(problem)
             self._set_solution(problem, best.labels, like=earlier)
-            if known is not None:
+            if soft:
                 self.soft_prices_ = prices
-            self._weigh_soft_pairs(problem, known)
+            self.quotas_: list[dict[str, Any]] = [
+                quota.describe(self.labels_, problem.n_clusters) for quota in problem.quotas
+            ]
+            self._weigh_soft_pairs(problem, known, deadline)
             return self
 
-    def _weigh_soft_pairs(self, problem: Problem, known: Constraints | None) -> None:
+    def _weigh_soft_pairs(
+        self, problem: Problem, known: Constraints | None, deadline: float | None
+    ) -> None:
         """Set what was minimised, and which soft pairs were broken."""
         self.objective_: float = self.inertia_
         self.broken_: list[BrokenPair] = []
         if known is None or problem.soft is None:
             return
-        self.broken_ = broken_pairs_of(known, problem, self.labels_, self.cluster_centers_)
+        self.broken_ = broken_pairs_of(
+            known, problem, self.labels_, self.cluster_centers_, deadline
+        )
         self.objective_ += sum(pair.price for pair in self.broken_)
 
     def _fitting_on(self, problem: Problem) -> FittedOn | None:
         """What this fit is of, where a warm start may find that it has been solved before."""
-        if not self.warm_start or is_dask(problem.X) or problem.soft is not None:
+        if not self.warm_start or is_dask(problem.X):
+            return None
+        if problem.soft is not None or problem.quotas:
             return None
         return FittedOn.of(
             self, problem.X, problem.sample_weight, problem.must_link, problem.cannot_link

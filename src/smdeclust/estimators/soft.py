@@ -7,6 +7,7 @@ pair pay the same for all others.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,11 +180,15 @@ class _Part:
 
 
 def broken_pairs_of(
-    known: Constraints, problem: Problem, labels: np.ndarray, centers: np.ndarray
+    known: Constraints,
+    problem: Problem,
+    labels: np.ndarray,
+    centers: np.ndarray,
+    deadline: float | None = None,
 ) -> list[BrokenPair]:
     """The soft pairs that these (N,) labels break, the most expensive first.
 
-    `centers` are those of the labels.
+    `centers` are those of the labels; after the deadline nobody asks what keeping pairs costs.
     """
     soft = problem.soft
     assert soft is not None
@@ -194,7 +199,9 @@ def broken_pairs_of(
     broken = broken[np.lexsort((*soft.pairs[broken].T[::-1], -soft.price[broken]))]
     keeping = np.full(len(broken), np.nan)
     if len(broken):
-        keeping[:MOST_KEPT] = _costs_of_keeping(problem, broken[:MOST_KEPT], labels, centers)
+        keeping[:MOST_KEPT] = _costs_of_keeping(
+            problem, broken[:MOST_KEPT], labels, centers, np.inf if deadline is None else deadline
+        )
     return [
         BrokenPair(
             (int(soft.pairs[m, 0]), int(soft.pairs[m, 1])),
@@ -208,7 +215,7 @@ def broken_pairs_of(
 
 
 def _costs_of_keeping(
-    problem: Problem, broken: np.ndarray, labels: np.ndarray, centers: np.ndarray
+    problem: Problem, broken: np.ndarray, labels: np.ndarray, centers: np.ndarray, deadline: float
 ) -> list[float]:
     """The least increase of the rest of the objective where each of these soft pairs is kept."""
     soft = problem.soft
@@ -221,12 +228,15 @@ def _costs_of_keeping(
     )
     found = []
     for m in broken.tolist():
+        if time.perf_counter() >= deadline:
+            found.append(np.nan)
+            continue
         try:
             known = problem.keeping(m)
         except InfeasibleConstraintsError:
             found.append(np.inf)
             continue
-        budget = Budget(max_pivots=KEPT_PIVOTS)
+        budget = Budget(deadline=deadline, max_pivots=KEPT_PIVOTS)
         chosen, cost, bound = assign_groups(known, known.group_costs(squares), None, budget)
         if chosen is None:
             found.append(np.inf if bound == np.inf else np.nan)

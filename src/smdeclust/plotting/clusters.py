@@ -71,7 +71,7 @@ def plot_clusters(
     """
     if constraints is not None:
         given = {"must_link": must_link, "cannot_link": cannot_link}
-        known = known_pairs("plot_clusters", X, None, constraints, given, soft=True)
+        known = known_pairs("plot_clusters", X, None, constraints, given, soft=True, quotas=True)
         assert known is not None
         must_link, cannot_link = known.all_as_hard().must_link, known.all_as_hard().cannot_link
     points = as_points(X)

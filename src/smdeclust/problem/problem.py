@@ -15,6 +15,7 @@ from smdeclust.points.protocol import Points
 from smdeclust.points.validation import as_weights
 from smdeclust.problem.contracted import Contracted
 from smdeclust.structure.graph import SoftPairs
+from smdeclust.structure.quotas import Quota
 from smdeclust.structure.structure import Structure
 
 
@@ -46,6 +47,7 @@ class Problem(Structure):
         size_max: Any = None,
         size_by: str = "points",
         soft: SoftPairs | None = None,
+        quotas: tuple[Quota, ...] = (),
     ) -> Problem:
         """Validate, contract and check feasibility.
 
@@ -69,6 +71,8 @@ class Problem(Structure):
             What sizes count: ``"points"``, or ``"weight"`` for sums of `sample_weight`.
         soft
             Pairs that may be broken, with their prices; rows and prices are taken as valid.
+        quotas
+            Bounds on what each cluster holds of some columns: ``Constraints.quota(...).quotas``.
 
         Raises
         ------
@@ -83,6 +87,7 @@ class Problem(Structure):
         known = Structure.build(
             n_points, n_clusters, must_link, cannot_link, weight,
             size_min=size_min, size_max=size_max, size_by=size_by, soft=soft,
+            quotas=quotas,
         )  # fmt: skip
         return cls.of(known, data, storage)
 

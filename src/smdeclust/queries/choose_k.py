@@ -124,7 +124,8 @@ def choose_n_clusters(
         estimator = SMDEClust(random_state=0)
     known = Constraints(n_points=len(points))
     if constraints is not None:
-        known |= known_pairs(estimator, points, None, constraints, {}, soft=True) or constraints
+        said = known_pairs(estimator, points, None, constraints, {}, soft=True, quotas=True)
+        known |= said or constraints
     table = []
     for k in numbers:
         if progress is not None:

@@ -19,6 +19,12 @@ from smdeclust.structure.graph import (
 )
 from smdeclust.structure.groups import Coupling
 from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.quotas import (
+    Quota,
+    bounds_of,
+    reject_impossible_quotas,
+    reject_quotas_together,
+)
 from smdeclust.structure.rejections import (
     Pieces,
     reject_closed_clusters,
@@ -55,6 +61,8 @@ class Structure:
         bounds on sizes, groups of several points count as linked, too.
     bounds
         Least and largest sizes of clusters, or ``None``.
+    quotas
+        Bounds on what each cluster holds of something, beside its size.
     charges
         (G, K) what each group pays for each cluster, whatever its points; infinite where it may
         not be there. ``None``: nothing.
@@ -70,6 +78,7 @@ class Structure:
     cl_indptr: np.ndarray
     cl_indices: np.ndarray
     bounds: SizeBounds | None
+    quotas: tuple[Quota, ...] = ()
     charges: np.ndarray | None = None
 
     @classmethod
@@ -85,6 +94,7 @@ class Structure:
         size_max: Any = None,
         size_by: str = "points",
         soft: SoftPairs | None = None,
+        quotas: tuple[Quota, ...] = (),
     ) -> Structure:
         """Validate, contract and check feasibility; the arguments are those of ``Problem.build``.
 
@@ -95,7 +105,7 @@ class Structure:
         apart = as_pairs(cannot_link, n_points, "cannot_link")
         bounds = SizeBounds.of(size_min, size_max, size_by, n_clusters)
         return Structure.contract(
-            n_points, n_clusters, together, apart, soft, sample_weight, bounds
+            n_points, n_clusters, together, apart, soft, sample_weight, bounds, quotas
         )
 
     @staticmethod
@@ -107,8 +117,14 @@ class Structure:
         soft: SoftPairs | None,
         weight: np.ndarray | None,
         bounds: SizeBounds | None,
+        quotas: tuple[Quota, ...] = (),
+        *,
+        again: bool = False,
     ) -> Structure:
-        """Contract what is validated already, and reject what cannot be."""
+        """Contract what is validated already, and reject what cannot be.
+
+        `again`: bounds are those of a structure, and only pairs are looked at.
+        """
         reject_self_cannot_links(apart)
         if soft is not None:
             soft.reject_overflow()
@@ -120,12 +136,16 @@ class Structure:
         indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         _reject_unfillable(coupling, weight, n_clusters)
         reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+        if quotas and bounds is None:
+            bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
         if bounds is not None:
-            bounds = _admit_sizes(bounds, coupling, weight, indptr, indices)
+            if not again:
+                bounds = _admit_sizes(bounds, coupling, weight, indptr, indices)
+                reject_impossible_quotas(quotas, coupling, n_clusters)
             # Groups of several points depend on each other through the sizes.
             coupling = replace(coupling, n_linked=coupling.n_compound)
             indptr, indices = cannot_link_graph(edges, coupling.n_linked)
-        return Structure(
+        known = Structure(
             n_points=n_points,
             n_clusters=n_clusters,
             must_link=read_only(together),
@@ -136,7 +156,14 @@ class Structure:
             cl_indptr=read_only(indptr),
             cl_indices=read_only(indices),
             bounds=bounds,
+            quotas=quotas,
         )
+        if quotas and not again:
+            assert known.group_bounds is not None
+            once = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), indices
+            ends = np.column_stack(once)[once[0] < once[1]]
+            reject_quotas_together(quotas, known.group_bounds, ends, n_clusters)
+        return known
 
     @property
     def structure(self) -> Structure:
@@ -151,6 +178,10 @@ class Structure:
         pairs[kind] = np.delete(pairs[kind], position, axis=0)
         return self._again(pairs["must_link"], pairs["cannot_link"], self.soft)
 
+    def with_soft(self, soft: SoftPairs | None) -> Structure:
+        """The same with these soft pairs instead."""
+        return self._again(self.must_link, self.cannot_link, soft)
+
     def keeping(self, position: int) -> Structure:
         """The same where one soft pair must hold; InfeasibleConstraintsError where it cannot."""
         assert self.soft is not None
@@ -161,8 +192,9 @@ class Structure:
 
     def _again(self, must: np.ndarray, cannot: np.ndarray, soft: SoftPairs | None) -> Structure:
         return Structure.contract(
-            self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds
-        )
+            self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds,
+            self.quotas, again=True,
+        )  # fmt: skip
 
     @property
     def n_groups(self) -> int:
@@ -219,10 +251,27 @@ class Structure:
         labels = np.asarray(group_labels)[: self.n_linked]
         return self.graph.penalty(labels) + self.always_broken
 
+    @property
+    def has_sizes(self) -> bool:
+        """Whether bounds on sizes say more than that no cluster is empty."""
+        if self.bounds is None or not self.quotas:
+            return self.bounds is not None
+        return bool((self.bounds.low > 1).any() or np.isfinite(self.bounds.high).any())
+
     @cached_property
     def group_bounds(self) -> Bounds | None:
         """The bounds on clusters with what each group counts, or ``None``."""
-        return None if self.bounds is None else self.bounds.on(self.size_of_group)
+        if self.bounds is None:
+            return None
+        sizes = self.bounds.on(self.size_of_group)
+        if not self.quotas:
+            return sizes
+        more = bounds_of(self.quotas, self.group_of_point, self.n_groups, self.n_clusters)
+        counts, low, high = (
+            np.concatenate(each)
+            for each in zip((sizes.counts, sizes.low, sizes.high), more, strict=True)
+        )
+        return Bounds.of(counts, low, high, any_order=True)
 
     def sizes(self, group_labels: np.ndarray) -> np.ndarray:
         """(K,) sizes of the clusters under these (G,) labels."""
@@ -265,7 +314,7 @@ class Structure:
             and np.isinf(self.charges[np.arange(len(groups)), groups]).any()
         ):
             return False
-        return self.bounds is None or self.bounds.hold(self.sizes(groups))
+        return self.group_bounds is None or self.group_bounds.hold(groups)
 
 
 def as_n_clusters(n_clusters: Any, n_points: int) -> int:

@@ -1,0 +1,128 @@
+"""Quotas as people give them: a column, and bounds for its values or its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from smdeclust.constraints.rows import as_list, is_missing
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.quotas import Quota
+
+CATEGORIES, NUMBERS = ("count", "share"), ("sum", "mean")
+
+
+def as_quotas(
+    column: Any, low: Any, high: Any, of: str | None, name: str | None, n_points: int | None
+) -> tuple[Quota, ...]:
+    """Return one quota for each value that is bounded, or one for a column of numbers.
+
+    Parameters
+    ----------
+    column
+        One entry a point: categories, yes or no, or numbers.
+    low, high
+        A number for all values, or a mapping from values to numbers.
+    of
+        ``"count"`` or ``"share"`` (categories), ``"sum"`` or ``"mean"`` (numbers), or ``None``.
+    name
+        What to call the column.
+    n_points
+        N, where it is known.
+    """
+    name = str(name or getattr(column, "name", None) or "column")
+    where, entries = f"quota on {name}", as_list(column)
+    if n_points is not None and len(entries) != n_points:
+        raise InvalidInputError(f"{where}: {len(entries)} entries for {n_points} points.")
+    if low is None and high is None:
+        raise InvalidInputError(f"{where}: give low=, high= or both.")
+    if of is not None and of not in (*CATEGORIES, *NUMBERS):
+        raise InvalidInputError(f"{where}: of must be count, share, sum or mean, got {of!r}.")
+    by_value = isinstance(low, Mapping) or isinstance(high, Mapping)
+    if _is_numbers(entries) and not by_value and of not in CATEGORIES:
+        return (_of_numbers(name, entries, low, high, of or "sum"),)
+    if of in NUMBERS:
+        raise InvalidInputError(f"{where}: the {of} needs a column of numbers.")
+    values = list(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
+    if by_value:
+        asked = list(dict.fromkeys([*_keys(low), *_keys(high)]))
+        for value in asked:
+            if value not in values:
+                close = get_close_matches(str(value), [str(v) for v in values], n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise InvalidInputError(f"{where}: no point has the value {value!r}.{hint}")
+        values = asked
+    elif all(isinstance(value, bool | np.bool_) for value in values):
+        values = [True]
+    quotas = []
+    for value in values:
+        counts = np.array([not is_missing(e) and e == value for e in entries], dtype=np.float64)
+        least, most = _bound(low, value, where), _bound(high, value, where)
+        quotas.append(_of_value(name, value, counts, least, most, of))
+    return tuple(quotas)
+
+
+def _of_numbers(name: str, entries: list[Any], low: Any, high: Any, of: str) -> Quota:
+    numbers = np.array([np.nan if is_missing(e) else float(e) for e in entries])
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        raise InvalidInputError(f"quota on {name}: row {int(bad[0])} has no number.")
+    least, most = (_bound(value, None, f"quota on {name}") for value in (low, high))
+    return _checked(Quota(name, None, numbers, *_span(least, most), of))
+
+
+def _of_value(
+    name: str, value: Any, counts: np.ndarray, low: float | None, high: float | None, of: str | None
+) -> Quota:
+    given = [bound for bound in (low, high) if bound is not None]
+    if of is None:
+        of = "count" if all(float(bound).is_integer() for bound in given) else "share"
+    where = f"quota on {name}, {value!r}"
+    for bound in given:
+        if bound < 0 or (of == "share" and bound > 1):
+            span = "0 to 1" if of == "share" else "0 or more"
+            raise InvalidInputError(f"{where}: a {of} is {span}, got {bound:g}.")
+        if of == "count" and not float(bound).is_integer():
+            raise InvalidInputError(f"{where}: a count is a whole number, got {bound:g}.")
+    return _checked(Quota(name, value, counts, *_span(low, high), of))
+
+
+def _checked(quota: Quota) -> Quota:
+    if quota.low > quota.high:
+        raise InvalidInputError(
+            f"quota on {quota.name}: low={quota.low:g} is more than high={quota.high:g}."
+        )
+    return quota
+
+
+def _span(low: float | None, high: float | None) -> tuple[float, float]:
+    return (-np.inf if low is None else low), (np.inf if high is None else high)
+
+
+def _keys(bound: Any) -> list[Any]:
+    return list(bound) if isinstance(bound, Mapping) else []
+
+
+def _bound(given: Any, value: Any, where: str) -> float | None:
+    if isinstance(given, Mapping):
+        given = given.get(value)
+    if given is None:
+        return None
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise InvalidInputError(f"{where}: a bound must be a number, got {given!r}.")
+    return number
+
+
+def _is_numbers(entries: list[Any]) -> bool:
+    present = [entry for entry in entries if not is_missing(entry)]
+    return bool(present) and all(
+        isinstance(e, int | float | np.integer | np.floating) and not isinstance(e, bool | np.bool_)
+        for e in present
+    )

@@ -1,0 +1,61 @@
+"""``--quota`` on the command line: columns of the file, shares, counts, sums."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def pupils(tmp_path):
+    """Twenty-four pupils with a gender and an amount."""
+    rng = np.random.default_rng(0)
+    lines = ["id,a,b,girl,amount"]
+    for row in range(24):
+        a, b = rng.normal(size=2) + 2 * (row % 3)
+        lines.append(f"p{row},{a:.3f},{b:.3f},{int(row < 10)},{1 + row % 4}")
+    path = tmp_path / "pupils.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_counts_and_sums(cli, pupils):
+    """A count of one value and a sum hold in every cluster, and are shown."""
+    options = ["-k", 3, "--features", "a,b", "--quota", "girl=3..4", "--quota", "amount=..25"]
+    result = cli("fit", pupils, *options, "--json")
+    assert result.code == 0, result.err
+    document = json.loads(result.out)
+    girls, amounts = document["quotas"]
+    assert girls["of"] == "sum"
+    assert all(3 <= held <= 4 for held in girls["held"])
+    assert sum(girls["held"]) == 10
+    assert max(amounts["held"]) <= 25
+
+
+@pytest.mark.parametrize(
+    ("quota", "words"),
+    [
+        ("girl", "expected COLUMN=LOW..HIGH"),
+        ("girl=a..b", "expected COLUMN=LOW..HIGH"),
+        ("boy=1..2", "there is no column 'boy'"),
+        ("girl=4..", "there are 10"),
+        ("girl:2=1..", "no point has the value '2'"),
+    ],
+)
+def test_what_is_wrong_is_said(cli, pupils, quota, words):
+    """Bad forms, unknown columns and values, impossible bounds."""
+    result = cli("fit", pupils, "-k", 3, "--features", "a,b", "--quota", quota)
+    assert result.code != 0
+    assert words in " ".join(result.err.split())
+
+
+def test_methods_without_quotas_refuse(cli, pupils):
+    """Nothing is dropped in silence."""
+    quota = ["--quota", "girl=1.."]
+    result = cli("fit", pupils, "-k", 3, "--features", "a,b", "-m", "cop-kmeans", *quota)
+    assert result.code != 0
+    assert "does not know quotas" in " ".join(result.err.split())
+    result = cli("fit", pupils, "-k", 3, "--features", "a,b", "--certify", *quota)
+    assert "--certify does not know quotas" in " ".join(result.err.split())

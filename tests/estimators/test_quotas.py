@@ -1,0 +1,196 @@
+"""Quotas: counts, shares, sums and means in every cluster, against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from smdeclust import (
+    BLPKMeans,
+    Constraints,
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    SMDEClust,
+)
+from smdeclust.assignment import exact_assignment, milp_assignment
+from smdeclust.problem import Problem
+
+N, K = 9, 3
+EVERY = np.array(list(itertools.product(range(K), repeat=N)))
+
+
+def points(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(N, 2))
+
+
+def kept(labels: np.ndarray, column: np.ndarray, value, low, high, of: str) -> np.ndarray:
+    """Which of these labels keep a quota, by the definition."""
+    counts = (column == value) * 1.0 if value is not None else column.astype(float)
+    fits = np.ones(len(labels), dtype=bool)
+    for k in range(K):
+        inside = labels == k
+        held, size = inside @ counts, inside.sum(axis=1)
+        held = held / np.maximum(size, 1) if of in ("share", "mean") else held
+        fits &= (size > 0) & (held >= low - 1e-9) & (held <= high + 1e-9)
+    return fits
+
+
+def least(X, labels, penalty=0.0):
+    total = np.zeros(len(labels)) + penalty
+    for k in range(K):
+        inside = (labels == k) * 1.0
+        mass = np.maximum(inside.sum(axis=1), 1e-300)
+        total += inside @ (X**2).sum(axis=1) - (((inside @ X) ** 2).sum(axis=1)) / mass
+    return float(total.min())
+
+
+CASES = {
+    "counts": ("f", 1, 2, "count"),
+    "shares": ("f", 0.3, 0.6, "share"),
+    "a sum": (None, 2.0, 8.0, "sum"),
+    "a mean": (None, 0.8, 2.5, "mean"),
+}
+GENDER = np.array(list("fmfmmfmfm"))
+AMOUNT = np.array([1.0, 2.0, 0.5, 3.0, 1.5, 2.0, 1.0, 0.5, 2.5])
+
+
+def known_of(case: str, **pairs) -> tuple[Constraints, np.ndarray]:
+    value, low, high, of = CASES[case]
+    column = AMOUNT if value is None else GENDER
+    known = Constraints(**pairs, n_points=N)
+    if value is None:
+        known = known.quota(column, low, high, of=of, name="amount")
+    else:
+        known = known.quota(column, {value: low}, {value: high}, name="gender")
+    assert [q.of for q in known.quotas] == [of]
+    return known, kept(EVERY, column, value, low, high, of)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fit_and_assignments_agree_with_enumeration(case):
+    """With pairs and without: the fit, the exact assignment and the plain MILP."""
+    for pairs in ({}, {"must_link": [(0, 3)], "cannot_link": [(1, 2), (4, 5)]}):
+        X = points(1)
+        known, fits = known_of(case, **pairs)
+        if pairs:
+            fits = fits & (EVERY[:, 0] == EVERY[:, 3])
+            fits &= (EVERY[:, 1] != EVERY[:, 2]) & (EVERY[:, 4] != EVERY[:, 5])
+        model = SMDEClust(K, random_state=0).fit(X, constraints=known)
+        assert model.inertia_ == pytest.approx(least(X, EVERY[fits]), rel=1e-9)
+        (held,) = model.quotas_
+        assert np.allclose(held["held"], known.quotas[0].held(model.labels_, K))
+        problem = Problem.build(X, K, known.must_link, known.cannot_link, quotas=known.quotas)
+        centers = X[[0, 4, 8]]
+        squares = ((X[:, None] - centers) ** 2).sum(axis=2)
+        expected = squares[np.arange(N), EVERY[fits]].sum(axis=1).min()
+        assert exact_assignment(problem, centers).cost == pytest.approx(expected, rel=1e-9)
+        assert milp_assignment(problem, centers).cost == pytest.approx(expected, rel=1e-9)
+
+
+def test_several_quotas_with_sizes_and_soft_pairs():
+    """Two columns, sizes and a soft pair at once."""
+    X = points(2)
+    known = Constraints(soft_must_link=[(0, 8)], soft_must_link_price=0.5, n_points=N)
+    known = known.quota(GENDER, 1, 3, name="gender").quota(AMOUNT, high=7.0, name="amount")
+    assert len(known.quotas) == 3  # both genders, and the sum
+    model = SMDEClust(K, size_min=2, size_max=4, random_state=0).fit(X, constraints=known)
+    fits = kept(EVERY, AMOUNT, None, -np.inf, 7.0, "sum")
+    for value in "fm":
+        fits &= kept(EVERY, GENDER, value, 1, 3, "count")
+    sizes = np.array([(k == EVERY).sum(axis=1) for k in range(K)])
+    fits &= ((sizes >= 2) & (sizes <= 4)).all(axis=0)
+    labels = EVERY[fits]
+    expected = least(X, labels, 0.5 * (labels[:, 0] != labels[:, 8]))
+    assert model.objective_ == pytest.approx(expected, rel=1e-9)
+
+
+def test_new_rows_under_what_is_left():
+    """predict: quotas of the new rows alone, and of old and new rows together."""
+    X, new = points(3), points(4)
+    model = SMDEClust(K, random_state=0).fit(X)
+    squares = ((new[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    alone = Constraints(n_points=N).quota(GENDER, {"f": 1}, {"f": 2}, name="gender")
+    both = Constraints(n_points=2 * N).quota(
+        np.concatenate([GENDER, GENDER]), {"f": 0.3}, {"f": 0.7}, name="gender"
+    )
+    for known, before in ((alone, None), (both, model.labels_)):
+        labels = model.predict(new, constraints=known)
+        fits = []
+        for each in EVERY:
+            whole = each if before is None else np.concatenate([before, each])
+            held = known.quotas[0].held(whole, K)
+            low, high = known.quotas[0].low, known.quotas[0].high
+            fits.append(bool(((held >= low - 1e-9) & (held <= high + 1e-9)).all()))
+        expected = squares[np.arange(N), EVERY[np.array(fits)]].sum(axis=1).min()
+        assert squares[np.arange(N), labels].sum() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "bounds", "words"),
+    [
+        (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low=1 would do"),
+        (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high=2 would do"),
+        (GENDER, {"low": {"f": 0.6}}, "it is 0.4444. low=0.44 would do"),
+        (GENDER, {"high": {"f": 0.3}}, "high=0.45 would do"),
+        (AMOUNT, {"low": 6.0}, "need 18, and there are 14"),
+    ],
+)
+def test_impossible_quotas_are_explained(column, bounds, words):
+    """Which value, how many there are, how many are needed, and what would do."""
+    known = Constraints(n_points=N).quota(column, **bounds, name="it")
+    with pytest.raises(InfeasibleConstraintsError, match=words):
+        SMDEClust(K).fit(points(0), constraints=known)
+
+
+def test_pairs_in_the_way_are_explained():
+    """A group that is too large for a quota names its rows; quotas that clash with pairs say so."""
+    known = Constraints(must_link=[(0, 2), (2, 5)], n_points=N)
+    known = known.quota(GENDER, high={"f": 2}, name="gender")
+    with pytest.raises(InfeasibleConstraintsError, match=r"rows 0, 2, 5.*high=3 would do"):
+        SMDEClust(K).fit(points(0), constraints=known)
+    apart = Constraints(cannot_link=[(1, 3), (3, 4), (1, 4)], n_points=N)
+    apart = apart.quota([True, True] + [False] * 7, high=1, name="first")
+    assert SMDEClust(K, random_state=0).fit(points(0), constraints=apart).labels_ is not None
+    clash = Constraints(cannot_link=[(0, 1)], n_points=N)
+    clash = clash.quota([1.0, 1.0] + [0.0] * 7, low=0.0, high=2.0, name="pair")
+    clash = clash.quota(["a", "a"] + ["b"] * 7, high={"b": 3}, name="kind")
+    clash = clash.quota([True, False, True] + [False] * 6, low=1, name="yes")
+    with pytest.raises(InfeasibleConstraintsError, match="need 3, and there are 2"):
+        SMDEClust(K).fit(points(0), constraints=clash)
+
+
+def test_how_quotas_are_given():
+    """Counts, shares, yes or no, numbers; what is wrong is said; they travel with the rows."""
+    known = Constraints(n_points=N).quota(GENDER, low=0.2, high=0.8, name="gender")
+    assert [(q.value, q.of) for q in known.quotas] == [("f", "share"), ("m", "share")]
+    (yes,) = Constraints(n_points=2).quota([True, False], low=1).quotas
+    assert (yes.value, yes.of, yes.counts.tolist()) == (True, "count", [1.0, 0.0])
+    assert repr(known) == "Constraints of 9 points: 2 quotas"
+    assert known[[0, 1, 2]].quotas[0].counts.tolist() == [1.0, 0.0, 1.0]
+    assert pickle.loads(pickle.dumps(known)) == known
+    assert known != Constraints(n_points=N)
+    assert (known | known) == known
+    for column, given, words in (
+        (GENDER, {}, "low=, high= or both"),
+        (GENDER[:3], {"low": 1}, "3 entries for 9"),
+        (GENDER, {"low": {"female": 1}}, "no point has the value 'female'"),
+        (GENDER, {"low": 3, "high": 1}, "more than"),
+        (GENDER, {"low": -1}, "0 or more"),
+        (GENDER, {"low": 0.5, "high": 1.5}, "0 to 1"),
+        (GENDER, {"low": 1, "of": "mean"}, "column of numbers"),
+        ([1.0, np.nan] + [2.0] * 7, {"low": 1}, "row 1 has no number"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            Constraints(n_points=N).quota(column, **given)
+
+
+def test_who_does_not_know_quotas_says_so(tmp_path):
+    """Other estimators and files of pairs refuse them by name."""
+    known = Constraints(n_points=N).quota(GENDER, high={"f": 2}, name="gender")
+    with pytest.raises(InvalidInputError, match="BLPKMeans does not know quotas"):
+        BLPKMeans(K).fit(points(0), constraints=known)
+    with pytest.raises(InvalidInputError, match="Quotas are not written"):
+        known.write(tmp_path / "pairs.json")
