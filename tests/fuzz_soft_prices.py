@@ -1,0 +1,117 @@
+"""Random soft pairs: one price everywhere, judged by enumeration.
+
+Run with ``python -m tests.fuzz_soft_prices --instances 20000``. Each instance has repeated and
+contradicting soft pairs of both kinds beside hard ones, ties, weights and odd units. Claims: prices
+are the same for permuted rows (to the last digit) and other units; what labels are billed is what
+the search pays; the exact assignment and ``predict`` cost what trying all labels gives, also after
+a permutation; every fiftieth time a whole fit is made and its bill checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+import numpy as np
+
+from smdeclust import Constraints, SMDEClust
+from smdeclust.assignment import exact_assignment
+from smdeclust.estimators.new_points import label_new
+from smdeclust.estimators.soft import SoftPrices
+from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.problem import Problem
+
+
+def disagreement(seed: int) -> str | None:
+    """What is wrong with one instance, or nothing."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(3, 8)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, d)) if rng.random() < 0.6 else rng.integers(0, 3, (n, d)) * 0.1
+    X = X * rng.choice([1.0, 1e-6, 1e5])
+    weight = rng.random(n) + 0.1 if rng.random() < 0.3 else None
+    first = rng.integers(0, n, 12)
+    pairs = np.column_stack([first, (first + rng.integers(1, n, 12)) % n])
+    pairs[6:9] = pairs[:3]  # repeats, some of the other kind
+    together = rng.random(12) < 0.5
+    confidence = rng.choice([0.5, 0.6, 0.9, 0.99], 12)
+    soft, must, cannot = np.arange(12) < 10, np.arange(12) == 10, np.arange(12) == 11
+
+    def known(place: np.ndarray) -> Constraints:
+        rows = place[pairs]
+        return Constraints(
+            rows[must], rows[cannot], n_points=n,
+            soft_must_link=rows[soft & together], soft_cannot_link=rows[soft & ~together],
+            soft_must_link_confidence=confidence[soft & together],
+            soft_cannot_link_confidence=confidence[soft & ~together],
+        )  # fmt: skip
+
+    order = rng.permutation(n)
+    place = np.argsort(order)
+    here, there = known(np.arange(n)), known(place)
+    moved = None if weight is None else weight[order]
+    try:
+        plain = Problem.build(X, k, here.must_link, here.cannot_link, weight)
+        again = Problem.build(X[order], k, there.must_link, there.cannot_link, moved)
+    except InfeasibleConstraintsError:
+        return None
+    prices, other = SoftPrices.estimate(plain, None), SoftPrices.estimate(again, None)
+    if prices != other:
+        return f"prices {prices} and, permuted, {other}"
+    scaled = SoftPrices.estimate(Problem.build(X * 4096.0, k, sample_weight=weight), None).spread
+    if not np.isclose(scaled, prices.spread * 4096.0**2, rtol=1e-12):
+        return "prices depend on the unit"
+    problem = Problem.build(X, k, here.must_link, here.cannot_link, weight, soft=prices.pairs(here))
+    permuted = Problem.build(
+        X[order], k, there.must_link, there.cannot_link, moved, soft=other.pairs(there)
+    )
+    assert problem.soft is not None
+    every = np.array(list(itertools.product(range(k), repeat=n)))
+    bill = np.array([problem.soft.price[problem.soft.broken(labels)].sum() for labels in every])
+    centers = X[rng.choice(n, k, replace=False)]
+    squares = ((X[:, None] - centers) ** 2).sum(axis=2)
+    costs = squares if weight is None else squares * weight[:, None]
+    total = costs[np.arange(n), every].sum(axis=1) + bill
+    fits = np.array([problem.holds(labels) for labels in every])
+    for labels, paid in zip(every[fits], bill[fits], strict=True):
+        if not np.isclose(problem.penalty(problem.group_labels(labels)), paid, rtol=1e-9, atol=0):
+            return "the bill is not what the search pays"
+    expected = total[fits].min()
+    for each in (problem, permuted):
+        found = exact_assignment(each, centers)
+        if not np.isclose(found.cost, expected, rtol=1e-9, atol=1e-12 * costs.max()):
+            return f"exact assignment {found.cost}, enumeration {expected}"
+    kept = (every[:, pairs[10, 0]] == every[:, pairs[10, 1]]) & (
+        every[:, pairs[11, 0]] != every[:, pairs[11, 1]]
+    )
+    labels = label_new(squares, np.arange(k), here, prices)
+    value = squares[np.arange(n), labels].sum()
+    value += problem.soft.price[problem.soft.broken(labels)].sum()
+    least = (squares[np.arange(n), every].sum(axis=1) + bill)[kept].min()
+    if not np.isclose(value, least, rtol=1e-9, atol=1e-12 * squares.max()):
+        return f"predict {value}, enumeration {least}"
+    if seed % 50 == 0:
+        model = SMDEClust(k, random_state=0).fit(X, constraints=here, sample_weight=weight)
+        if model.soft_prices_ != prices:
+            return "fit has other prices"
+        if not np.isclose(model.objective_, model.inertia_ + sum(p.price for p in model.broken_)):
+            return "the objective is not inertia and bill"
+    return None
+
+
+def main() -> None:
+    """Run instances, print how many disagree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--instances", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    given = parser.parse_args()
+    wrong = 0
+    for seed in range(given.first, given.first + given.instances):
+        found = disagreement(seed)
+        if found is not None:
+            wrong += 1
+            print(f"seed {seed}: {found}", flush=True)
+    print(f"{given.instances} instances, {wrong} disagreements")
+
+
+if __name__ == "__main__":
+    main()
