@@ -19,7 +19,8 @@ pytestmark = [
     pytest.mark.skipif(find_chromium() is None, reason="needs Chromium"),
 ]
 
-# Where pictures for the documentation go, if they are wanted.
+# Where pictures for the documentation go, if they are wanted:
+# SMDECLUST_SHOTS=docs/images pytest tests/studio/test_browser.py
 SHOTS = os.environ.get("SMDECLUST_SHOTS")
 
 
@@ -241,3 +242,97 @@ def test_looks_of_clusters_do_not_repeat(table: Path) -> None:
             looks = page.evaluate(script)
             assert len({look[0] for look in looks[:24]}) == 24
             assert len(set(map(tuple, looks))) == 200
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """Customers with dates, categories, text, links and pictures."""
+    image = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "people"
+    (folder / "faces").mkdir(parents=True)
+    rows = [["id", "joined", "city", "age", "notes", "photo", "site"]]
+    for i in range(90):
+        kind = i % 3
+        image.new("RGB", (64, 48), ("red", "green", "blue")[kind]).save(folder / f"faces/{i}.png")
+        city = ("Paris", "Köln", "Oslo")[kind]
+        text = f"Likes {('low prices', 'long walks', 'old books')[kind]} and visit {i}"
+        age = 20 + 15 * kind + i % 7
+        day = f"20{18 + kind}-0{1 + i % 9}-11"
+        site = f"https://example.com/{i}"
+        rows.append([f"c{i}", day, city, age, text, f"faces/{i}.png", site])
+    path = folder / "people.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows(rows)
+    return path
+
+
+def test_everything_a_person_judges_by(people: Path, tmp_path: Path) -> None:
+    """Columns and roles, labels, why, text and pictures in questions, the map, pictures saved."""
+    size = {"width": 1280, "height": 900}
+    with studio(people, "-k", "3") as running, browser_page(running.url, viewport=size) as page:
+        settled(page)
+        shot(page, "studio-people")
+        # columns: a role by one click
+        page.click("#tab-columns")
+        assert page.locator(".sheet li").count() == 7
+        shot(page, "studio-columns")
+        page.get_by_label("Role of age").select_option("category")
+        page.wait_for_function("window.studio.state.settings.roles.age === 'category'")
+        page.click("#undo")
+        page.wait_for_function("!window.studio.state.settings.roles.age")
+        # a label for several points at once
+        select(page, "c0", "c3")
+        page.click("#label")
+        page.fill("#answer-body input", "readers")
+        page.keyboard.press("Enter")
+        page.wait_for_function("window.studio.state.labelled.length === 2")
+        # why
+        select(page, "c0")
+        page.keyboard.press("w")
+        page.wait_for_selector("#answer[open]")
+        page.wait_for_function(
+            "document.getElementById('answer-body').innerText.includes('with c3')"
+        )
+        shot(page, "studio-why")
+        page.keyboard.press("Escape")
+        # a question with pictures, text and links
+        page.keyboard.press("Escape")
+        page.keyboard.press("s")
+        page.wait_for_selector(".question .thumb")
+        assert page.locator(".question a[href^='https://example.com/']").count() == 2
+        page.wait_for_function(
+            "[...document.querySelectorAll('.question img')].every((i) => i.naturalWidth > 0)"
+        )
+        assert page.locator(".question mark").count() > 0
+        shot(page, "studio-ask")
+        # a cluster brought forward, the map, any two columns
+        page.locator(".legend button").first.click()
+        page.wait_for_function("window.studio.picture.forward === 0")
+        page.locator(".legend button").first.click()
+        before = page.evaluate("Array.from(window.studio.picture.place.x.slice(0, 5))")
+        page.select_option("#kind", "map")
+        page.wait_for_function(f"window.studio.picture.place.x[0] !== {before[0]}", timeout=240_000)
+        assert (people.parent / "people-studio" / "map.npz").exists()
+        page.select_option("#kind", "columns")
+        page.select_option("#x-column", "city")
+        page.wait_for_function("window.studio.picture.axes[0].levels?.length === 3")
+        # pictures to take away
+        for kind in ("png", "svg"):
+            with page.expect_download() as download:
+                page.click("#export summary")
+                page.click(f"#save-{kind}")
+            assert len(Path(download.value.path()).read_bytes()) > 1000
+
+
+def test_the_page_keeps_its_own_rules(people: Path) -> None:
+    """Under its own policy (no eval, nothing inline) the page works without a complaint."""
+    said: list[str] = []
+    with (
+        studio(people, "-k", "3") as running,
+        browser_page("about:blank", bypass_csp=False) as page,
+    ):
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(running.url)
+        page.locator(".card").nth(2).wait_for(timeout=240_000)
+        page.locator(".legend button").nth(2).wait_for()
+    assert said == []

@@ -340,7 +340,7 @@ class App {
     on("find", "keydown", (event) => { if (event.key === "Escape") { $("found").hidden = true; event.target.blur(); } });
     document.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.picture.resize()).observe($("picture"));
-    for (const menu of document.querySelectorAll("details.menu")) document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
+    for (const menu of document.querySelectorAll("details.menu")) document.addEventListener("click", (event) => { if (!menu.contains(event.target) || event.target.closest("a, button")) menu.open = false; });
   }
 
   setMode(mode) {
