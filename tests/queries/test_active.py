@@ -156,6 +156,16 @@ def test_representatives() -> None:
         suggest_labels(model, X, n_rows=0)
 
 
+def test_the_row_known_best_stands_for_its_cluster() -> None:
+    """Of a group the row with most answers is shown: a wrong answer is then about one row only."""
+    first = np.flatnonzero(y == 0)[:5]
+    links = [(int(first[2]), int(row)) for row in first[[0, 1, 3, 4]]]
+    known = Constraints(must_link=links, n_points=len(X))
+    model = small().fit(X, constraints=known)
+    (found,) = suggest_labels(model, X, constraints=known)
+    assert set(first.tolist()) & set(found.representatives) == {int(first[2])}
+
+
 def test_what_may_be_said_of_labels() -> None:
     """A position, none of them, don't know, a confidence; anything else is an error."""
     (told,) = as_label_answers(5, [7, 8], (1, 0.8))

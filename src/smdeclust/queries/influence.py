@@ -221,12 +221,17 @@ def _partner(
     refused: set[tuple[int, int]],
     used: np.ndarray,
 ) -> int | None:
-    """A row that stands for a cluster: known to be in it, and near; or in the middle of it."""
+    """A row that stands for a cluster: the one known best, and near; or in the middle of it.
+
+    Asking against the same row again and again, a wrong answer is wrong about one row. Along a
+    chain it would be wrong about all rows behind it.
+    """
     near = beliefs.near
     row = int(near.rows[place])
     if cluster in beliefs.home:
         places = beliefs.places[beliefs.home[cluster]]
-        score = near.spread[place, places]
+        nearness = near.spread[place, places]
+        score = beliefs.known.n_answers[near.rows[places]] + nearness / (1 + nearness.max())
     else:
         places = np.flatnonzero(beliefs.picture.labels[near.rows] == cluster)
         places = places[places != place]

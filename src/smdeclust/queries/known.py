@@ -32,6 +32,8 @@ class Known:
         self.answered: set[tuple[int, int]] = set()  # by soft answers, believed or not
         grouping = contract(n_points, must_link, cannot_link)
         self.group_of = grouping.of_point
+        ends = np.concatenate([must_link.ravel(), cannot_link.ravel()])
+        self.n_answers = np.bincount(ends, minlength=n_points)  # about each row
         self.n_linked, self.n_compound = grouping.n_linked, grouping.n_compound
         edges = grouping.of_point[cannot_link]
         reject_self_cannot_links(cannot_link)
