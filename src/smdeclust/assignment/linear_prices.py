@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.dense.linear_program import NO_SOLUTION, OPTIMAL, linear_program
+from smdeclust.assignment.dense.linear_program import OPTIMAL, linear_program
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.mending import mend
@@ -18,6 +18,8 @@ from smdeclust.structure.mending import mend
 # Programs that are solved for one answer, and groups in the first of them at least.
 MOST_PROGRAMS = 30
 LEAST_GROUPS = 256
+# A bound that is missed by more than this is not kept yet.
+LEAST_MISSED = 1e-7
 # Moves that bring rounded shares within the bounds.
 ROUNDING_MOVES = 200
 # Groups that tell where prices go, where there are many.
@@ -53,33 +55,38 @@ def find_prices(
     if n >= 4 * SAMPLE:
         held = bounds.held(bounds.priced(costs, prices).argmin(axis=1))
         if np.abs(held - bounds.asked(held, prices)).sum() > n / 16:
-            few = np.arange(0, n, n // SAMPLE)
+            few = np.arange(0, n, -(-n // SAMPLE))
             share = len(few) / n
+            # The sample has a little more or less of everything than its share.
+            more = bounds.counts[:, few].sum(axis=1) - share * bounds.counts.sum(axis=1)
+            more = more[:, None] / bounds.low.shape[1]
             some = Bounds(
                 bounds.counts[:, few],
-                np.floor(bounds.low * share),
-                np.ceil(bounds.high * share),
+                bounds.low * share + more - np.abs(bounds.counts).mean(axis=1, keepdims=True),
+                bounds.high * share + more + np.abs(bounds.counts).mean(axis=1, keepdims=True),
                 bounds.filled * share,
             )
             prices = bounds.admit(find_prices(costs[few], some, prices, budget)[0])
     opened = np.zeros(costs.shape, dtype=bool)
     shares: np.ndarray | None = None
-    n_wanted = LEAST_GROUPS
+    held = bounds.held(bounds.priced(costs, prices).argmin(axis=1))
+    off = float(np.abs(held - bounds.asked(held, prices)).sum())
+    n_wanted, n_pressed = int(np.clip(off, LEAST_GROUPS, SAMPLE)) if n > SAMPLE else n, 0
     for _ in range(MOST_PROGRAMS):
         value = bounds.priced(costs, prices)
         value -= value.min(axis=1, keepdims=True)
-        if shares is not None and not (value[~opened] < 0).any() and _is_optimal(value, opened):
+        if shares is not None and _is_optimal(value, opened):
             return prices, shares
-        opened |= value <= _reach(value, n_wanted)
-        n_wanted *= 2
-        status, prices, shares = _solve(costs, bounds, prices, value, opened, budget)
-        if status == NO_SOLUTION and opened[np.isfinite(costs)].all():
+        reach = _reach(value, n_wanted)
+        near = value <= reach
+        opened = near if shares is None else opened | near
+        status, prices, shares = _solve(costs, bounds, prices, value, opened, reach / 2, budget)
+        if status != OPTIMAL and (reach == np.inf or budget.is_late()):
             return prices, None
-        if status != OPTIMAL and budget.is_late():
-            return prices, None
-        if status != OPTIMAL:
-            shares = None
-            n_wanted *= 4
+        n_pressed += shares is None
+        # Prices that press on their limit have far to go: again from there, in the end with more.
+        if shares is not None or n_pressed % 4 == 0:
+            n_wanted *= 2
     return prices, shares
 
 
@@ -102,9 +109,13 @@ def _solve(
     prices: np.ndarray,
     value: np.ndarray,
     opened: np.ndarray,
+    most: float,
     budget: Budget,
 ) -> tuple[int, np.ndarray, np.ndarray | None]:
     """The program over the open labels: status, prices, shares.
+
+    No price moves by more than `most`: what the open labels cannot bring within the bounds costs
+    that much, and where there is such a rest, there are no shares.
 
     It starts at `prices`: costs are regrets at these, and what a cluster leaves of a bound that has
     a price costs that price. So the basis of best labels is dual feasible, and the dual simplex
@@ -125,11 +136,13 @@ def _solve(
     use = np.flatnonzero((np.isfinite(bounds.low) | np.isfinite(bounds.high)).ravel())
     at_high = (prices.ravel()[use] > 0) | ~np.isfinite(bounds.low.ravel()[use])
     room = (bounds.high - bounds.low).ravel()[use]
-    n_x = len(group)
+    n_x, n_use = len(group), len(use)
+    # Columns: shares, what is left of bounds, and by how much each is missed, either way.
+    n_missed = 2 * n_use if most < np.inf else 0
     program = linear_program()
     program.add_columns(
-        np.concatenate([value[group, label], np.abs(prices.ravel()[use])]),
-        np.concatenate([np.full(n_x, np.inf), room]),
+        np.concatenate([value[group, label], np.abs(prices.ravel()[use]), np.full(n_missed, most)]),
+        np.concatenate([np.full(n_x, np.inf), room, np.full(n_missed, np.inf)]),
     )
     starts = np.searchsorted(row, np.arange(len(several) + 1))
     ones = np.ones(len(several))
@@ -142,9 +155,11 @@ def _solve(
     for i, place in enumerate(use):
         b, j = divmod(int(place), k)
         mine = np.flatnonzero((label == j) & (bounds.counts[b, group] != 0))
-        columns += [mine, [n_x + i]]
-        values += [bounds.counts[b, group[mine]], [1.0 if at_high[i] else -1.0]]
-        sizes.append(len(mine) + 1)
+        missed = [n_x + n_use + i, n_x + 2 * n_use + i] if n_missed else []
+        columns += [mine, [n_x + i, *missed]]
+        ends = [1.0 if at_high[i] else -1.0, 1.0, -1.0]
+        values += [bounds.counts[b, group[mine]], ends[: 1 + len(missed)]]
+        sizes.append(len(mine) + 1 + len(missed))
     end = np.where(at_high, bounds.high.ravel()[use], bounds.low.ravel()[use]) - fixed.ravel()[use]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     none = np.empty(0)
@@ -161,4 +176,5 @@ def _solve(
     shares[group, label] = program.x[:n_x]
     moved = prices.copy().ravel()
     moved[use] -= program.row_dual[len(several) :]
-    return status, bounds.admit(moved.reshape(prices.shape)), shares
+    pressed = bool((program.x[n_x + n_use :] > LEAST_MISSED).any())
+    return status, bounds.admit(moved.reshape(prices.shape)), None if pressed else shares

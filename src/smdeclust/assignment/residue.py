@@ -20,6 +20,8 @@ from smdeclust.structure.graph import PairGraph
 MOST_MILP_NODES = 500
 # Labels are ruled out only where reduced costs exceed the gap by this share of all costs.
 MARGIN = 1e-9
+# Groups in a first program, beside two for each bound and cluster, and its nodes.
+FEW_GROUPS, FEW_NODES = 50, 200
 # Entries of a MILP that are read in a second.
 MOST_ENTRIES = 1_000_000
 
@@ -32,14 +34,22 @@ def solve_rest(
     Where clusters may take their bounds in any order, the bound of `found` must hold for every one.
     """
     allowed = np.isfinite(costs)
+    limited = np.isfinite(budget.max_nodes) or np.isfinite(budget.max_pivots)
     if found.labels is not None and np.isfinite(found.bound):
-        gap = found.cost - found.bound + MARGIN * max(found.scale, np.finfo(float).tiny)
-        allowed &= _reduced(found.prices, costs, graph, bounds, budget) <= gap
+        if limited and budget.is_spent():
+            return
+        reduced = _reduced(found.prices, costs, graph, bounds, budget)
+        reach = _reach_of(reduced, len(bounds.counts) * costs.shape[1])
+        margin = MARGIN * max(found.scale, np.finfo(float).tiny)
+        if reach < found.cost - found.bound + margin:
+            # Better labels from few groups first: what is left open is smaller then.
+            near = allowed & (reduced <= reach)
+            near[np.arange(len(costs)), found.labels] = True
+            few = _solve_milp(costs, graph, bounds, near, budget.time_left(), FEW_NODES)
+            _offer(found, few[0], costs, graph, bounds)
+        allowed &= reduced <= found.cost - found.bound + margin
     if not allowed.any(axis=1).all():
         found.bound = found.cost  # nothing is cheaper (infinite: there are no labels at all)
-        return
-    limited = np.isfinite(budget.max_nodes) or np.isfinite(budget.max_pivots)
-    if limited and budget.is_spent() and found.labels is not None:
         return
     size = int(allowed.sum()) + len(graph.indices) * costs.shape[1]
     if found.labels is not None and size > MOST_ENTRIES * budget.time_left():
@@ -47,13 +57,30 @@ def solve_rest(
     labels, bound, proven = _solve_milp(
         costs, graph, bounds, allowed, budget.time_left(), MOST_MILP_NODES if limited else None
     )
-    if labels is not None:
-        if bounds.hold(labels):
-            cost = float(costs[np.arange(len(costs)), labels].sum())
-            found.offer(labels, cost + graph.penalty(labels[: graph.n_nodes]))
-        else:
-            proven = False  # HiGHS keeps rows to 1e-6: its labels are cheaper than any that fit
+    # HiGHS keeps rows to 1e-6: labels that do not fit are cheaper than any that do.
+    proven &= _offer(found, labels, costs, graph, bounds)
     found.bound = found.cost if proven else max(found.bound, min(bound, found.cost))
+
+
+def _offer(
+    found: Any, labels: np.ndarray | None, costs: np.ndarray, graph: PairGraph, bounds: Bounds
+) -> bool:
+    """Keep labels if they are better; returns whether they keep the bounds (or there are none)."""
+    if labels is None:
+        return True
+    if not bounds.hold(labels):
+        return False
+    cost = float(costs[np.arange(len(costs)), labels].sum())
+    found.offer(labels, cost + graph.penalty(labels[: graph.n_nodes]))
+    return True
+
+
+def _reach_of(reduced: np.ndarray, n_bounds: int) -> float:
+    """Up to which reduced cost labels take part in a first, small program."""
+    place = FEW_GROUPS + 2 * n_bounds
+    if reduced.shape[1] < 2 or place >= len(reduced):
+        return np.inf
+    return float(np.partition(np.partition(reduced, 1, axis=1)[:, 1], place)[place])
 
 
 def _reduced(

@@ -79,7 +79,9 @@ def search_bounded(problem: Problem, centers: np.ndarray, deep: bool, limits: Li
             state.order = bounds.match(engine.unbounded(state))
         while True:
             try:
-                fell = engine.iterate(state, limits)
+                fell = engine.iterate(state, limits, quick=True)
+                if not fell and not state.proven and not limits.is_late():
+                    fell = engine.iterate(state, limits)
             except NoFeasibleSolutionError:
                 if state.labels is None:
                     raise
@@ -170,7 +172,7 @@ class _Compiled:
         """(1, K) sums where every point goes to its nearest center."""
         return self.bounds.held(cdist(self.contracted.points, state.centers).argmin(axis=1))
 
-    def iterate(self, state: _State, limits: Limits) -> bool:
+    def iterate(self, state: _State, limits: Limits, quick: bool = False) -> bool:
         """Iterate for a while; returns whether the objective fell."""
         contracted, k = self.contracted, len(state.centers)
         n = len(contracted.points)
@@ -229,16 +231,22 @@ class _AnyStorage:
         costs, held = self.batch.price(state.centers, np.zeros_like(state.prices))
         return np.asarray(held + self.of_linked.held(costs.argmin(axis=1)))
 
-    def iterate(self, state: _State, limits: Limits) -> bool:
-        """Assign, move the centers; returns whether the objective fell."""
-        linked, moves, proven = self._assign(state, limits)
+    def iterate(self, state: _State, limits: Limits, quick: bool = False) -> bool:
+        """Assign, move the centers; returns whether the objective fell.
+
+        `quick`: under several bounds good labels will do, as long as the objective falls.
+        """
+        quick = quick and len(self.bounds.counts) > 1
+        linked, moves, proven = self._assign(state, limits, quick)
         centers, _ = self.batch.move(linked[None], [moves])
         labels, place, value = self.batch.finish(0, centers[0], linked, moves)
         state.n_done += 1
         state.proven = proven and self.problem.points.abilities.exact
         return state.takes(labels, place, value + self.problem.penalty(linked))
 
-    def _assign(self, state: _State, limits: Limits) -> tuple[np.ndarray, dict[int, int], bool]:
+    def _assign(
+        self, state: _State, limits: Limits, quick: bool
+    ) -> tuple[np.ndarray, dict[int, int], bool]:
         """Labels of the linked groups, free points elsewhere than priced, whether proven."""
         problem, bounds = self.problem, self.bounds.ordered(state.order)
         n_linked, k = problem.n_linked, problem.n_clusters
@@ -280,7 +288,7 @@ class _AnyStorage:
                 np.concatenate([costs, few.costs]),
                 problem.graph,
                 Bounds(counts, bounds.low, bounds.high, filled),
-                budget=limits.budget(),
+                budget=replace(limits.budget(), max_nodes=0) if quick else limits.budget(),
                 prices=state.prices,
             )
             self.reach, tries = 4 * limit, tries + 1
@@ -290,7 +298,7 @@ class _AnyStorage:
                 continue
             moved = float(self.heaviest @ _spreads(found.prices - prices))
             sure = moved + (found.cost - found.dual) <= limit
-            if sure or look == MOST_LOOKS or limits.is_late():
+            if sure or (quick and moved <= limit) or look == MOST_LOOKS or limits.is_late():
                 state.prices = found.prices
                 self.reach = float(_spreads(state.prices - start).max())
                 moves = few.moves(found.labels[n_linked:])
