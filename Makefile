@@ -1,26 +1,34 @@
 # The two commands a newcomer needs are `make demo` and `make test`; each makes its own .venv.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+# Where an environment keeps its programs: Scripts on Windows, bin elsewhere.
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
-# One release of PyTorch, so that tests of devices run on the processor wherever it can be had.
+TORCH_READY := $(VENV)/.torch-ready
+# One release of PyTorch, so that tests of devices run on the processor wherever it can be had; the
+# build for processors is a tenth of the one for devices. TORCH_INDEX= takes what pip finds.
 TORCH ?= torch==2.13.0
+TORCH_INDEX ?= --index-url https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test quick lint types unit docs gallery recipes tutorials fuzz clean
+.PHONY: demo test quick lint types unit docs gallery recipes tutorials fuzz wheel clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
-	touch $(READY)
+	$(BIN)/python -c "open('$(READY)', 'w')"
 
-# The demo needs less: no PyTorch, no Dask, no browser.
+# Only the tests of devices need PyTorch.
+$(TORCH_READY): $(READY)
+	$(BIN)/python -m pip install --quiet "$(TORCH)" $(TORCH_INDEX) || $(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -c "open('$(TORCH_READY)', 'w')"
+
+# The demo needs less: no Dask, no browser.
 $(DEMO_READY): pyproject.toml
-	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
-	touch $(DEMO_READY)
+	$(BIN)/python -c "open('$(DEMO_READY)', 'w')"
 
 demo: $(DEMO_READY)
 	$(BIN)/smdeclust demo --out demo-output --force
@@ -35,13 +43,13 @@ types: $(READY)
 	$(BIN)/mypy
 
 # A test that is skipped for want of a package is a failure here.
-unit: $(READY)
+unit: $(TORCH_READY)
 	SMDECLUST_ALL_TESTS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
-# For newcomers: lint and the tests that take no time, in under two minutes.
+# For newcomers: lint and the quick tests of every room, in under two minutes.
 quick: $(READY)
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not data" tests/constraints tests/problem tests/assignment tests/estimators tests/memetic tests/io
+	$(BIN)/python -m pytest -n auto --dist loadfile --quick
 
 # The documentation, into build/docs; warnings are errors.
 docs: $(READY)
@@ -64,6 +72,11 @@ tutorials: $(READY)
 N ?= 10000
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --instances $(N)
+
+# A wheel with compiled kernels for this system, checked in an empty environment.
+wheel: $(READY)
+	$(BIN)/python -m pip install --quiet build wheel
+	$(BIN)/python -m benchmarks.wheel dist
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache demo-output

@@ -2,6 +2,7 @@
 
 python -m benchmarks.history record engine cold  # run a benchmark, keep what it printed
 python -m benchmarks.history list
+python -m benchmarks.history compare 0.2.0 0.3.0 # two releases (or dates), number by number
 python -m benchmarks.history plot engine cold    # every number of that benchmark over time
 """
 
@@ -17,6 +18,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import smdeclust
 
 FOLDER = Path(__file__).parent / "history"
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
@@ -34,6 +37,7 @@ def record(arguments: list[str]) -> Path:
         "benchmark": ".".join(arguments),
         "date": moment.isoformat(timespec="seconds"),
         "commit": _commit(),
+        "version": smdeclust.__version__,
         "machine": {
             "processor": platform.machine(),
             "cores": os.cpu_count(),
@@ -62,6 +66,28 @@ def numbers_of(entry: dict[str, Any]) -> dict[str, float]:
         for place, match in enumerate(NUMBER.findall(line)):
             out[f"{words[:60]} [{place}]"] = float(match)
     return out
+
+
+def compare(first: str, second: str) -> list[tuple[str, str, float, float]]:
+    """Benchmark, words, and both numbers of all that two releases (or dates) have in common.
+
+    The last run of each benchmark counts; its time is that of its own machine.
+    """
+    out = []
+    before, after = (_last_of(name) for name in (first, second))
+    for benchmark in before:
+        old, new = numbers_of(before[benchmark]), numbers_of(after.get(benchmark, {"lines": []}))
+        out += [(benchmark, words, old[words], new[words]) for words in old if words in new]
+    return out
+
+
+def _last_of(name: str) -> dict[str, dict[str, Any]]:
+    """The last run of each benchmark under a version, or on a day."""
+    kept = [e for e in entries() if e.get("version") == name or e["date"].startswith(name)]
+    if not kept:
+        known = sorted({entry.get("version", entry["date"][:10]) for entry in entries()})
+        raise SystemExit(f"Nothing is kept of {name}. There are: {', '.join(known)}.")
+    return {entry["benchmark"]: entry for entry in kept}
 
 
 def plot(benchmark: str, out: Path) -> None:
@@ -97,14 +123,20 @@ def _commit() -> str:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["record", "list", "plot"])
+    parser.add_argument("action", choices=["record", "list", "compare", "plot"])
     parser.add_argument("rest", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     if given.action == "record":
         print(record(given.rest))
     elif given.action == "list":
         for entry in entries():
-            print(entry["date"], entry["commit"][:10], entry["benchmark"])
+            version = entry.get("version", "")
+            print(entry["date"], entry["commit"][:10], version, entry["benchmark"])
+    elif given.action == "compare":
+        if len(given.rest) != 2:
+            parser.error("compare takes two releases, as 0.2.0 0.3.0, or two dates")
+        for benchmark, words, old, new in compare(*given.rest):
+            print(f"{benchmark:20} {words:62} {old:12g} {new:12g} {new / old if old else 1:8.2f}x")
     else:
         name = ".".join(given.rest) or "engine.cold"
         plot(name, Path(f"history-{name}.png"))

@@ -115,7 +115,7 @@ def compare_public() -> None:
         ratios["COP-KM"].append(theirs_s / ours_s)
         line("COP-KM    " + name, ours_s, theirs_s, ours, theirs, cop.n_failed_starts_, bad)
 
-        pck = PCKMeans(k, w=2 * w, n_init=OUR_STARTS, random_state=0)
+        pck = PCKMeans(k, penalty=2 * w, n_init=OUR_STARTS, random_state=0)
         ours_s, _ = timed(lambda: pck.fit(X, must_link=must, cannot_link=cannot))  # noqa: B023
         theirs_s, (theirs, bad) = timed(
             lambda: public_starts(lambda: public.PCKMeans(k, w=w), X, must, cannot, soft)  # noqa: B023
@@ -148,7 +148,7 @@ def compare_assignment() -> None:
         pairs = load_constraints(data, "ml_50_cl_50_1")
         given = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
         models = [
-            BLPKMeans(data.n_clusters, n_init=3, random_state=0, assignment=how)
+            BLPKMeans(data.n_clusters, n_init=3, random_state=0, solver=how)
             for how in ("structured", "highs")
         ]
         models[0].fit(data.X, **given)
@@ -193,7 +193,7 @@ def time_at_scale() -> None:
     models = [
         COPKMeans(k, n_init=5),
         BLPKMeans(k, n_init=5),
-        PCKMeans(k, n_init=5, w=10.0),
+        PCKMeans(k, n_init=5, penalty=10.0),
         PCCC(k, n_init=2),
         SoftHGMeans(k, population_size=2, max_generations=0),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import griffe
@@ -15,6 +16,11 @@ class OwnTypes(griffe.Extension):
         self._correct(pkg)
 
     def _correct(self, item: griffe.Object) -> None:
+        if isinstance(item, griffe.Class) and any(
+            str(decorator.value).startswith("documented") for decorator in item.decorators
+        ):  # the sections of its docstring are made from its parameters
+            owner = getattr(import_module(item.module.path), item.name)
+            item.docstring = griffe.Docstring(owner.__doc__, parent=item, parser="numpy")
         if isinstance(item, griffe.Function | griffe.Class) and item.docstring is not None:
             types = {parameter.name: parameter.annotation for parameter in item.parameters}
             for section in item.docstring.parsed:

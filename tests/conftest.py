@@ -37,7 +37,32 @@ MAY_SKIP = (
     "POSIX",
     "ARRAY_API",
     "all other blocks ran",
+    "no dependency",
 )
+
+# With --quick, so many tests of each file are run, each with its first parameters.
+QUICK_TESTS = 3
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--quick``: something of everything, in about a minute."""
+    parser.addoption("--quick", action="store_true", help="a few tests of every file")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the tests of ``--quick``: the same ones each time."""
+    if not config.getoption("--quick"):
+        return
+    chosen: dict[str, dict[str, pytest.Item]] = {}
+    for item in items:
+        of_file = chosen.setdefault(str(item.path), {})
+        function = getattr(item, "originalname", item.name)
+        slow = any(item.get_closest_marker(mark) for mark in ("slow", "browser", "data"))
+        if not slow and function not in of_file and len(of_file) < QUICK_TESTS:
+            of_file[function] = item
+    kept = [item for of_file in chosen.values() for item in of_file.values()]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -33,3 +33,16 @@ def test_what_is_kept_can_be_read() -> None:
     assert kept
     for entry in kept:
         assert {"benchmark", "date", "commit", "machine", "lines"} <= set(entry)
+
+
+def test_two_releases_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last run of each benchmark of both counts, number by number; a day names a run too."""
+    monkeypatch.setattr(history, "FOLDER", tmp_path)
+    for day, version, seconds in ((1, "0.2.0", 9.0), (2, "0.2.0", 4.0), (3, "0.3.0", 2.0)):
+        entry = {"benchmark": "engine.cold", "date": f"2026-11-0{day}T00:00:00+00:00"}
+        lines = {"lines": [f"first fit {seconds}"], "version": version}
+        (tmp_path / f"2026110{day}.json").write_text(json.dumps({**entry, **lines}))
+    assert history.compare("0.2.0", "0.3.0") == [("engine.cold", "first fit [0]", 4.0, 2.0)]
+    assert history.compare("2026-11-01", "0.3.0")[0][2:] == (9.0, 2.0)
+    with pytest.raises(SystemExit, match="There are: 0.2.0, 0.3.0"):
+        history.compare("0.1.0", "0.3.0")

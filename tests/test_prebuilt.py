@@ -79,3 +79,96 @@ from numba.core import caching
 caching.FunctionCache._impl_class._locator_classes = []
 """
     assert run(tmp_path, without + CALL) == "0 0"
+
+
+DIFFERENT = {
+    "it takes no such options": """
+import numba
+njit = numba.njit
+def other(*args, **options):
+    if "no_cfunc_wrapper" in options:
+        raise KeyError("Unrecognized options")
+    return njit(*args, **options)
+numba.njit = other
+""",
+    "its results are rebuilt by other means": """
+import numba.core.compiler
+del numba.core.compiler.CompileResult._rebuild
+""",
+    "its dispatchers have other methods": """
+import numba
+njit = numba.njit
+class Other:
+    def __init__(self, dispatcher): object.__setattr__(self, "it", dispatcher)
+    def __getattr__(self, name):
+        if name in ("_cache", "get_call_template", "get_overload"):
+            raise AttributeError(name)
+        return getattr(self.it, name)
+    def __call__(self, *args): return self.it(*args)
+def other(*args, **options):
+    made, inner = njit(*args, **options), "no_cpython_wrapper" in options
+    return lambda function: Other(made(function)) if inner else made(function)
+numba.njit = other
+""",
+    "its cache keeps other files": """
+from numba.core import caching
+save = caching.IndexDataCacheFile.__init__
+def other(self, *args, **options):
+    save(self, *args, **options)
+    self.__dict__["stamp"] = self.__dict__.pop("_source_stamp")
+caching.IndexDataCacheFile.__init__ = other
+caching.IndexDataCacheFile._load_index = lambda self: {}
+caching.IndexDataCacheFile._save_index = lambda self, overloads: None
+""",
+}
+
+
+@pytest.mark.parametrize("how", DIFFERENT)
+def test_a_numba_with_other_insides_still_works(tmp_path: Path, how: str) -> None:
+    """Where numba is not as we know it, the package imports, compiles plainly, and clusters."""
+    call = "from some_kernels import four_times\nprint(four_times(3))\n"
+    folder = {"SMDECLUST_PREBUILT": str(tmp_path / "compiled")}
+    (tmp_path / "compiled" / prebuilt.tag()).mkdir(parents=True)
+    assert run(tmp_path, DIFFERENT[how] + call, **folder) == "12"
+
+
+def test_all_modules_import_with_another_numba(tmp_path: Path) -> None:
+    """No module of the package asks numba for more than `kernels` does."""
+    walk = """
+import importlib, pkgutil, smdeclust
+for module in pkgutil.walk_packages(smdeclust.__path__, "smdeclust."):
+    if module.name.startswith(("smdeclust.local_search", "smdeclust.assignment", "smdeclust.points",
+                               "smdeclust.baselines", "smdeclust.exact", "smdeclust.memetic")):
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:
+            assert error.name in ("torch", "dask", "distributed"), error
+print("all")
+"""
+    assert run(tmp_path, DIFFERENT["it takes no such options"] + walk) == "all"
+
+
+def test_a_changed_source_is_compiled_again(tmp_path: Path) -> None:
+    """A kernel that calls one of another module is compiled again when that module changes."""
+    package = tmp_path / "smdeclust_copy"
+    inner = "from smdeclust.kernels import kernel\n\n@kernel()\ndef number(x):\n    return x + {}\n"
+    outer = (
+        "from smdeclust.kernels import kernel\nfrom smdeclust.zz_inner import number\n\n"
+        "@kernel()\ndef ask(x):\n    return number(x)\n"
+    )
+    import shutil
+
+    home = Path(prebuilt.__file__).parent
+    shutil.copytree(home, package / "smdeclust", ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "smdeclust" / "zz_outer.py").write_text(outer)
+    answers = []
+    for value in (1, 2, 2):
+        (package / "smdeclust" / "zz_inner.py").write_text(inner.format(value))
+        code = "from smdeclust.zz_outer import ask\nprint(ask(1), len(ask.stats.cache_hits))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1",
+                 "NUMBA_CACHE_DIR": str(tmp_path / "kept")},
+        )  # fmt: skip
+        answers.append(done.stdout.strip())
+    assert answers == ["2 0", "3 0", "3 1"]

@@ -5,29 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # public name -> module; loaded on first use, so that `import smdeclust` is quick
 _HOME = {
     "SMDEClust": "smdeclust.estimators",
+    "Search": "smdeclust.estimators",
     "GuidedClustering": "smdeclust.estimators",
     "TableFeatures": "smdeclust.tables.features",
-    "LearnedDistance": "smdeclust.estimators",
-    "BLPKMeans": "smdeclust.estimators",
-    "COPKMeans": "smdeclust.estimators",
-    "PCCC": "smdeclust.estimators",
-    "PCKMeans": "smdeclust.estimators",
-    "SoftHGMeans": "smdeclust.estimators",
     "ExactMSSC": "smdeclust.estimators",
-    "HGMeans": "smdeclust.estimators",
-    "DILS": "smdeclust.estimators",
-    "NonsmoothClustering": "smdeclust.estimators",
-    "RepetitiveBB": "smdeclust.estimators",
-    "CVQE": "smdeclust.estimators",
-    "LCVQE": "smdeclust.estimators",
-    "KempeSwapKMeans": "smdeclust.estimators",
-    "VNSClustering": "smdeclust.estimators",
-    "SizedKMeans": "smdeclust.estimators",
+    "LearnedDistance": "smdeclust.estimators",
+    "pair_costs": "smdeclust.estimators",
+    "Constraints": "smdeclust.constraints",
     "ActiveClustering": "smdeclust.queries",
     "choose_n_clusters": "smdeclust.queries",
     "suggest_labels": "smdeclust.queries",
@@ -38,20 +27,28 @@ _HOME = {
     "InfeasibleConstraintsError": "smdeclust.exceptions",
     "InvalidInputError": "smdeclust.exceptions",
     "NoFeasibleSolutionError": "smdeclust.exceptions",
-    "Constraints": "smdeclust.constraints",
-    "pair_costs": "smdeclust.estimators",
+}
+# Names that can be imported from here, too: the methods to compare with, and parts of the engine.
+_ALSO = {
+    **dict.fromkeys(
+        ("BLPKMeans", "COPKMeans", "CVQE", "DILS", "HGMeans", "KempeSwapKMeans", "LCVQE",
+         "NonsmoothClustering", "PCCC", "PCKMeans", "RepetitiveBB", "SizedKMeans", "SoftHGMeans",
+         "VNSClustering"),
+        "smdeclust.baselines",
+    ),
     "Problem": "smdeclust.problem",
     "exact_assignment": "smdeclust.assignment",
     "greedy_assignment": "smdeclust.assignment",
-}
+}  # fmt: skip
 
 __all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'smdeclust' has no attribute {name!r}")
+    home = _HOME.get(name) or _ALSO.get(name)
+    if home is None:
+        raise AttributeError(f"module 'smdeclust' has no attribute {name!r}")
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

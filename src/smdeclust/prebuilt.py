@@ -3,6 +3,9 @@
 numba compiles a kernel when it is first called. A wheel may bring the results along, in
 `_compiled/TAG/`: machine code for one system, Python and numba. Where nothing there fits, numba
 compiles as without it. `python -m smdeclust.prebuilt FOLDER` writes such a folder.
+
+What numba itself keeps on disk it renews only where the file of a kernel changes, and a kernel
+holds what it calls: `Kept` adds the sources of all modules that its own one imports.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import hashlib
 import os
 import pickle
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
@@ -22,8 +26,6 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numba
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
 from smdeclust import __version__
 
@@ -32,6 +34,8 @@ PROCESSORS: dict[str, tuple[str, set[str]]] = {
     "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
     "arm64": ("generic", set()),
 }
+# from smdeclust.a.b import c, d
+_IMPORT = rb"^(?:from|import) (smdeclust[\w.]*)(?: import \(?([^)#]*?)[)\n])?"
 SAME = {"amd64": "x86_64", "aarch64": "arm64"}
 
 
@@ -50,6 +54,36 @@ def _sources() -> str:
         digest.update(file.relative_to(home).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
+
+
+@cache
+def sources_of(file: Path) -> str:
+    """A digest of a module and of all modules of this package that it imports, in turn."""
+    found, waiting = {}, [file.resolve()]
+    while waiting:
+        here = waiting.pop()
+        if here not in found:
+            found[here], imported = _module(here)
+            waiting += imported
+    digest = hashlib.sha256()
+    for where in sorted(found):
+        digest.update(found[where])
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _module(file: Path) -> tuple[bytes, tuple[Path, ...]]:
+    """A digest of one file, and the files of this package that it imports."""
+    home = Path(__file__).resolve().parents[1]
+    text = file.read_bytes()
+    names = re.findall(_IMPORT, text, re.MULTILINE)
+    files = []
+    for name, parts in names:
+        place = home.joinpath(*name.decode().split("."))
+        below = [place / word.strip() for word in parts.decode().split(",")]
+        for path in (place, *below):
+            files += [f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()]
+    return hashlib.sha256(text).digest(), tuple(files)
 
 
 def _machine() -> str:
@@ -75,11 +109,19 @@ def _folder() -> Path | None:
     return folder if all(features.get(name) for name in processor[1]) else None
 
 
-class PrebuiltFirst:
+class Kept:
     """The cache of a kernel: what came with the package first, then what numba keeps."""
 
     def __init__(self, function: Callable[..., Any], kept: Any) -> None:
-        self.function, self.kept = function, kept
+        self.function, self.kept, self.stamped = function, kept, False
+
+    def _stamp(self) -> None:
+        """Let numba forget what was compiled from other sources; none are read at import."""
+        file = getattr(self.kept, "_cache_file", None)
+        if not self.stamped and hasattr(file, "_source_stamp"):
+            sources = sources_of(Path(self.function.__code__.co_filename))
+            file._source_stamp = (file._source_stamp, sources)  # type: ignore[union-attr]
+        self.stamped = True
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kept, name)
@@ -93,19 +135,25 @@ class PrebuiltFirst:
         """A compiled kernel, or None."""
         folder = _folder()
         if folder:
-            context.refresh()
             try:
+                from numba.core.compiler import CompileResult
+
+                context.refresh()
                 stored = pickle.loads((folder / self._name(signature)).read_bytes())
                 return CompileResult._rebuild(context, *stored)
-            except Exception:  # not there, or damaged: numba compiles it
+            except Exception:  # not there, damaged, or another numba: it is compiled
                 pass
+        self._stamp()
         return self.kept.load_overload(signature, context)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a compiled kernel; in a build, put it into the folder for others as well."""
+        self._stamp()
         self.kept.save_overload(signature, compiled)
         target = os.environ.get("SMDECLUST_PREBUILD")
         if target:
+            from numba.core.serialize import dumps
+
             folder = Path(target) / tag()
             folder.mkdir(parents=True, exist_ok=True)
             (folder / self._name(signature)).write_bytes(dumps(compiled._reduce()))

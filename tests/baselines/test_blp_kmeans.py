@@ -28,7 +28,7 @@ def test_backends_agree(backend, seed):
     """The plain MILP walks the same path as our own assignment, from the same starts."""
     X, ml, cl = make(seed)
     ours = BLPKMeans(3, n_init=2, random_state=seed).fit(X, must_link=ml, cannot_link=cl)
-    theirs = BLPKMeans(3, n_init=2, random_state=seed, assignment=backend)
+    theirs = BLPKMeans(3, n_init=2, random_state=seed, solver=backend)
     theirs.fit(X, must_link=ml, cannot_link=cl)
     assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
 
@@ -38,7 +38,7 @@ def test_backends_agree_where_there_are_more_columns_than_points():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 50))
     ours = BLPKMeans(3, n_init=3, random_state=1).fit(X, cannot_link=[(0, 1), (1, 2), (0, 2)])
-    theirs = BLPKMeans(3, n_init=3, random_state=1, assignment="highs")
+    theirs = BLPKMeans(3, n_init=3, random_state=1, solver="highs")
     theirs.fit(X, cannot_link=[(0, 1), (1, 2), (0, 2)])
     assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
 
@@ -61,7 +61,7 @@ def test_gurobi_absent_is_said(monkeypatch):
     """Where gurobipy is not installed, the error says how to get it."""
     monkeypatch.setitem(__import__("sys").modules, "gurobipy", None)
     with pytest.raises(InvalidInputError, match=r"smdeclust\[gurobi\]"):
-        BLPKMeans(2, assignment="gurobi").fit(np.arange(6.0)[:, None])
+        BLPKMeans(2, solver="gurobi").fit(np.arange(6.0)[:, None])
 
 
 def test_more_starts_are_never_worse():

@@ -142,13 +142,12 @@ BAD_PARAMETERS = [
     ("max_iter", 1.5),
     ("max_time", -1),
     ("init", "best"),
-    ("assignment", "fast"),
-    ("w", -1.0),
-    ("w", [1.0, 2.0]),
-    ("q", 0),
+    ("solver", "fast"),
     ("penalty", -1.0),
-    ("accuracy", 0),
-    ("accuracy", 1.5),
+    ("penalty", [1.0, 2.0]),
+    ("q", 0),
+    ("confidence", 0),
+    ("confidence", 1.5),
     ("population_size", 1),
     ("variance_floor", 0),
     ("inherit", 2),
@@ -173,3 +172,46 @@ def test_bad_parameters(method, parameter, value):
     """A parameter out of range is named."""
     with pytest.raises(InvalidInputError, match=parameter):
         method(2, **{parameter: value}).fit(np.arange(8.0)[:, None], must_link=[(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("method", "old", "new", "value"),
+    [
+        (PCKMeans, "w", "penalty", 0.25),
+        (SoftHGMeans, "accuracy", "confidence", 0.8),
+        (BLPKMeans, "assignment", "solver", "highs"),
+    ],
+)
+def test_former_names_work_with_a_warning(method, old, new, value):
+    """A parameter under its former name means the same, and says its new name."""
+    rng = np.random.default_rng(0)
+    X, pairs = rng.normal(size=(20, 2)), {"must_link": [(0, 1), (2, 3)], "cannot_link": [(4, 5)]}
+    with pytest.warns(FutureWarning, match=f"{old} is now {new}"):
+        before = method(3, random_state=0, **{old: value}).fit(X, **pairs)
+    after = method(3, random_state=0, **{new: value}).fit(X, **pairs)
+    assert np.array_equal(before.labels_, after.labels_)
+
+
+@pytest.mark.parametrize("method", [COPKMeans, BLPKMeans, PCCC, CVQE, KempeSwapKMeans, SizedKMeans])
+def test_starts_from_given_centers(method):
+    """init takes an earlier solution everywhere: centers, labels, or a fitted model."""
+    X = np.concatenate([np.zeros((5, 1)), np.ones((5, 1)), np.full((5, 1), 9.0)])
+    X += 0.01 * np.arange(15)[:, None]
+    first = method(3, init=[[0.0], [1.0], [9.0]], n_init=1, random_state=0).fit(X)
+    for earlier in (first, first.labels_):
+        again = method(3, init=earlier, n_init=1, random_state=1).fit(X)
+        assert np.array_equal(again.labels_, np.repeat([0, 1, 2], 5))
+    with pytest.raises(InvalidInputError, match="init"):
+        method(3, init=np.zeros((2, 1))).fit(X)
+
+
+def test_documentation_is_complete():
+    """Every parameter and every attribute that a fit sets stands in the docstring."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for rival in RIVALS:
+        text = type(rival).__doc__
+        assert text.index("Parameters\n----------") < text.index("Attributes\n----------")
+        model = rival.set_params(random_state=0).fit(X)
+        fitted = [name for name in vars(model) if name.endswith("_")]
+        for name in [*model.get_params(), *fitted]:
+            assert name in text or name == "n_features_in_", (type(rival).__name__, name)

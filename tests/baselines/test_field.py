@@ -23,11 +23,11 @@ from smdeclust import (
     VNSClustering,
 )
 from smdeclust.baselines.cvqe import _linear_step, _step
-from smdeclust.baselines.dils import Setting, dils, penalty
+from smdeclust.baselines.dils import dils, penalty
 from smdeclust.baselines.hg_means import Individual, relocate, tournament
 from smdeclust.baselines.kempe_swap import swap_chains
-from smdeclust.baselines.nonsmooth import penalised
-from smdeclust.baselines.soft_pairs import SoftPairs
+from smdeclust.baselines.nonsmooth import penalized
+from smdeclust.baselines.pieces import SoftPairs
 from smdeclust.problem import Problem
 
 NONE = np.empty((0, 2), dtype=np.int64)
@@ -78,9 +78,7 @@ class TestRepetitive:
         X = rng.normal(size=(14, 2))
         contracted = Problem.build(X, 3, None, [(0, 1), (1, 2)], None).contracted
         poor = np.arange(14) % 3
-        proof = repetitive(
-            contracted.points, contracted.weights, contracted.indptr, contracted.indices, 3, poor
-        )
+        proof = repetitive(contracted, poor)
         again = RepetitiveBB(3, random_state=0).fit(X, cannot_link=[(0, 1), (1, 2)])
         assert proof.optimal
         assert proof.cost == pytest.approx(again.inertia_, rel=1e-9)
@@ -143,7 +141,7 @@ class TestDILS:
         """No more relabelings than allowed are weighed, but for the first two solutions' share."""
         problem = Problem.build(np.random.default_rng(0).normal(size=(50, 2)), 4, None, None, None)
         pairs = SoftPairs.build(50, NONE, NONE, np.empty(0), np.empty(0))
-        setting = Setting(0.5, 0.2, 0.5, 500)
+        setting = DILS(max_evaluations=500)
         _, spent = dils(problem, pairs, setting, np.random.default_rng(0))
         assert spent <= 502
 
@@ -259,14 +257,14 @@ class TestNonsmooth:
         weights = np.random.default_rng(1).random(20) + 0.5
         centers = np.random.default_rng(2).normal(size=(3, 2))
         slope = np.zeros_like(centers)
-        penalised(X, weights, must, cannot, centers, 3.0, slope)
+        penalized(X, weights, must, cannot, centers, 3.0, slope)
         step = 1e-6
         for k, j in np.ndindex(3, 2):
             ends = []
             for sign in (1, -1):
                 moved = centers.copy()
                 moved[k, j] += sign * step
-                value = penalised(X, weights, must, cannot, moved, 3.0, np.zeros_like(centers))
+                value = penalized(X, weights, must, cannot, moved, 3.0, np.zeros_like(centers))
                 ends.append(value)
             assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(slope[k, j], rel=1e-4)
 
@@ -275,7 +273,7 @@ class TestNonsmooth:
         X = np.array([[0.0], [1.0], [10.0]])
         centers = np.array([[0.5], [10.0]])
         must, cannot = np.array([[0, 1]]), np.array([[1, 2]])
-        value = penalised(X, np.ones(3), must, cannot, centers, 100.0, np.zeros_like(centers))
+        value = penalized(X, np.ones(3), must, cannot, centers, 100.0, np.zeros_like(centers))
         assert value == pytest.approx(0.5)
 
     def test_pairs_draw_the_centers(self):

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import PCCC, BLPKMeans, InvalidInputError
-from smdeclust.baselines.pccc import pccc_search
-from smdeclust.baselines.pccc.assignment import soft_assignment
+from smdeclust.baselines.pccc import pccc_search, soft_assignment
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs
 from tests.soft_programme import solve_programme

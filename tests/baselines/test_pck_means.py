@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smdeclust import PCKMeans
 from smdeclust.baselines.pck_means import neighborhood_centers, pck_means
-from smdeclust.baselines.soft_pairs import SoftPairs
+from smdeclust.baselines.pieces import SoftPairs
 from smdeclust.problem import Problem
 from smdeclust.structure.groups import contract
 
@@ -24,7 +24,7 @@ def test_a_pair_is_kept_where_breaking_it_costs_more(w, broken):
     Apart: clusters {0, 1, 4}, {10, 11}: f = 26/3 + 1/2 = 9.1667, plus w. Together: {0, 1},
     {10, 11, 4}: f = 1/2 + 86/3 = 29.1667. Break-even at w = 20.
     """
-    model = PCKMeans(2, w=w, n_init=20, random_state=0).fit(LINE, must_link=[(3, 4)])
+    model = PCKMeans(2, penalty=w, n_init=20, random_state=0).fit(LINE, must_link=[(3, 4)])
     assert model.n_violations_ == broken
     assert model.inertia_ == pytest.approx(29.0 + 1 / 6 if broken == 0 else 9.0 + 1 / 6)
     assert model.objective_ == pytest.approx(model.inertia_ + w * broken)
@@ -34,7 +34,7 @@ def test_a_pair_is_kept_where_breaking_it_costs_more(w, broken):
 def test_weights_per_pair(w, together):
     """Of two contradicting pairs the more expensive one is kept; must-links come first in ``w``."""
     X = np.array([[0.0], [0.1], [5.0]])
-    model = PCKMeans(2, w=w, n_init=20, random_state=0)
+    model = PCKMeans(2, penalty=w, n_init=20, random_state=0)
     model.fit(X, must_link=[(0, 2)], cannot_link=[(0, 2)])
     assert (model.labels_[0] == model.labels_[2]) == together
     assert model.n_violations_ == 1
@@ -46,7 +46,7 @@ def test_a_repeated_pair_counts_once(w):
 
     As above the pair is worth 20: at 15 it is broken, and three times 15 would keep it.
     """
-    model = PCKMeans(2, w=w, n_init=20, random_state=0)
+    model = PCKMeans(2, penalty=w, n_init=20, random_state=0)
     model.fit(LINE, must_link=[(3, 4), (4, 3), (3, 4)])
     assert model.n_violations_ == 1
     assert model.objective_ == pytest.approx(9.0 + 1 / 6 + 15.0)
@@ -75,7 +75,7 @@ def test_objective_is_what_it_says(seed, w):
     problem = Problem.build(X, 3)
     pairs = SoftPairs.build(25, ml, cl, np.full(8, w), np.full(8, w))
     centers = neighborhood_centers(problem, contract(25, ml, NONE), rng)
-    found = pck_means(problem, pairs, centers, rng, 50).solution
+    found = pck_means(problem, pairs, centers, rng, 50)
     f = problem.objective(found.labels)
     distinct_ml, distinct_cl = ({tuple(sorted(p)) for p in pairs.tolist()} for pairs in (ml, cl))
     n_broken = sum(found.labels[i] != found.labels[j] for i, j in distinct_ml)
@@ -92,6 +92,6 @@ def test_dear_pairs_are_all_kept_where_they_can_be():
     pairs = rng.integers(0, 60, (40, 2))
     same = truth[pairs[:, 0]] == truth[pairs[:, 1]]
     loops = pairs[:, 0] == pairs[:, 1]
-    model = PCKMeans(3, w=1e4, random_state=0)
+    model = PCKMeans(3, penalty=1e4, random_state=0)
     model.fit(X, must_link=pairs[same & ~loops], cannot_link=pairs[~same])
     assert model.n_violations_ == 0

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import SoftHGMeans
-from smdeclust.baselines.genetic import survivors
-from smdeclust.baselines.soft_hg import Model, soft_hg_means
-from smdeclust.baselines.soft_hg.descent import descend
-from smdeclust.baselines.soft_hg.relocation import (
+from smdeclust.baselines.pieces import survivors
+from smdeclust.baselines.soft_hg_means import Model, descend, soft_hg_means
+from smdeclust.baselines.soft_hg_moves import (
     annotation_change,
     gaussian_change,
     likelihood,
@@ -126,7 +125,7 @@ def test_wrong_pairs_are_broken_where_the_points_say_so(accuracy, n_broken):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 6])
     right = [(i, i + 1) for i in range(0, 38, 2)] + [(i, i + 1) for i in range(40, 78, 2)]
-    model = SoftHGMeans(2, accuracy=accuracy, max_generations=3, random_state=0)
+    model = SoftHGMeans(2, confidence=accuracy, max_generations=3, random_state=0)
     model.fit(X, must_link=[*right, (39, 79)])
     assert model.n_violations_ == n_broken
 
@@ -148,7 +147,9 @@ def test_best_never_gets_worse():
     problem = Problem.build(X, 4)
     pairs = rng.integers(0, 60, (20, 2))
     model = Model.build(problem, pairs[:10], pairs[10:], 0.9, 1e-3)
-    state = soft_hg_means(problem, model, 5, 5, max_generations(6), rng)
+    state = soft_hg_means(
+        problem, model, SoftHGMeans(population_size=5, n_offspring=5), max_generations(6), rng
+    )
     best = state.history.arrays()["best"]
     assert (np.diff(best) <= 0).all()
     assert state.best.objective == best[-1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import tomllib
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -111,12 +114,68 @@ def test_commands_and_options_exist(page: Path) -> None:
     for span in INLINE.findall(FENCED.sub("", text)):
         if span.startswith("--"):
             missing += [option for option in OPTION.findall(span) if option not in everything]
+        said = re.match(r"smdeclust ([a-z][a-z-]+)(.*)", span)
+        if said and said[1] in commands:
+            wrong = [o for o in OPTION.findall(said[2]) if o not in commands[said[1]]]
+            missing += [f"{said[1]} {option}" for option in wrong]
+        target = re.match(r"make ([a-z]+)\b", span)
+        if target and target[1] not in make_targets():
+            missing.append(span)
+        missing += [f"[{e}]" for e in re.findall(r"smdeclust\[([\w,]+)\]", span) if not extras(e)]
     for line in re.sub(r"\\\n", " ", text).splitlines():
         found = re.match(r"\s*(?:\$ )?smdeclust ([a-z-]+)(.*)", line)
         if found and found[1] in commands:
             own = commands[found[1]]
             missing += [f"{found[1]} {o}" for o in OPTION.findall(found[2]) if o not in own]
     assert not missing, f"{page_id(page)}: {', '.join(sorted(set(missing)))}"
+
+
+@cache
+def make_targets() -> frozenset[str]:
+    """What ``make`` can make."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"^([a-z]+):", text, re.MULTILINE))
+
+
+def extras(names: str) -> bool:
+    """Whether these extras of the package exist."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return set(names.split(",")) <= set(project["optional-dependencies"])
+
+
+# A call in running text, such as `certify(n_jobs=2)`: its name, and its keywords.
+CALL = re.compile(r"(?<![\w.])([A-Za-z]\w+(?:\.[a-z]\w+)*)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+KEYWORD = re.compile(r"(?:^|, *)([a-z]\w*)=")
+
+
+def called(name: str) -> Any:
+    """What a page calls by a public name: of the package, or a method of one of its classes."""
+    head, *rest = name.split(".")
+    for home in ("smdeclust", "smdeclust.plotting", "smdeclust.datasets", "smdeclust.io"):
+        thing = getattr(import_module(home), head, None)
+        if thing is not None and not isinstance(thing, ModuleType):
+            for attribute in rest:
+                thing = getattr(thing, attribute, None)
+            return thing
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_arguments_in_running_text_exist(page: Path) -> None:
+    """Keywords of calls between backticks are parameters of what is called."""
+    text = page.read_text(encoding="utf-8")
+    wrong = []
+    for span in INLINE.findall(FENCED.sub("", text)):
+        for name, inside in CALL.findall(span):
+            thing = called(name)
+            if thing is None or not callable(thing):
+                continue
+            has = inspect.signature(thing).parameters
+            if any(parameter.kind is parameter.VAR_KEYWORD for parameter in has.values()):
+                continue
+            flat = re.sub(r"\([^()]*\)", "", inside)
+            wrong += [f"{name}({word}=)" for word in KEYWORD.findall(flat) if word not in has]
+    assert not wrong, f"{page_id(page)}: {', '.join(sorted(set(wrong)))}"
 
 
 # Words that readers stumble over, and spellings that are not American.

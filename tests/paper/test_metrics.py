@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smdeclust.paper.execute import objective
-from smdeclust.paper.metrics import best_share, relative_difference, spread, violated_share
+from smdeclust.paper.results import best_share, relative_difference, spread, violated_share
 
 
 def test_relative_difference_by_hand() -> None:

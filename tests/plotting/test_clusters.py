@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.plotting import plot_clusters
-from smdeclust.plotting.thinning import thin_pairs, thin_points
+from smdeclust.plotting.clusters import thin_pairs, thin_points
 
 
 def _texts(ax) -> list[str]:

@@ -1,6 +1,6 @@
 """COP-KM (Wagstaff 2001): groups in random order, each to the nearest center still allowed.
 
-No backtracking: a group whose neighbours block every cluster ends the run, feasible or not. The
+No backtracking: a group whose neighbors block every cluster ends the run, feasible or not. The
 transitive closure of the pairs is what contraction gives: a cannot-link holds for whole groups.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers, squared_distances
-from smdeclust.baselines.empty_clusters import fill_empty_clusters
-from smdeclust.baselines.multi_start import Attempt
-from smdeclust.baselines.shuffle import make_seed, shuffle
+from smdeclust.baselines.base import FromCenters, StrictBaseline
+from smdeclust.baselines.pieces import fill_empty_clusters, make_seed, shuffle
+from smdeclust.estimators.parameters import documented
+from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
@@ -22,24 +23,40 @@ from smdeclust.problem import Problem, Solution
 PATIENCE = 20
 
 
+@documented
+class COPKMeans(FromCenters, StrictBaseline):
+    """COP-KM (Wagstaff 2001): k-means that places points greedily and breaks no constraint.
+
+    Must-link groups are placed in random order, each at the nearest center whose cluster holds no
+    cannot-linked group yet. There is no backtracking: a start fails where its first placement
+    leaves a group without a cluster, which says nothing about whether a clustering exists. Where
+    all starts fail, ``fit`` raises ``NoFeasibleSolutionError``. A start also ends after twenty
+    iterations in a row without a better solution.
+    """
+
+    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
+        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution | None:
+            return cop_kmeans(problem, centers, rng, self.max_iter)
+
+        best = self._best_from(problem, search, deadline)
+        if best is None:
+            raise NoFeasibleSolutionError(
+                f"COP-KM failed in all of its {self.n_local_searches_} starts: it places groups "
+                f"one by one and never takes one back. That is no proof: a feasible clustering may "
+                f"well exist. Try more starts (n_init), or SMDEClust or BLPKMeans, whose "
+                f"assignment step is exact."
+            )
+        return best.labels
+
+
 def cop_kmeans(
     problem: Problem, centers: np.ndarray, rng: np.random.Generator, max_iter: int
-) -> Attempt:
-    """Run one start; it fails where its first placement does.
+) -> Solution | None:
+    """Run one start from (K, d') centers; None where its first placement fails.
 
     A later placement that fails, or does not lower the objective, is an iteration without
-    improvement: the best solution so far stays.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    centers
-        (K, d') start, in the coordinates of ``problem.contracted``.
-    rng
-        Draws the order of the groups with cannot-links, again in every iteration.
-    max_iter
-        Most iterations.
+    improvement: the best solution so far stays. `rng` draws the order of the groups again in every
+    iteration.
     """
     contracted = problem.contracted
     centers = np.array(centers, dtype=np.float64, order="C")
@@ -57,9 +74,8 @@ def cop_kmeans(
         max_iter,
     )
     if objective == np.inf:
-        return Attempt(None, n_iterations)
-    value = objective + problem.scatter
-    return Attempt(Solution(labels, best_centers, value, n_iterations, False), n_iterations)
+        return None
+    return Solution(labels, best_centers, objective + problem.scatter, n_iterations, False)
 
 
 @kernel()

@@ -8,16 +8,59 @@ choices a pair, and charges points instead of centers. In both the centers move 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from smdeclust.baselines.empty_clusters import fill_empty_clusters
-from smdeclust.baselines.multi_start import Attempt
+from smdeclust.baselines.base import FromCenters, SoftBaseline
+from smdeclust.baselines.pieces import fill_empty_clusters
+from smdeclust.estimators.parameters import documented
 from smdeclust.kernels import kernel
-from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Problem, Solution
 
 # Centers that move by less than this share of the scatter have come to rest.
 AT_REST = 1e-12
+
+
+@documented
+class CVQE(FromCenters, SoftBaseline):
+    """CVQE (Davidson & Ravi 2005): k-means that charges broken pairs with distances of centers.
+
+    A broken must-link costs the squared distance between its two centers, a broken cannot-link that
+    from its center to the nearest other one. Each pair is placed where everything together costs
+    least, over all K x K choices; centers move by the combined rule. Pairs may break. A point of
+    several pairs ends where the last of them puts it.
+    """
+
+    _attributes = {  # noqa: RUF012
+        "objective_": "The error that the method charges, with its own centers (twice the\n"
+        "paper's, "
+        "which halves every square)."
+    }
+    _linear: ClassVar[bool] = False
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
+            return cvqe(problem, together, apart, centers, self.max_iter, self._linear)
+
+        best = self._best_from(problem, search, deadline)
+        assert best is not None
+        self.objective_ = best.objective
+        return best.labels
+
+
+@documented
+class LCVQE(CVQE):
+    """LCVQE (Pelleg & Baras 2007): CVQE with at most three choices a pair.
+
+    All points go to their nearest centers first. A broken must-link is kept broken, half of each
+    point then drawing the other center, or put into either cluster; of a broken cannot-link the
+    farther point goes to its next center. Pairs may break.
+    """
+
+    _linear = True
 
 
 def cvqe(
@@ -27,28 +70,8 @@ def cvqe(
     centers: np.ndarray,
     max_iter: int,
     linear: bool,
-) -> Attempt:
-    """Run one start.
-
-    Parameters
-    ----------
-    problem
-        The points, without pairs.
-    must_link, cannot_link
-        (m, 2) pairs of points.
-    centers
-        (K, d') start.
-    max_iter
-        Most iterations; it also ends where labels and centers no longer change.
-    linear
-        LCVQE instead of CVQE.
-
-    Returns
-    -------
-    Attempt
-        The objective of its solution is the error that the method charges, twice the paper's (which
-        halves every square).
-    """
+) -> Solution:
+    """Run one start of CVQE, or of LCVQE, until labels and centers no longer change."""
     points, weights = problem.contracted.points, problem.contracted.weights
     centers = np.array(centers, dtype=np.float64, order="C")
     labels = np.full(len(points), -1, dtype=np.int64)
@@ -72,16 +95,7 @@ def cvqe(
     assert best is not None
     labels = best.labels.copy()
     fill_empty_clusters(points, weights, labels, best.centers.copy())
-    return Attempt(Solution(labels, best.centers, best.objective, n_done, False), n_done)
-
-
-def error_of_means(problem: Problem, labels: np.ndarray) -> float:
-    """Sum of squares about the means of these labels."""
-    centers = np.empty((problem.n_clusters, problem.contracted.points.shape[1]))
-    move_centers(problem.contracted.points, problem.contracted.weights, labels, centers)
-    return float(
-        sum_of_squares(problem.contracted.points, problem.contracted.weights, labels, centers)
-    )
+    return Solution(labels, best.centers, best.objective, n_done, False)
 
 
 @kernel()

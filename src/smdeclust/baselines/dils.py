@@ -9,13 +9,13 @@ which then went through a local search of single relabelings.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from smdeclust.baselines.shuffle import make_seed, shuffle
-from smdeclust.baselines.soft_pairs import SoftPairs
+from smdeclust.baselines.base import UnweightedBaseline
+from smdeclust.baselines.pieces import SoftPairs, make_seed, shuffle
+from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.kernels import kernel
 from smdeclust.problem import Problem, Solution
 
@@ -23,39 +23,59 @@ from smdeclust.problem import Problem, Solution
 MOST_MEASURED = 2000
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Numbers of the method.
+@documented
+class DILS(UnweightedBaseline):
+    """DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): dual iterative local search.
 
-    Attributes
-    ----------
-    inherit
-        Probability that a label comes from the better solution.
-    segment
-        Share of the points whose labels are drawn once more.
-    similarity
-        The worse solution is drawn once more where it is worse by more than this share.
-    max_evaluations
-        Relabelings weighed in all.
+    Two solutions; the worse is replaced by a recombination of both, a segment of whose labels is
+    drawn once more and which a local search of single relabelings improves. It minimizes its own
+    fitness: mean distance to the cluster's mean, averaged over clusters, plus a penalty a broken
+    pair. Pairs may break; points have no weights. Few pairs leave that fitness a poor guide: a
+    cluster of one point has no distance, so single points far out become clusters.
+
+    Chosen here, where the text available to us says nothing: the local search goes on until no
+    relabeling helps, and no cluster is ever empty.
     """
 
-    inherit: float
-    segment: float
-    similarity: float
-    max_evaluations: int
+    _attributes = {  # noqa: RUF012
+        "objective_": "What the method minimizes.",
+        "n_evaluations_": "Relabelings weighed. (``n_iter_`` counts recombinations.)",
+    }
+
+    inherit: float = number(
+        0.5, "Probability that a label comes from the better solution.", low=0, high=1
+    )
+    segment: float = number(
+        0.2, "Share of the points whose labels are drawn once more.", low=0, high=1
+    )
+    similarity: float = number(
+        0.5, "The worse solution is drawn once more where it is worse by more than this.", low=0
+    )
+    max_evaluations: int = whole(300_000, "Relabelings weighed in all.", low=1)
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        rng = self._generator()
+        cost = penalty(problem.contracted.points, len(together) + len(apart), rng)
+        costs = np.full(len(together), cost), np.full(len(apart), cost)
+        pairs = SoftPairs.build(problem.n_points, together, apart, *costs)
+        best, self.n_evaluations_ = dils(problem, pairs, self, rng, deadline)
+        self.n_iter_, self.objective_ = best.n_iterations, best.objective
+        return best.labels
 
 
 def dils(
     problem: Problem,
     pairs: SoftPairs,
-    setting: Setting,
+    method: DILS,
     rng: np.random.Generator,
     deadline: float | None = None,
 ) -> tuple[Solution, int]:
     """Run the method; returns the better solution and the number of evaluations."""
     points, k = problem.contracted.points, problem.n_clusters
     seed = make_seed(rng)
-    left = setting.max_evaluations
+    left = method.max_evaluations
 
     def improve(labels: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal left
@@ -70,11 +90,11 @@ def dils(
         return rng.integers(0, k, len(points))
 
     better, worse = sorted((improve(random_labels()) for _ in range(2)), key=lambda s: s[0])
-    length = max(1, int(setting.segment * len(points)))
+    length = max(1, int(method.segment * len(points)))
     n_done = 0
     while left > 0 and (deadline is None or time.perf_counter() < deadline):
         n_done += 1
-        child = np.where(rng.random(len(points)) < setting.inherit, better[1], worse[1])
+        child = np.where(rng.random(len(points)) < method.inherit, better[1], worse[1])
         rows = (rng.integers(len(points)) + np.arange(length)) % len(points)
         child[rows] = rng.integers(0, k, length)
         found = improve(child)
@@ -82,11 +102,11 @@ def dils(
             worse = found
         if worse[0] < better[0]:
             better, worse = worse, better
-        if worse[0] - better[0] > setting.similarity * abs(better[0]):
+        if worse[0] - better[0] > method.similarity * abs(better[0]):
             worse = improve(random_labels())
     labels = better[1]
     solution = Solution(labels, problem.contracted.points[:k].copy(), better[0], n_done, False)
-    return solution, setting.max_evaluations - left
+    return solution, method.max_evaluations - left
 
 
 def fill(labels: np.ndarray, n_clusters: int, rng: np.random.Generator) -> None:

@@ -12,16 +12,76 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers, transposed
-from smdeclust.baselines.genetic import survivors
+from smdeclust.baselines.base import SoftBaseline
+from smdeclust.baselines.pieces import survivors
+from smdeclust.estimators.parameters import anything, documented, whole
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
+from smdeclust.memetic import State, stopping
 from smdeclust.memetic.crossover import exchange
 from smdeclust.memetic.initialization import random_points
-from smdeclust.memetic.population import State
-from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Problem, Solution
 
 # The mixing weight of an offspring differs from the mean of its parents' by at most this.
 DRIFT = 0.2
+
+
+@documented
+class HGMeans(SoftBaseline):
+    """HG-means (Gribel & Vidal 2019): a genetic search over k-means solutions, without pairs.
+
+    Parents are chosen by binary tournament; their centers are matched at the least cost and one of
+    each pair is kept by a coin; one center moves onto a point; k-means follows. When the
+    population has grown to its largest size, the best of it survive, clones last.
+
+    What the paper leaves open was chosen so: the first population starts from random points, the
+    weight of badly served points in the mutation is drawn evenly from 0 to 1 there and afterwards
+    is the mean of the parents' plus up to 0.2 either way; solutions of the same objective and
+    cluster sizes are clones.
+    """
+
+    _attributes = {  # noqa: RUF012
+        "labels_": "(N,) cluster of each point; pairs play no part.",
+        "n_local_searches_, n_local_iterations_": "Local searches, and their iterations in all.",
+        "stop_reason_": '``"no_improvement"``, ``"max_offspring"`` or ``"max_time"``.',
+        "history_": "Arrays of equal length, one entry a choice of survivors.",
+    }
+
+    population_size: int = whole(10, "Solutions that survive.", low=2)
+    largest_population: int = whole(20, "Solutions at which survivors are chosen.", low=3)
+    max_no_improvement: int = whole(
+        500, "Stop after so many offspring in a row that do not improve the best solution.", low=1
+    )
+    max_offspring: int = whole(5000, "Stop after so many local searches.", low=1)
+    callback: Callable[[State], None] | None = anything(
+        None, "Called with the state of the run after every local search."
+    )
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        if self.largest_population <= self.population_size:
+            raise InvalidInputError(
+                f"largest_population must be more than population_size={self.population_size}, "
+                f"got {self.largest_population}."
+            )
+
+        def enough(state: State) -> str | None:
+            if state.n_local_searches >= self.max_offspring:
+                return "max_offspring"
+            if state.n_without_improvement >= self.max_no_improvement:
+                return "no_improvement"
+            return None
+
+        stop = stopping.any_of(None if deadline is None else stopping.past(deadline), enough)
+        state = hg_means(problem, self, stop, self._generator())
+        assert state.best is not None
+        self.n_iter_ = state.generation
+        self.n_local_searches_ = state.n_local_searches
+        self.n_local_iterations_ = state.n_local_iterations
+        self.stop_reason_ = state.stop_reason
+        self.history_ = state.history.arrays()
+        return state.best.labels
 
 
 @dataclass(frozen=True)
@@ -32,28 +92,9 @@ class Individual(Solution):
 
 
 def hg_means(
-    problem: Problem,
-    least_size: int,
-    most_size: int,
-    stop: StoppingRule,
-    rng: np.random.Generator,
-    on_offspring: Callable[[State], None] | None = None,
+    problem: Problem, method: HGMeans, stop: stopping.StoppingRule, rng: np.random.Generator
 ) -> State:
-    """Run the loop and return its final state; a generation is one cycle of survivor selection.
-
-    Parameters
-    ----------
-    problem
-        The points, without pairs.
-    least_size, most_size
-        The population grows to `most_size`, then the best `least_size` survive.
-    stop
-        Asked after every local search.
-    rng
-        Source of all randomness.
-    on_offspring
-        Called after every local search, for progress displays.
-    """
+    """Run the loop and return its final state; a generation is one cycle of survivor selection."""
     state = State()
     initialize = random_points(problem)
 
@@ -67,18 +108,18 @@ def hg_means(
         state.best = child if better else state.best
         state.n_without_improvement = 0 if better else state.n_without_improvement + 1
         state.count(child)
-        if on_offspring is not None:
-            on_offspring(state)
+        if method.callback is not None:
+            method.callback(state)
         state.stop_reason = stop(state)
         return state.stop_reason is not None
 
-    for _ in range(most_size):
+    for _ in range(method.largest_population):
         if add(initialize(rng), rng.random()):
             return state.finish()
     state.begin_generation()
     while True:
-        state.population = survivors(state.population, least_size)
-        while len(state.population) < most_size:
+        state.population = survivors(state.population, method.population_size)
+        while len(state.population) < method.largest_population:
             first, second = tournament(state.population, rng), tournament(state.population, rng)
             alpha = (first.alpha + second.alpha) / 2 + rng.uniform(-DRIFT, DRIFT)
             alpha = min(max(alpha, 0.0), 1.0)

@@ -1,6 +1,6 @@
 """Kempe Swap K-Means (Ren & Deng 2026): feasible labels improved by swaps of Kempe chains.
 
-Must-linked points are one group. The assignment step swaps, for fixed centers, the colours of a
+Must-linked points are one group. The assignment step swaps, for fixed centers, the colors of a
 Kempe chain between two clusters wherever that brings its groups closer, so that every cannot-link
 holds all the time; then centers move to the means, now and then with a perturbation that fades.
 """
@@ -11,7 +11,8 @@ import time
 
 import numpy as np
 
-from smdeclust.baselines.multi_start import Attempt
+from smdeclust.baselines.base import FromCenters, StrictBaseline
+from smdeclust.estimators.parameters import documented, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.local_search.kempe import kempe_chain
@@ -26,38 +27,46 @@ FADING = 0.8
 LEAST_GAIN = 1e-12
 
 
+@documented
+class KempeSwapKMeans(FromCenters, StrictBaseline):
+    """Kempe Swap K-Means (Ren & Deng, arXiv 2603.27417): every step keeps every pair.
+
+    Must-linked points are one group. For fixed centers, chains of the cannot-link graph change
+    places between two clusters wherever that brings their groups closer; then centers move to the
+    means, perturbed now and then.
+
+    Chosen here, where the text available to us says nothing: the first labels are one exact
+    assignment; a perturbation is Gaussian, begins at half the mean distance of points to their
+    centers and fades by a fifth each time; the best solution is what is perturbed.
+    """
+
+    n_perturbations: int = whole(10, "Perturbations of a start.", low=0)
+    max_iter: int = whole(300, "Most iterations between two perturbations.", low=1)
+
+    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
+        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
+            return kempe_swap(problem, centers, rng, self, deadline)
+
+        best = self._best_from(problem, search, deadline)
+        assert best is not None
+        return best.labels
+
+
 def kempe_swap(
     problem: Problem,
     centers: np.ndarray,
     rng: np.random.Generator,
-    max_iter: int,
-    n_perturbations: int,
+    method: KempeSwapKMeans,
     deadline: float | None = None,
-) -> Attempt:
-    """Run one start.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    centers
-        (K, d') start.
-    rng
-        Draws the perturbations.
-    max_iter
-        Most iterations between two perturbations.
-    n_perturbations
-        How often centers that came to rest are perturbed.
-    deadline
-        Stop at this moment of ``time.perf_counter()``.
-    """
+) -> Solution:
+    """Run one start from (K, d') centers; `rng` draws the perturbations."""
     contracted = problem.contracted
     # The first labels only have to be feasible: one exact assignment.
     first = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
     labels, centers = np.array(first.labels), first.centers.copy()
     best, n_done, share = first.objective, 1, FIRST_SHARE
     best_labels, best_centers = labels.copy(), centers.copy()
-    for turn in range(n_perturbations + 1):
+    for turn in range(method.n_perturbations + 1):
         if turn > 0:
             labels = best_labels.copy()
             spread = np.sqrt(
@@ -66,7 +75,7 @@ def kempe_swap(
             noise = rng.normal(size=centers.shape) / np.sqrt(centers.shape[1])
             centers = best_centers + share * spread * noise
             share *= FADING
-        for _ in range(max_iter):
+        for _ in range(method.max_iter):
             n_done += 1
             costs = contracted.weights[:, None] * _squares(contracted.points, centers)
             swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
@@ -81,7 +90,7 @@ def kempe_swap(
             best, best_labels, best_centers = f, labels.copy(), centers.copy()
         if deadline is not None and time.perf_counter() >= deadline:
             break
-    return Attempt(Solution(best_labels, best_centers, best, n_done, False), n_done)
+    return Solution(best_labels, best_centers, best, n_done, False)
 
 
 def _squares(points: np.ndarray, centers: np.ndarray) -> np.ndarray:

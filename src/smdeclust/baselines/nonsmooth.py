@@ -1,6 +1,6 @@
-"""Non-smooth optimisation (after Bagirov, Taheri, Bai & Zheng 2023): centers only, one at a time.
+"""Non-smooth optimization (after Bagirov, Taheri, Bai & Zheng 2023): centers only, one at a time.
 
-What is minimised over the K centers is the sum over points of the least squared distance, plus, for
+What is minimized over the K centers is the sum over points of the least squared distance, plus, for
 each pair, what keeping it would cost more than its two points pay now: a must-link the least of
 d_ik + d_jk over k, a cannot-link the least of d_ik + d_jl over k != l, both less the two least
 distances. That is zero exactly where nearest centers keep the pair. One more center at a time is
@@ -15,13 +15,55 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
+from smdeclust.assignment.distances import nearest_centers, transposed
+from smdeclust.baselines.base import SoftBaseline
+from smdeclust.baselines.pieces import fill_empty_clusters
+from smdeclust.estimators.parameters import documented, number
 from smdeclust.kernels import kernel
+from smdeclust.problem import Problem
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300
 REFINED = 3
 # Iterations of the descent.
 MOST_STEPS = 200
+
+
+@documented
+class NonsmoothClustering(SoftBaseline):
+    """Non-smooth optimization for pairs, after Bagirov, Taheri, Bai & Zheng (2023).
+
+    Centers only: the sum over points of the least squared distance, plus a penalty times what
+    keeping each broken pair would cost more. Centers are added one at a time, each started from the
+    best points of an auxiliary problem. Points belong to their nearest centers, so pairs may break.
+
+    The paper's full text was not at hand. Chosen here: the form of the penalties, and L-BFGS in the
+    place of its bundle method (the objective is smooth almost everywhere).
+    """
+
+    _attributes = {  # noqa: RUF012
+        "objective_": "The penalized objective at the method's own centers.",
+        "n_iter_": "Evaluations of the objective.",
+    }
+
+    penalty: float = number(
+        10.0, "Price of a broken pair: what its excess is multiplied by.", low=0
+    )
+    max_time: float | None = number(
+        None, "Seconds, after which centers are added without refinement.", low=0
+    )
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        points, weights = problem.contracted.points, problem.contracted.weights
+        given = points, weights, together, apart, problem.n_clusters, self.penalty
+        found = incremental(*given, self._generator(), deadline)
+        centers, self.objective_, self.n_iter_ = found
+        labels = np.empty(len(points), dtype=np.int64)
+        nearest_centers(points, weights, 0, centers, transposed(centers), labels)
+        fill_empty_clusters(points, weights, labels, centers)
+        return labels
 
 
 def incremental(
@@ -34,22 +76,9 @@ def incremental(
     rng: np.random.Generator,
     deadline: float | None = None,
 ) -> tuple[np.ndarray, float, int]:
-    """Return centers, the penalised objective, and the number of evaluations.
+    """Return centers, the penalized objective, and the number of evaluations.
 
-    Parameters
-    ----------
-    points, weights
-        The points.
-    must_link, cannot_link
-        (m, 2) pairs.
-    n_clusters
-        K.
-    penalty
-        What the excess of a broken pair is multiplied by.
-    rng
-        Draws the candidates where there are many points.
-    deadline
-        After this moment of ``time.perf_counter()`` centers are added without refinement.
+    `rng` draws the candidates where there are many points.
     """
     centers = np.average(points, axis=0, weights=weights)[None, :]
     value, n_calls = np.inf, 0
@@ -91,12 +120,12 @@ def incremental(
 def _value_and_slope(flat, points, weights, must_link, cannot_link, n_clusters, penalty):
     centers = np.ascontiguousarray(flat).reshape(n_clusters, points.shape[1])
     slope = np.zeros_like(centers)
-    value = penalised(points, weights, must_link, cannot_link, centers, penalty, slope)
+    value = penalized(points, weights, must_link, cannot_link, centers, penalty, slope)
     return value, slope.ravel()
 
 
 @kernel()
-def penalised(points, weights, must_link, cannot_link, centers, penalty, slope):
+def penalized(points, weights, must_link, cannot_link, centers, penalty, slope):
     """The objective; adds a subgradient to `slope`. O(N K d + m K)."""
     n_points, n_clusters, n_features = len(points), len(centers), points.shape[1]
     squares = np.zeros((n_points, n_clusters))

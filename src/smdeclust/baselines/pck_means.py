@@ -7,18 +7,21 @@ raise the objective.
 
 from __future__ import annotations
 
+from itertools import count
+from typing import Any
+
 import numpy as np
 
 from smdeclust.assignment.distances import squared_distances
-from smdeclust.baselines.empty_clusters import fill_empty_clusters
-from smdeclust.baselines.multi_start import Attempt
-from smdeclust.baselines.shuffle import make_seed, shuffle
-from smdeclust.baselines.soft_pairs import SoftPairs
+from smdeclust.baselines.base import MultiStart, SoftBaseline
+from smdeclust.baselines.pieces import SoftPairs, fill_empty_clusters, make_seed, shuffle
+from smdeclust.estimators.parameters import anything, current, documented, former
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Problem, Solution
-from smdeclust.structure.groups import Grouping
+from smdeclust.structure.groups import Grouping, contract
 
 # A start ends after so many iterations in a row without a better solution: orders are drawn again,
 # so one that does not help says little.
@@ -27,22 +30,77 @@ PATIENCE = 10
 MOST_PASSES = 6
 
 
+@documented
+class PCKMeans(MultiStart, SoftBaseline):
+    """PCK-Means (Basu 2004): soft constraints, each with a price that is paid where it is broken.
+
+    Minimizes the sum of squared distances plus `penalty` per broken pair. The first start is from
+    the means of the K largest must-link groups, the others from K drawn by their sizes; where there
+    are fewer groups, random points join them. A start also ends after ten iterations in a row
+    without a better solution.
+    """
+
+    _attributes = {  # noqa: RUF012
+        "objective_": "What the method minimizes: ``inertia_`` plus the prices of broken pairs.",
+    }
+
+    penalty: Any = anything(
+        1.0,
+        "Price of a broken pair: one number, or one per pair, the must-links first, in the order\n"
+        "given to ``fit``. A pair listed several times counts once, at the largest of its prices.",
+    )
+    w: Any = former("penalty")
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        cost = _as_prices(current(self, "penalty"), len(together) + len(apart))
+        pairs = SoftPairs.build(
+            problem.n_points, together, apart, cost[: len(together)], cost[len(together) :]
+        )
+        groups = contract(problem.n_points, together, np.empty((0, 2), dtype=np.int64))
+        starts = count()
+
+        def attempt(rng: np.random.Generator) -> Solution:
+            centers = neighborhood_centers(problem, groups, rng, draw=next(starts) > 0)
+            return pck_means(problem, pairs, centers, rng, self.max_iter)
+
+        best = self._best_start(attempt, deadline)
+        assert best is not None
+        self.objective_ = best.objective
+        return best.labels
+
+
+def _as_prices(given: Any, n_pairs: int) -> np.ndarray:
+    """Return one finite, non-negative price per pair."""
+    try:
+        price = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"penalty must be a number or one number per pair, got {given!r}."
+        ) from None
+    if price.ndim == 0:
+        price = np.full(n_pairs, float(price))
+    if price.shape != (n_pairs,):
+        raise InvalidInputError(
+            f"penalty must be one number or one per pair, must-links first: {n_pairs} pairs were "
+            f"given, it has shape {price.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(price) & (price >= 0)))
+    if len(bad):
+        raise InvalidInputError(
+            f"penalty must be finite and not negative, got {price[bad[0]]} at position {bad[0]}."
+        )
+    return price
+
+
 def neighborhood_centers(
     problem: Problem, groups: Grouping, rng: np.random.Generator, *, draw: bool = False
 ) -> np.ndarray:
     """Return the means of the K largest must-link groups of several points, then random points.
 
-    Parameters
-    ----------
-    problem
-        The points, without pairs.
-    groups
-        What the must-links join.
-    rng
-        Draws points, in proportion to their weights, where there are fewer than K groups.
-    draw
-        Draw K groups in proportion to their sizes instead of taking the largest: starts that
-        should differ.
+    `rng` draws points, in proportion to their weights, where there are fewer than K groups. With
+    `draw`, K groups are drawn in proportion to their sizes instead: for starts that should differ.
     """
     compound = np.flatnonzero(groups.size > 1)
     if draw and len(compound) > problem.n_clusters:
@@ -69,21 +127,10 @@ def neighborhood_centers(
 
 def pck_means(
     problem: Problem, pairs: SoftPairs, centers: np.ndarray, rng: np.random.Generator, max_iter: int
-) -> Attempt:
-    """Run one start; the objective of the solution is f plus the cost of the broken pairs.
+) -> Solution:
+    """Run one start from (K, d') centers; the objective is f plus the prices of the broken pairs.
 
-    Parameters
-    ----------
-    problem
-        The points, without pairs.
-    pairs
-        The soft pairs and their costs.
-    centers
-        (K, d') start, in the coordinates of ``problem.contracted``.
-    rng
-        Draws the order of the points, again in every iteration.
-    max_iter
-        Most iterations; it also ends after some in a row without a better solution.
+    `rng` draws the order of the points again in every iteration.
     """
     contracted = problem.contracted
     centers = np.array(centers, dtype=np.float64, order="C")
@@ -101,7 +148,7 @@ def pck_means(
         make_seed(rng),
         max_iter,
     )
-    return Attempt(Solution(labels, best_centers, objective, n_iterations, False), n_iterations)
+    return Solution(labels, best_centers, objective, n_iterations, False)
 
 
 @kernel()

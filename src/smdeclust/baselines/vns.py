@@ -1,66 +1,101 @@
-"""Variable neighbourhood search for semi-supervised MSSC (GERAD G-2026-09).
+"""Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09).
 
 Must-links make super-points, cannot-links cost a penalty where they are broken. The best solution
-is shaken by moving 1, 2, ... of its centers onto points; a penalised k-means follows; what is
+is shaken by moving 1, 2, ... of its centers onto points; a penalized k-means follows; what is
 better becomes the best, and the shakes start small once more.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any, Self
 
 import numpy as np
 
+from smdeclust.baselines.base import Baseline
 from smdeclust.baselines.pck_means import pck_means
-from smdeclust.baselines.soft_pairs import SoftPairs
+from smdeclust.baselines.pieces import SoftPairs
+from smdeclust.estimators.parameters import documented, number, whole
+from smdeclust.memetic.initialization import random_points
 from smdeclust.problem import Problem, Solution
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import reject_self_cannot_links
 
-# Iterations of the penalised k-means after a shake.
+# Iterations of the penalized k-means after a shake.
 MOST_ITERATIONS = 50
 
 
-def vns(
-    problem: Problem,
-    pairs: SoftPairs,
-    start: np.ndarray,
-    rng: np.random.Generator,
-    largest_shake: int,
-    max_no_improvement: int,
-    deadline: float | None = None,
-) -> tuple[Solution, int]:
-    """Run the search; returns the best solution and the number of local searches.
+@documented
+class VNSClustering(Baseline):
+    """Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09).
 
-    Parameters
-    ----------
-    problem
-        The super-points, without cannot-links.
-    pairs
-        Cannot-links between super-points, and what breaking one costs.
-    start
-        (K, d') first centers.
-    rng
-        Draws the shakes and the orders of the points.
-    largest_shake
-        Most centers that move at once; then shakes start small once more.
-    max_no_improvement
-        Stop after so many shakes in a row that find nothing better.
-    deadline
-        Stop at this moment of ``time.perf_counter()``.
+    Must-linked points are one super-point and never part; broken cannot-links cost a penalty. The
+    best solution is shaken by moving 1, 2, ... of its centers onto points, and a penalized k-means
+    follows.
+
+    Only the abstract was at hand, so these are our choices: the penalty (twice the largest weight
+    times the squared diagonal of the box around the points, more than breaking a pair can save a
+    super-point), the shakes, the local search (that of PCK-Means), and when to stop.
     """
-    best = pck_means(problem, pairs, start, rng, MOST_ITERATIONS).solution
-    assert best is not None
-    points = problem.contracted.points
-    n_done, idle, size = 1, 0, 1
-    while idle < max_no_improvement and (deadline is None or time.perf_counter() < deadline):
-        centers = best.centers.copy()
-        moved = rng.choice(len(centers), size=min(size, len(centers)), replace=False)
-        centers[moved] = points[rng.choice(len(points), size=len(moved), replace=False)]
-        found = pck_means(problem, pairs, centers, rng, MOST_ITERATIONS).solution
-        assert found is not None
-        n_done += 1
-        if found.objective < best.objective * (1 - 1e-10):
-            best, idle, size = found, 0, 1
-        else:
-            idle += 1
-            size = 1 if size >= largest_shake else size + 1
-    return best, n_done
+
+    _attributes = {  # noqa: RUF012
+        "labels_": "(N,) cluster of each point; must-links hold, cannot-links may be broken.",
+        "n_violations_": "Broken pairs.",
+        "objective_": "``inertia_`` plus the prices of the broken pairs.",
+        "n_iter_": "Shakes.",
+        "n_local_searches_": "Local searches.",
+    }
+
+    penalty: float | None = number(
+        None,
+        "Price of a broken cannot-link; ``None``: large enough that none is broken where the\n"
+        "local search can help it.",
+        low=0,
+    )
+    largest_shake: int | None = whole(None, "Most centers that move at once; ``None``: all.", low=1)
+    max_no_improvement: int = whole(
+        100, "Stop after so many shakes in a row that find nothing better.", low=1
+    )
+
+    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
+        problem = self._build_problem(X, must_link, None, weight)
+        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
+        reject_self_cannot_links(apart)
+        between = problem.group_of_point[apart].reshape(-1, 2)
+        between = between[between[:, 0] != between[:, 1]]
+        cost = self.penalty
+        if cost is None:
+            span = np.ptp(problem.contracted.points, axis=0)
+            cost = 2.0 * float(span @ span) * float(problem.contracted.weights.max())
+        prices = np.empty(0), np.full(len(between), float(cost))
+        pairs = SoftPairs.build(problem.n_groups, between[:0], between, *prices)
+        best, self.n_local_searches_ = self._search(problem, pairs, deadline)
+        self.n_iter_ = self.n_local_searches_ - 1
+        self._set_solution(problem, best.labels)
+        self.objective_ = self.inertia_ + pairs.cost(best.labels)
+        self.n_violations_ = sum(count_broken(problem.must_link, apart, self.labels_))
+        return self
+
+    def _search(
+        self, problem: Problem, pairs: SoftPairs, deadline: float | None
+    ) -> tuple[Solution, int]:
+        """Return the best solution and the number of local searches."""
+        rng, largest = self._generator(), self.largest_shake or self.n_clusters
+        start = random_points(problem)(rng)
+        best = pck_means(problem, pairs, start, rng, MOST_ITERATIONS)
+        points = problem.contracted.points
+        n_done, idle, size = 1, 0, 1
+        while idle < self.max_no_improvement and (
+            deadline is None or time.perf_counter() < deadline
+        ):
+            centers = best.centers.copy()
+            moved = rng.choice(len(centers), size=min(size, len(centers)), replace=False)
+            centers[moved] = points[rng.choice(len(points), size=len(moved), replace=False)]
+            found = pck_means(problem, pairs, centers, rng, MOST_ITERATIONS)
+            n_done += 1
+            if found.objective < best.objective * (1 - 1e-10):
+                best, idle, size = found, 0, 1
+            else:
+                idle += 1
+                size = 1 if size >= largest else size + 1
+        return best, n_done

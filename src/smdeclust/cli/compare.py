@@ -120,7 +120,7 @@ def compare(
 
 def _names(chosen: str | None) -> list[str]:
     if chosen is None:
-        there = methods.available()
+        there = list(methods.METHODS)
         return [name for name in methods.COMPARED if name in there]
     names = [methods.check_method(name) for name in chosen.split(",") if name.strip()]
     if not names:

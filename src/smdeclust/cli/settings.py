@@ -83,7 +83,7 @@ class Settings:
         }
         for name in given:
             if not has_option(method, name):
-                others = [other for other in methods.available() if has_option(other, name)]
+                others = [other for other in methods.METHODS if has_option(other, name)]
                 there = f"Methods that have it: {', '.join(others)}." if others else ""
                 title = methods.METHODS[method].title
                 raise CommandError(

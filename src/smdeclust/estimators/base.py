@@ -42,7 +42,7 @@ from smdeclust.structure.rejections import reject_self_cannot_links
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Attributes that a fit sets beside those whose names end in an underscore.
-_STATE = ("_spread", "_elite", "_fitted_on")
+_STATE = ("_search", "_spread", "_elite", "_fitted_on")
 
 
 class ConstrainedClusterer(
@@ -320,35 +320,6 @@ def all_or_nothing(fit: Fit) -> Fit:
         return fitted
 
     return whole  # type: ignore[return-value]
-
-
-def check_number(
-    name: str,
-    value: Any,
-    *,
-    low: float = -np.inf,
-    high: float = np.inf,
-    whole: bool = False,
-    optional: bool = False,
-) -> None:
-    """Raise an error that names the parameter unless `value` is a number in [low, high]."""
-    if optional and value is None:
-        return
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    fits = isinstance(value, kinds) and not isinstance(value, bool)
-    if not fits or not low <= value <= high:
-        kind = "an integer" if whole else "a number"
-        span = f" from {low:g}" if low > -np.inf else ""
-        span += f" up to {high:g}" if high < np.inf else ""
-        raise InvalidInputError(
-            f"{name} must be {kind}{span}{' or None' if optional else ''}, got {value!r}."
-        )
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise an error that names the parameter unless `value` is one of `choices`."""
-    if value not in choices:
-        raise InvalidInputError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import numpy as np
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import hard_pairs
-from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, check_number
+from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing
+from smdeclust.estimators.parameters import check_number
 from smdeclust.estimators.smdeclust import SMDEClust
 
 

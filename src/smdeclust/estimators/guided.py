@@ -18,10 +18,11 @@ from smdeclust.constraints.given import known_of_new, known_pairs
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
     all_or_nothing,
-    check_number,
     deadline_after,
 )
 from smdeclust.estimators.new_points import label_new
+from smdeclust.estimators.parameters import check_number
+from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError
@@ -400,10 +401,12 @@ class _Engine:
             init=init,
             random_state=self.seed,
             callback=self._ask,
-            population_size=4,
-            max_populations=1,
-            max_no_improvement=max(4, n_searches - 4),
-            max_local_searches=n_searches,
+            search=Search(
+                population_size=4,
+                max_populations=1,
+                max_no_improvement=max(4, n_searches - 4),
+                max_local_searches=n_searches,
+            ),
         )
         model.fit(points, constraints=known, sample_weight=self.weight)
         return np.asarray(model.labels_)

@@ -29,7 +29,7 @@ from smdeclust.views import HeldOut, folds, kept_as_hard
 SHARE_OF_TIME = 0.5
 
 # A search that is good enough to compare distances, and to see which soft pairs can be kept.
-QUICK = {"max_populations": 1, "population_size": 6, "max_generations": 1, "callback": None}
+QUICK = {"max_populations": 1, "population_size": 6, "max_generations": 1}
 NO_SIZES = {"size_min": None, "size_max": None}
 
 
@@ -154,7 +154,8 @@ def _prepare(
     diagonal = model.metric == "diagonal" or elsewhere
     limit = None if model.max_time is None else SHARE_OF_TIME * model.max_time
     deadline = deadline_after(limit)
-    settings = model.get_params(deep=False) | QUICK | NO_SIZES
+    settings = model._settings() | NO_SIZES | {"callback": None}
+    settings["search"] = settings["search"].replace(**QUICK)
     settings |= {"metric": "euclidean", "warm_start": False, "init": None}
 
     def quick(seed: int) -> Any:
@@ -210,7 +211,7 @@ def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: An
 def _plain(model: Any, deadline: float | None, state: np.random.RandomState, init: Any) -> Any:
     """The same estimator with the Euclidean distance and the time that is left."""
     changes = {"metric": "euclidean", "warm_start": False, "init": init}
-    settings = model.get_params(deep=False) | changes
+    settings = model._settings() | changes
     if deadline is not None:
         settings["max_time"] = max(0.0, deadline - time.perf_counter())
     if isinstance(model.random_state, np.random.RandomState):

@@ -16,10 +16,19 @@ from smdeclust.constraints.given import given_pairs
 from smdeclust.estimators.base import (
     ConstrainedClusterer,
     all_or_nothing,
-    check_choice,
-    check_number,
     deadline_after,
 )
+from smdeclust.estimators.parameters import (
+    DEPRECATED,
+    check_callable,
+    check_choice,
+    check_flag,
+    check_number,
+    is_default,
+    warn_renamed,
+)
+from smdeclust.estimators.search import NAMES as SEARCH
+from smdeclust.estimators.search import Search
 from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
 from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
@@ -63,6 +72,25 @@ LEAST_SEARCHES = 100
 METRICS = ("euclidean", "diagonal", "learned", "auto")
 
 
+def check_penalty(name: str, value: Any) -> None:
+    """Raise an error unless `value` is a finite number from 0, or None."""
+    if value is not None and value == np.inf:
+        raise InvalidInputError(
+            "penalty=inf would make every soft pair hard. Pass pairs that must hold as must_link= "
+            "and cannot_link=, or give a finite penalty."
+        )
+    check_number(name, value, low=0, optional=True)
+
+
+RULES: dict[str, Callable[[str, Any], None]] = {
+    "metric": partial(check_choice, choices=METRICS),
+    "max_time": partial(check_number, low=0, optional=True),
+    "penalty": check_penalty,
+    "warm_start": check_flag,
+    "callback": check_callable,
+}
+
+
 class SMDEClust(ConstrainedClusterer):
     """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints.
 
@@ -76,6 +104,9 @@ class SMDEClust(ConstrainedClusterer):
     ----------
     n_clusters
         K.
+    search
+        How much to search: ``"standard"``; ``"quick"``, about as long as k-means with ten starts;
+        ``"paper"``, the published method (see :meth:`from_paper`); or a :class:`Search`.
     size_min, size_max
         Least and largest size of a cluster: a number for all of them, or K numbers, of which each
         cluster takes one (which one is part of the optimisation); ``None``: no bound.
@@ -90,9 +121,9 @@ class SMDEClust(ConstrainedClusterer):
         limit.
     device
         ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another device of PyTorch: points
-        live there, and with ``replacement="generation"`` a whole generation is refined at once.
-        (Needs ``smdeclust[torch]``; no Kempe swaps. Single precision where that is enough; the
-        last assignment is made again in double precision by the processor.)
+        live there, and with ``Search(replacement="generation")`` a whole generation is refined at
+        once. (Needs ``smdeclust[torch]``; no Kempe swaps. Single precision where that is enough;
+        the last assignment is made again in double precision by the processor.)
     metric
         ``"euclidean"``: squared distances of the data as given, as in the paper. ``"learned"``: a
         distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
@@ -119,51 +150,12 @@ class SMDEClust(ConstrainedClusterer):
         Where it returns True, the run ends and the best solution so far is returned.
     verbose
         1: log one line per generation.
-    assignment
-        Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,
-        and feasible wherever it can be). The local search is always exact; it starts from centers
-        alone, so crossover needs no assignment.
-    mutation
-        Whether offspring mutate, with probability 1 / (generation + 1).
-    local_search
-        ``"deep"`` jumps (empties one cluster, splits another) where that helps, and goes on by
-        swaps of Kempe chains where assigning and moving centers stops;
-        ``"lloyd"`` is the paper's, and what Dask collections and devices always get. There are no
-        such swaps on large data (points × features of 2^22, or times clusters of 2^23); jumps of
-        points × features of 2^22 and more are weighed on a sample. There are no jumps under bounds
-        on sizes, and with fewer than 10 clusters only in the last look at what populations agree
-        on.
-    population_size
-        P, at least 4.
-    max_populations
-        Most populations to run before their best solutions are united in a last one. 1: a single
-        population, as in the paper; otherwise at least 4.
-    n_agree
-        Stop when so many populations have ended with the best objective.
-    max_no_improvement
-        A population ends after so many offspring in a row that do not improve its best solution.
-    tol
-        A population ends when its objectives differ by no more than this, summed over pairs.
-    relative
-        Whether `tol`, and the least gain that counts as better, are shares of the objective
-        (otherwise absolute, as in the paper).
-    scale_factor
-        F, a number or an interval to draw it from at each crossover.
-    alpha
-        How much mutation prefers points far from their center, 0 to 1.
-    max_local_searches
-        About how many local searches the whole run may make. They are counted by starts and
-        offspring: a population that has begun is completed first, and what is not counted are
-        further searches after jumps, the last look for jumps, and the search of an earlier
-        solution. ``"auto"``: 10^10 / (points × features × clusters), at least 100, so that the
-        time of a run is in proportion to the size of the data where they are large. ``None``: no
-        limit.
-    max_generations, max_local_iter
-        Limits on generations of each population and on iterations of one local search.
-    replacement
-        ``"immediate"``: an offspring that is better takes its place at once, as in the paper.
-        ``"generation"``: all offspring of a generation come from the same population, so that
-        they can be refined together.
+    assignment, mutation, local_search, population_size, max_populations, n_agree
+        Deprecated, as the next ones: fields of :class:`Search` now.
+    max_no_improvement, tol, relative, scale_factor, alpha, max_local_searches
+        Deprecated.
+    max_generations, max_local_iter, replacement
+        Deprecated.
 
     Attributes
     ----------
@@ -204,10 +196,12 @@ class SMDEClust(ConstrainedClusterer):
     n_populations_
         Populations run, a uniting one included.
     n_local_searches_, n_local_iterations_
-        Local searches of all populations as `max_local_searches` counts them, and their iterations
+        Local searches of all populations as ``Search.max_local_searches`` counts them, and their
+        iterations
         in all (those of further searches after jumps included).
-    n_unproven_
-        Whether the last assignment of the returned solution lacks a proof of optimality (1 or 0).
+    proven_
+        Whether the last assignment of the returned solution is proven to be optimal for its
+        centers. (``n_unproven_`` is 0 then, otherwise 1.)
     notes_
         Sentences that say what was left out, if anything was.
     stop_reason_
@@ -228,6 +222,7 @@ class SMDEClust(ConstrainedClusterer):
         self,
         n_clusters: int = 3,
         *,
+        search: str | Search = "standard",
         size_min: Any = None,
         size_max: Any = None,
         size_by: str = "points",
@@ -240,23 +235,24 @@ class SMDEClust(ConstrainedClusterer):
         random_state: Any = None,
         callback: Callable[[State], bool | None] | None = None,
         verbose: int = 0,
-        assignment: str = "greedy",
-        mutation: bool = True,
-        local_search: str = "deep",
-        population_size: int = 10,
-        max_populations: int = 10,
-        n_agree: int = 5,
-        max_no_improvement: int = 500,
-        tol: float = 1e-6,
-        relative: bool = True,
-        scale_factor: float | tuple[float, float] = (0.5, 0.8),
-        alpha: float = 0.5,
-        max_local_searches: int | str | None = "auto",
-        max_generations: int | None = None,
-        max_local_iter: int | None = None,
-        replacement: str = "immediate",
+        assignment: Any = DEPRECATED,
+        mutation: Any = DEPRECATED,
+        local_search: Any = DEPRECATED,
+        population_size: Any = DEPRECATED,
+        max_populations: Any = DEPRECATED,
+        n_agree: Any = DEPRECATED,
+        max_no_improvement: Any = DEPRECATED,
+        tol: Any = DEPRECATED,
+        relative: Any = DEPRECATED,
+        scale_factor: Any = DEPRECATED,
+        alpha: Any = DEPRECATED,
+        max_local_searches: Any = DEPRECATED,
+        max_generations: Any = DEPRECATED,
+        max_local_iter: Any = DEPRECATED,
+        replacement: Any = DEPRECATED,
     ) -> None:
         self.n_clusters = n_clusters
+        self.search = search
         self.size_min = size_min
         self.size_max = size_max
         self.size_by = size_by
@@ -287,23 +283,16 @@ class SMDEClust(ConstrainedClusterer):
 
     @classmethod
     def from_paper(cls, variant: str = "SG-MDE", *, n_clusters: int, **overrides: Any) -> Self:
-        """The paper's exact setting of one of its variants: S-MDE, SM-MDE, SG-MDE, SMG-MDE."""
+        """The paper's exact setting of one of its variants: S-MDE, SM-MDE, SG-MDE, SMG-MDE.
+
+        `overrides` are parameters of this class and fields of :class:`Search`.
+        """
         check_choice("variant", variant, tuple(VARIANTS))
         assignment, mutation = VARIANTS[variant]
-        setting: dict[str, Any] = {
-            "assignment": assignment,
-            "mutation": mutation,
-            "local_search": "lloyd",
-            "population_size": 20,
-            "max_populations": 1,
-            "max_local_searches": None,
-            "max_no_improvement": 500,
-            "tol": 1e-4,
-            "relative": False,
-            "scale_factor": (0.5, 0.8),
-            "alpha": 0.5,
-        }
-        return cls(n_clusters, **(setting | overrides))
+        setting = {name: overrides.pop(name) for name in SEARCH if name in overrides}
+        search = Search.preset(overrides.pop("search", "paper"))
+        setting = {"assignment": assignment, "mutation": mutation} | setting
+        return cls(n_clusters, search=search.replace(**setting), **overrides)
 
     @all_or_nothing
     def fit(
@@ -340,6 +329,7 @@ class SMDEClust(ConstrainedClusterer):
         """
         deadline = deadline_after(self.max_time)
         self._check_parameters()
+        self._search = self._chosen_search()
         bare = {
             "must_link": must_link,
             "cannot_link": cannot_link,
@@ -380,11 +370,11 @@ class SMDEClust(ConstrainedClusterer):
                 best = prove(
                     problem,
                     best,
-                    max_iter=self.max_local_iter,
+                    max_iter=self._search.max_local_iter,
                     proof_pivots=LAST_PROOF_PIVOTS,
                     deadline=deadline,
                 )
-            self.n_unproven_ = int(not best.proven)
+            self.n_unproven_, self.proven_ = int(not best.proven), bool(best.proven)
             self._take_notes(problem)
             self._set_solution(problem, best.labels, like=earlier)
             if soft:
@@ -456,7 +446,7 @@ class SMDEClust(ConstrainedClusterer):
     def _take_notes(self, problem: Problem) -> None:
         """Say what was left out, in the result and in the log."""
         notes = []
-        if self.local_search == "deep" and not can_go_deep(problem):
+        if self._search.local_search == "deep" and not can_go_deep(problem):
             notes.append(
                 "Kempe swaps were left out: they need a contracted copy of the points in memory, "
                 "and points x features x clusters of at most 2^23."
@@ -484,9 +474,9 @@ class SMDEClust(ConstrainedClusterer):
         earlier: Earlier | None = None,
     ) -> Solution:
         """Run the method, keep its counters, and return the best solution."""
-        islands = Islands(self.max_populations, self.n_agree)
+        islands = Islands(self._search.max_populations, self._search.n_agree)
         kinds, confirm = [operators], None
-        ground = ground_to_jump_on(problem) if self.local_search == "deep" else None
+        ground = ground_to_jump_on(problem) if self._search.local_search == "deep" else None
         if ground is not None:
             kinds, confirm = jumping_kinds(
                 operators, ground, deadline, problem.group_bounds is not None
@@ -495,16 +485,16 @@ class SMDEClust(ConstrainedClusterer):
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))
             starts = [near.centers, *map(problem.enter, earlier.others)]
-            kinds = [start_near(kind, starts, self.population_size) for kind in kinds]
+            kinds = [start_near(kind, starts, self._search.population_size) for kind in kinds]
             if earlier.settled:  # they begin where several have agreed, so two are enough
-                islands = Islands(self.max_populations, min(self.n_agree, 2))
-        elite = Elite(self.population_size)
+                islands = Islands(self._search.max_populations, min(self._search.n_agree, 2))
+        elite = Elite(self._search.population_size)
         kinds = [remember(kind, elite) for kind in kinds]
         state = evolve_islands(
             islands,
             kinds,
-            self.population_size,
-            Replacement(1e-10, relative=True) if self.relative else Replacement(),
+            self._search.population_size,
+            Replacement(1e-10, relative=True) if self._search.relative else Replacement(),
             self._stopping_rule(problem, deadline),
             self._generator(),
             self.callback,
@@ -526,16 +516,18 @@ class SMDEClust(ConstrainedClusterer):
 
     def _operators(self, problem: Problem, deadline: float | None) -> Operators:
         """Wire the steps of Algorithm 1 together as the parameters say."""
-        low_high = self.scale_factor
+        low_high = self._search.scale_factor
         factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
         mutate: Any = no_mutation
-        if self.mutation:
-            mutate = RelocationMutation(problem, REASSIGN[self.assignment], self.alpha)
+        if self._search.mutation:
+            mutate = RelocationMutation(
+                problem, REASSIGN[self._search.assignment], self._search.alpha
+            )
         setting: dict[str, Any] = {
-            "deep": self.local_search == "deep",
-            "limits": Limits.of(self.max_local_iter, PROOF_PIVOTS, deadline),
+            "deep": self._search.local_search == "deep",
+            "limits": Limits.of(self._search.max_local_iter, PROOF_PIVOTS, deadline),
         }
-        together = self.replacement == "generation"
+        together = self._search.replacement == "generation"
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
@@ -545,15 +537,15 @@ class SMDEClust(ConstrainedClusterer):
         )
 
     def _stopping_rule(self, problem: Problem, deadline: float | None) -> stopping.StoppingRule:
-        limit, searches = self.max_generations, self.max_local_searches
+        limit, searches = self._search.max_generations, self._search.max_local_searches
         if searches == "auto":
             size = problem.n_points * problem.n_features * problem.n_clusters
             searches = max(LEAST_SEARCHES, int(SEARCHES_TIMES_SIZE / size))
         return stopping.any_of(
             stopping.max_local_searches(int(searches)) if searches is not None else None,
             stopping.past(deadline) if deadline is not None else None,
-            stopping.collapse(self.tol, self.relative),
-            stopping.no_improvement(self.max_no_improvement),
+            stopping.collapse(self._search.tol, self._search.relative),
+            stopping.no_improvement(self._search.max_no_improvement),
             stopping.max_generations(limit) if limit is not None else None,
         )
 
@@ -571,46 +563,21 @@ class SMDEClust(ConstrainedClusterer):
         return tags
 
     def _check_parameters(self) -> None:
-        check_choice("assignment", self.assignment, tuple(REASSIGN))
-        check_choice("local_search", self.local_search, ("deep", "lloyd"))
-        check_choice("replacement", self.replacement, ("immediate", "generation"))
-        check_choice("metric", self.metric, METRICS)
-        check_number("population_size", self.population_size, low=4, whole=True)
-        check_number("max_populations", self.max_populations, low=1, whole=True)
-        check_number("n_agree", self.n_agree, low=1, whole=True)
-        Islands(self.max_populations, self.n_agree)  # says which numbers go together
-        check_number("max_no_improvement", self.max_no_improvement, low=1, whole=True)
-        if self.max_local_searches != "auto":
-            check_number(
-                "max_local_searches", self.max_local_searches, low=1, whole=True, optional=True
-            )
-        check_number("tol", self.tol, low=0)
-        check_number("alpha", self.alpha, low=0, high=1)
-        check_number("max_generations", self.max_generations, low=0, whole=True, optional=True)
-        check_number("max_local_iter", self.max_local_iter, low=1, whole=True, optional=True)
-        check_number("max_time", self.max_time, low=0, optional=True)
-        if self.penalty is not None and self.penalty == np.inf:
-            raise InvalidInputError(
-                "penalty=inf would make every soft pair hard. Pass pairs that must hold as "
-                "must_link= and cannot_link=, or give a finite penalty."
-            )
-        check_number("penalty", self.penalty, low=0, optional=True)
-        factors = self.scale_factor if isinstance(self.scale_factor, tuple) else [self.scale_factor]
-        for value in factors:
-            check_number("scale_factor", value, low=1e-9, high=2)
-        if not isinstance(self.warm_start, (bool, np.bool_)):
-            raise InvalidInputError(f"warm_start must be True or False, got {self.warm_start!r}.")
-        if not isinstance(self.mutation, (bool, np.bool_)):
-            raise InvalidInputError(f"mutation must be True or False, got {self.mutation!r}.")
-        if self.callback is not None and not callable(self.callback):
-            raise InvalidInputError(f"callback must be callable or None, got {self.callback!r}.")
-        if isinstance(self.scale_factor, tuple) and (
-            len(self.scale_factor) != 2 or self.scale_factor[0] > self.scale_factor[1]
-        ):
-            raise InvalidInputError(
-                f"scale_factor must be a number or an interval (low, high), got "
-                f"{self.scale_factor!r}."
-            )
+        for name, check in RULES.items():
+            check(name, getattr(self, name))
+
+    def _settings(self) -> dict[str, Any]:
+        """The parameters, those of the search in one object, while a fit runs."""
+        old = dict.fromkeys(SEARCH, DEPRECATED)
+        return self.get_params(deep=False) | old | {"search": self._search}
+
+    def _chosen_search(self) -> Search:
+        """The search, with what was given under the former names of its fields."""
+        old = {name: getattr(self, name) for name in SEARCH}
+        old = {name: value for name, value in old.items() if not is_default(value)}
+        for name in old:
+            warn_renamed("SMDEClust", name, f"search=Search({name}=...)")
+        return Search.preset(self.search).replace(**old)
 
 
 def _log_generation(state: State) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from smdeclust.paper.machine import usable_cores
 from smdeclust.paper.paper import EXPERIMENTS, paper_plan, without_missing_data
 from smdeclust.paper.plan import Plan, Skipped, in_order
 from smdeclust.paper.progress import show_progress
@@ -108,9 +107,8 @@ def run_plans(
         if retry:
             store.forget_failures()
         todo = [run for run in runs if not store.is_done(run)]
-        n_jobs = jobs if jobs is not None else usable_cores()
         logger.info("%d runs, %d of them done before", len(runs), len(runs) - len(todo))
-        with show_progress(todo, len(runs), max(1, n_jobs), progress) as on_end:
+        with show_progress(len(runs) - len(todo), len(runs), progress) as on_end:
             done = run_all(runs, store, jobs=jobs, budget=budget, on_end=on_end)
     written = report(folder / STORE_NAME, folder / REPORT_NAME)
     skipped = {plan.name: plan.skipped for plan in plans}

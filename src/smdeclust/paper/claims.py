@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.paper.metrics import TIE, best_share
 from smdeclust.paper.plan import Plan
 from smdeclust.paper.published import best_known, explanation, paper_tables
-from smdeclust.paper.results import Rows, averages, datasets_of, is_feasible, of_dataset
+from smdeclust.paper.results import (
+    TIE,
+    Rows,
+    averages,
+    best_share,
+    datasets_of,
+    is_feasible,
+    of_dataset,
+)
 from smdeclust.paper.table import Table
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from smdeclust.io.write import write_bytes
-from smdeclust.paper.metrics import TIE
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.results import Rows, averages, is_feasible
+from smdeclust.paper.results import TIE, Rows, averages, is_feasible
 
 # metric -> what the axis says, what counts as a tie
 METRICS = {

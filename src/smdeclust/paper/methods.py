@@ -22,29 +22,15 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.paper.plan import Method
 
 
-def memetic(n_clusters: int, seed: int, **settings: Any) -> Any:
-    """Our solver with its own defaults."""
-    return smdeclust.SMDEClust(n_clusters, random_state=seed, **settings)
+def own(n_clusters: int, seed: int, estimator: str = "SMDEClust", **settings: Any) -> Any:
+    """An estimator of this package by name; `variant` asks for one of the paper's settings."""
+    of = getattr(smdeclust, estimator)
+    if "variant" in settings:
+        return of.from_paper(n_clusters=n_clusters, random_state=seed, **settings)
+    return of(n_clusters, random_state=seed, **settings)
 
 
-def paper_variant(n_clusters: int, seed: int, variant: str, **settings: Any) -> Any:
-    """A variant of the paper, under the paper's setting."""
-    return smdeclust.SMDEClust.from_paper(
-        variant, n_clusters=n_clusters, random_state=seed, **settings
-    )
-
-
-def multi_start(n_clusters: int, seed: int, estimator: str, **settings: Any) -> Any:
-    """A heuristic in a multi-start, by the name of its estimator."""
-    return getattr(smdeclust, estimator)(n_clusters, random_state=seed, **settings)
-
-
-def soft_hg_means(n_clusters: int, seed: int, **settings: Any) -> Any:
-    """S-HG-MEANS with annotations taken as accurate."""
-    return smdeclust.SoftHGMeans(n_clusters, random_state=seed, **settings)
-
-
-class _Unconstrained:
+class Unconstrained:
     """scikit-learn's k-means behind the interface of the others; it sees no pairs."""
 
     def __init__(self, n_clusters: int, seed: int, **settings: Any) -> None:
@@ -52,7 +38,7 @@ class _Unconstrained:
 
         self._model = KMeans(n_clusters, random_state=seed, **settings)
 
-    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> _Unconstrained:
+    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> Unconstrained:
         self.labels_ = self._model.fit(X).labels_
         self.n_local_searches_ = 1
         self.n_local_iterations_ = self._model.n_iter_
@@ -62,13 +48,13 @@ class _Unconstrained:
         return self._model.get_params()
 
 
-class _Exact:
+class Exact:
     """ExactMSSC, whose bound goes into the row as well."""
 
     def __init__(self, n_clusters: int, seed: int, **settings: Any) -> None:
         self._model = smdeclust.ExactMSSC(n_clusters, random_state=seed, **settings)
 
-    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> _Exact:
+    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> Exact:
         model = self._model.fit(X, must_link=must_link, cannot_link=cannot_link)
         self.labels_ = model.labels_
         self.stop_reason_ = model.status_
@@ -83,49 +69,24 @@ class _Exact:
         return self._model.get_params()
 
 
-def exact(n_clusters: int, seed: int, **settings: Any) -> Any:
-    """Our exact method: the solver, and branch and cut until its labels are proven optimal."""
-    return _Exact(n_clusters, seed, **settings)
-
-
-def k_means(n_clusters: int, seed: int, **settings: Any) -> Any:
-    """Unconstrained k-means (scikit-learn's), the reference of the violation table."""
-    return _Unconstrained(n_clusters, seed, **settings)
-
-
 _HERE = "smdeclust.paper.methods"
-DEFAULT = Method("SMDEClust", f"{_HERE}:memetic")
+DEFAULT = Method("SMDEClust", f"{_HERE}:own")
 SG_MDE, S_MDE, SMG_MDE, SM_MDE = (
-    Method(name, f"{_HERE}:paper_variant", {"variant": name})
+    Method(name, f"{_HERE}:own", {"variant": name})
     for name in ("SG-MDE", "S-MDE", "SMG-MDE", "SM-MDE")
 )
 # The heuristic comparison: about 100 solutions each, 25 iterations of a local search at most.
 SG_MDE_100 = SG_MDE.but("SG-MDE", population_size=10, max_generations=10, max_local_iter=25)
-BLP_KM = Method(
-    "BLP-KM", f"{_HERE}:multi_start", {"estimator": "BLPKMeans", "n_init": 100, "max_iter": 25}
+BLP_KM, COP_KM = (
+    Method(name, f"{_HERE}:own", {"estimator": estimator, "n_init": 100, "max_iter": 25})
+    for name, estimator in (("BLP-KM", "BLPKMeans"), ("COP-KM", "COPKMeans"))
 )
-COP_KM = Method(
-    "COP-KM", f"{_HERE}:multi_start", {"estimator": "COPKMeans", "n_init": 100, "max_iter": 25}
-)
-S_HG_MEANS = Method("S-HG-MEANS", f"{_HERE}:soft_hg_means")
-EXACT = Method("exact", f"{_HERE}:exact", {"max_time": 300.0})
-K_MEANS = Method("K-MEANS", f"{_HERE}:k_means", {"init": "k-means++", "n_init": 1})
+S_HG_MEANS = Method("S-HG-MEANS", f"{_HERE}:own", {"estimator": "SoftHGMeans"})
+EXACT = Method("exact", f"{_HERE}:Exact", {"max_time": 300.0})
+K_MEANS = Method("K-MEANS", f"{_HERE}:Unconstrained", {"init": "k-means++", "n_init": 1})
 
-METHODS = {
-    method.name: method
-    for method in (
-        DEFAULT,
-        SG_MDE,
-        S_MDE,
-        SMG_MDE,
-        SM_MDE,
-        BLP_KM,
-        COP_KM,
-        S_HG_MEANS,
-        EXACT,
-        K_MEANS,
-    )
-}
+ALL = (DEFAULT, SG_MDE, S_MDE, SMG_MDE, SM_MDE, BLP_KM, COP_KM, S_HG_MEANS, EXACT, K_MEANS)
+METHODS = {method.name: method for method in ALL}
 
 
 def resolve(path: str) -> Any:

@@ -9,47 +9,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.paper.plan import Plan, Run
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    key TEXT PRIMARY KEY,
-    dataset TEXT NOT NULL,
-    configuration TEXT NOT NULL,
-    method TEXT NOT NULL,
-    factory TEXT NOT NULL,
-    loader TEXT NOT NULL,
-    settings TEXT NOT NULL,
-    seed INTEGER NOT NULL,
-    time_limit REAL,
-    status TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    objective REAL,
-    seconds REAL,
-    cpu_seconds REAL,
-    local_searches INTEGER,
-    local_iterations INTEGER,
-    iterations INTEGER,
-    stop_reason TEXT,
-    broken_must_links INTEGER,
-    broken_cannot_links INTEGER,
-    adjusted_rand REAL,
-    details TEXT NOT NULL,
-    parameters TEXT NOT NULL,
-    machine TEXT NOT NULL,
-    finished TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS plans (
-    name TEXT PRIMARY KEY,
-    scale TEXT NOT NULL,
-    plan TEXT NOT NULL
-);
-"""
+_OF_RUN = "dataset, configuration, method, factory, loader, settings, seed, time_limit, finished"
 
 
 class StoreBusyError(SMDEClustError, RuntimeError):
@@ -134,7 +101,11 @@ class Store:
         if writing:
             self._rows.execute("PRAGMA journal_mode = WAL")
             self._rows.execute("PRAGMA synchronous = FULL")
-            self._rows.executescript(_SCHEMA)
+            of_outcome = ", ".join(field.name for field in fields(Outcome))
+            self._rows.executescript(
+                f"CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, {_OF_RUN}, {of_outcome});"
+                "CREATE TABLE IF NOT EXISTS plans (name TEXT PRIMARY KEY, scale TEXT, plan TEXT);"
+            )
 
     def _become_writer(self) -> sqlite3.Connection:
         # An exclusive transaction in a file of its own: the system drops it when the process ends,

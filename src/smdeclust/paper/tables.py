@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from smdeclust.datasets import list_datasets
-from smdeclust.paper.metrics import TIE, Spread, best_share, spread, violated_share
 from smdeclust.paper.plan import Plan
 from smdeclust.paper.published import best_known, paper_tables
-from smdeclust.paper.results import Average, Rows, averages, datasets_of, of_dataset
+from smdeclust.paper.results import (
+    TIE,
+    Average,
+    Rows,
+    Spread,
+    averages,
+    best_share,
+    datasets_of,
+    of_dataset,
+    spread,
+    violated_share,
+)
 from smdeclust.paper.table import Cell, Column, Table
 
 _SPREAD = ("%S", "Δ min", "Δ median", "Δ max")

@@ -10,13 +10,14 @@ with optional("A picture"):
     from smdeclust.plotting.clusters import plot_clusters
     from smdeclust.plotting.comparison import plot_comparison
     from smdeclust.plotting.constraint_graph import plot_constraint_graph
-    from smdeclust.plotting.convergence import plot_convergence
-    from smdeclust.plotting.diversity import plot_diversity
     from smdeclust.plotting.feature_weights import plot_feature_weights
-    from smdeclust.plotting.margins import point_margins
-    from smdeclust.plotting.margins_plot import plot_margins
-    from smdeclust.plotting.profile import PerformanceProfile, performance_profile
-    from smdeclust.plotting.profile_plot import plot_performance_profile
+    from smdeclust.plotting.margins import plot_margins, point_margins
+    from smdeclust.plotting.profile import (
+        PerformanceProfile,
+        performance_profile,
+        plot_performance_profile,
+    )
+    from smdeclust.plotting.runs import plot_convergence, plot_diversity
     from smdeclust.plotting.sizes import plot_sizes
 
 __all__ = [

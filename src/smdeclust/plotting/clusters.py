@@ -9,15 +9,14 @@ from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
 from smdeclust.plotting import style
-from smdeclust.plotting.inputs import as_centers, as_labels, as_pairs, as_points
+from smdeclust.plotting.inputs import as_centers, as_labels, as_points
 from smdeclust.plotting.projection import project
-from smdeclust.plotting.thinning import thin_pairs, thin_points
+from smdeclust.structure.pairs import as_pairs
 
 _LAYERS = 6
 
@@ -63,11 +62,6 @@ def plot_clusters(
         Where to draw. By default a new figure.
     constraints
         The pairs as a :class:`~smdeclust.Constraints`, soft ones among them drawn like the others.
-
-    Returns
-    -------
-    Axes
-        The axes drawn on.
     """
     if constraints is not None:
         given = {"must_link": must_link, "cannot_link": cannot_link}
@@ -113,9 +107,7 @@ def plot_clusters(
     if len(names) > style.MAX_LEGEND_CLUSTERS:
         cluster_handles = []
         number = "" if named == len(names) else f" ({named} of {len(names)})"
-        cluster_handles.append(
-            Line2D([], [], ls="", marker="$3$", color=style.INK, label=f"number at center{number}")
-        )
+        cluster_handles.append(style.handle(f"number at center{number}", style.INK, marker="$3$"))
     title = style.count_of(len(shown), len(points), "point")
     title += f", {len(names)} cluster" + ("s" if len(names) > 1 else "")
     style.legend_outside(ax, [*cluster_handles, *pair_handles], title)
@@ -153,7 +145,7 @@ def _draw_pairs(
         )
     )
     caption = style.count_of(len(shown), len(pairs), kind)
-    handles: list[Artist] = [Line2D([], [], color=color, ls=line_style, lw=1.0, label=caption)]
+    handles: list[Artist] = [style.handle(caption, color, ls=line_style, lw=1.0)]
     if len(bad):
         ends = plane[pairs[bad]]
         ax.add_collection(
@@ -178,15 +170,13 @@ def _draw_pairs(
             zorder=4.0,
         )
         handles.append(
-            Line2D(
-                [],
-                [],
-                color=style.VIOLATED,
+            style.handle(
+                f"{style.count_of(len(bad), int(broken.sum()), kind)} violated",
+                style.VIOLATED,
                 ls=line_style,
                 lw=1.8,
                 marker="x",
                 mew=2,
-                label=f"{style.count_of(len(bad), int(broken.sum()), kind)} violated",
             )
         )
     return handles
@@ -228,16 +218,8 @@ def _draw_points(
             )
         count = int((labels == name).sum())
         handles.append(
-            Line2D(
-                [],
-                [],
-                ls="",
-                marker=marker,
-                color=color,
-                mec=style.INK,
-                mew=0.6,
-                ms=6,
-                label=f"cluster {name} ({count:,})",
+            style.handle(
+                f"cluster {name} ({count:,})", color, marker=marker, mec=style.INK, mew=0.6, ms=6
             )
         )
     return handles
@@ -292,3 +274,34 @@ def _draw_centers(ax: Axes, plane: NDArray[np.float64], names: NDArray[np.int64]
             clip_on=True,
         )
     return len(placed)
+
+
+def thin_pairs(
+    violated: NDArray[np.bool_], limit: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Positions of at most `limit` pairs: violated ones first, the rest drawn evenly."""
+    if len(violated) <= limit:
+        return np.arange(len(violated))
+    # A random order, then a stable sort that brings the violated to the front.
+    order = rng.permutation(len(violated))
+    order = order[np.argsort(~violated[order], kind="stable")]
+    return np.sort(order[:limit])
+
+
+def thin_points(
+    labels: NDArray[np.int64],
+    keep: NDArray[np.int64],
+    limit: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Positions of about `limit` points, the same share of each cluster, and all of `keep`."""
+    n_points = len(labels)
+    if n_points <= limit:
+        return np.arange(n_points)
+    chosen = np.zeros(n_points, dtype=bool)
+    for k in np.unique(labels):
+        members = np.flatnonzero(labels == k)
+        share = -(-len(members) * limit // n_points)  # rounded up: no cluster disappears
+        chosen[rng.permutation(members)[:share]] = True
+    chosen[keep] = True
+    return np.flatnonzero(chosen)

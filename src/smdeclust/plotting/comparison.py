@@ -222,9 +222,7 @@ def _draw_legend(ax: Axes, broken: NDArray[np.bool_], several: bool) -> None:
         )
     if several:
         handles.append(
-            Line2D(
-                [], [], color=style.INK, marker="|", ms=6, mew=1.2, lw=1.2, label="range over runs"
-            )
+            style.handle("range over runs", style.INK, marker="|", ms=6, mew=1.2, lw=1.2, ls="-")
         )
     # In inches: a share of the height would touch the ticks of a low picture.
     figure = ax.get_figure(root=True)

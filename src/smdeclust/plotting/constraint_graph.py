@@ -10,7 +10,6 @@ from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
-from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 from matplotlib.patches import PathPatch
 from matplotlib.transforms import Affine2D
@@ -19,7 +18,8 @@ from scipy.sparse.csgraph import connected_components
 
 from smdeclust.plotting import style
 from smdeclust.plotting.graph_layout import adjacency, lay_out
-from smdeclust.plotting.inputs import as_labels, as_pairs
+from smdeclust.plotting.inputs import as_labels
+from smdeclust.structure.pairs import as_pairs
 
 _MAX_NUMBERED = 80  # nodes; with more, the numbers in them are too small to read
 
@@ -56,11 +56,6 @@ def plot_constraint_graph(
         For the first positions of the layout.
     ax
         Where to draw. By default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn on.
     """
     must = as_pairs(must_link, n_points, "must_link")
     cannot = as_pairs(cannot_link, n_points, "cannot_link")
@@ -219,7 +214,7 @@ def _draw_edges(
         )
     )
     handles: list[Artist] = [
-        Line2D([], [], color=style.CANNOT_LINK, lw=1.1, ls=style.DASHES, label="cannot-link")
+        style.handle("cannot-link", style.CANNOT_LINK, lw=1.1, ls=style.DASHES)
     ]
     if broken.any():
         # The middle of what the two nodes leave to see of the line.
@@ -236,15 +231,8 @@ def _draw_edges(
             middle[:, 0], middle[:, 1], marker="x", s=40, c=style.VIOLATED, linewidths=2, zorder=4
         )
         handles.append(
-            Line2D(
-                [],
-                [],
-                color=style.VIOLATED,
-                lw=1.8,
-                ls=style.DASHES,
-                marker="x",
-                mew=2,
-                label="violated cannot-link",
+            style.handle(
+                "violated cannot-link", style.VIOLATED, lw=1.8, ls=style.DASHES, marker="x", mew=2
             )
         )
     return handles
@@ -277,16 +265,8 @@ def _draw_groups(
         )
         if labels is not None and len(graph.names) <= style.MAX_LEGEND_CLUSTERS and len(members):
             handles.append(
-                Line2D(
-                    [],
-                    [],
-                    ls="",
-                    marker=marker,
-                    color=color,
-                    mec=style.INK,
-                    mew=0.6,
-                    ms=7,
-                    label=f"cluster {graph.names[k]}",
+                style.handle(
+                    f"cluster {graph.names[k]}", color, marker=marker, mec=style.INK, mew=0.6, ms=7
                 )
             )
     if broken.any():
@@ -302,16 +282,8 @@ def _draw_groups(
             PatchCollection(circles, facecolor="white", edgecolor=style.VIOLATED, lw=2.0, zorder=2)
         )
         handles.append(
-            Line2D(
-                [],
-                [],
-                ls="",
-                marker="o",
-                color="white",
-                mec=style.VIOLATED,
-                mew=1.8,
-                ms=7,
-                label="violated must-link group",
+            style.handle(
+                "violated must-link group", "white", marker="o", mec=style.VIOLATED, mew=1.8, ms=7
             )
         )
     font = _font_size(ax, places, radii) if len(shown) <= _MAX_NUMBERED else 0.0

@@ -36,11 +36,6 @@ def plot_feature_weights(
         Most columns to draw.
     ax
         Where to draw. By default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn on.
     """
     weights, plain, known = _weights(distance)
     names = known if feature_names is None else list(map(str, feature_names))

@@ -1,10 +1,14 @@
-"""Per-point margin: how much nearer the own center is than the nearest other one."""
+"""Margins: how much nearer the own center of a point is than the nearest other one."""
 
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
+from smdeclust.plotting import style
 from smdeclust.plotting.inputs import as_centers, as_labels, as_points
 
 _CHUNK = 4096  # rows; N x K distances at once would not fit for large N
@@ -53,3 +57,109 @@ def point_margins(
         # A point on two coinciding centers has no preference: 0.
         margin[rows] = np.divide(b - a, scale, out=np.zeros_like(a), where=scale > 0)
     return margin
+
+
+def plot_margins(
+    X: ArrayLike,
+    labels: ArrayLike,
+    *,
+    centers: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw each cluster as a blade of its points' margins, largest on top.
+
+    The margin compares the distance to the own center with that to the nearest other one; see
+    :func:`~smdeclust.plotting.point_margins`. Points below 0 would move if the constraints let
+    them.
+
+    Parameters
+    ----------
+    X
+        (N, d) points.
+    labels
+        One integer label per point.
+    centers
+        (K, d) centers, row k for label k. By default the cluster means.
+    ax
+        Where to draw. By default a new figure, higher for more clusters.
+    """
+    points = as_points(X)
+    label = as_labels(labels, len(points))
+    margin = point_margins(points, label, centers)
+    names = np.unique(label)
+    ax = style.get_axes(ax, (6.6, float(np.clip(1.6 + 0.27 * len(names), 3.6, 9.5))))
+
+    gap = max(1.0, 0.012 * len(points)) if len(names) <= 40 else 0.004 * len(points)
+    top = 0.0
+    middles = []
+    for position, name in enumerate(names):
+        blade = np.sort(margin[label == name])[::-1]
+        # Edges of the steps: each point is a bar of height 1, also where there is only one.
+        y = top + np.repeat(np.arange(len(blade) + 1), 2)[1:-1]
+        width = np.repeat(blade, 2)
+        color, _ = style.cluster_style(position)
+        ax.fill_betweenx(y, 0, np.maximum(width, 0), color=color, lw=0)
+        ax.fill_betweenx(
+            y,
+            0,
+            np.minimum(width, 0),
+            where=width < 0,
+            facecolor="white",
+            edgecolor=style.VIOLATED,
+            hatch="//////",
+            lw=0.8,
+        )
+        middles.append(top + len(blade) / 2)
+        top += len(blade) + gap
+
+    height = top - gap
+    ax.set_ylim(height + gap, -gap)
+    _name_clusters(ax, names, np.array(middles), label, height)
+    ax.axvline(0, color=style.INK, lw=0.8)
+    average = float(margin.mean())
+    ax.axvline(average, color=style.INK, lw=1.1, ls=style.LINE_STYLES[1])
+    ax.set_xlim(min(-0.05, 1.08 * float(margin.min())), 1.0)
+    ax.set_xlabel("margin  (1 at the own center, 0 half way to another)")
+    ax.set_ylabel("cluster (points)" if len(names) <= 40 else "cluster")
+    style.tidy(ax, "x")
+    ax.tick_params(axis="y", length=0)
+    handles: list[Patch | Line2D] = [
+        style.handle(
+            f"mean {average:.2f}".replace("-", "\N{MINUS SIGN}"),
+            style.INK,
+            lw=1.1,
+            ls=style.LINE_STYLES[1],
+        )
+    ]
+    below = int((margin < 0).sum())
+    if below:
+        text = f"{below:,} {'point' if below == 1 else 'points'} nearer\nto another center"
+        handles.append(
+            Patch(facecolor="white", edgecolor=style.VIOLATED, hatch="//////", label=text)
+        )
+    style.legend_outside(ax, handles, style.count_of(len(points), len(points), "point"))
+    return ax
+
+
+def _name_clusters(
+    ax: Axes,
+    names: np.ndarray,
+    middles: np.ndarray,
+    labels: np.ndarray,
+    height: float,
+) -> None:
+    """Cluster names beside the blades, as many as fit without touching."""
+    counts = [int((labels == name).sum()) for name in names]
+    texts = [
+        f"{name} ({count:,})" if len(names) <= 40 else str(name)
+        for name, count in zip(names, counts, strict=True)
+    ]
+    # 0.85: the axis label below will take its part of the height.
+    needed = 0.12 * height / (0.85 * style.inches(ax)[1])
+    ticks, shown, last = [], [], -np.inf
+    for middle, text in zip(middles, texts, strict=True):
+        if middle - last >= needed:
+            ticks.append(middle)
+            shown.append(text)
+            last = middle
+    ax.set_yticks(ticks, shown, fontsize=8)

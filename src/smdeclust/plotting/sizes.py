@@ -23,11 +23,6 @@ def plot_sizes(model: Any, *, ax: Axes | None = None) -> Axes:
         Fitted with ``size_min`` or ``size_max``.
     ax
         Where to draw. By default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes drawn on.
     """
     if not hasattr(model, "size_bounds_"):
         raise InvalidInputError(

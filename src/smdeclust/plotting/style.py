@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 # After Okabe and Ito, with the wine of Tol in place of their yellow, which vanishes on white paper,
@@ -134,6 +135,11 @@ def legend_outside(
         handlelength=2.8,
         **keywords,
     )
+
+
+def handle(label: str, color: str, **looks: Any) -> Line2D:
+    """An entry of a legend; without a line style, a marker alone."""
+    return Line2D([], [], label=label, color=color, **({"ls": ""} | looks))
 
 
 def count_of(shown: int, total: int, what: str) -> str:

@@ -90,8 +90,8 @@ def _how(content: Content) -> str:
 
 
 def _places(content: Content) -> _Places:
+    from smdeclust.plotting.clusters import thin_pairs, thin_points
     from smdeclust.plotting.projection import project
-    from smdeclust.plotting.thinning import thin_pairs, thin_points
 
     rng = np.random.default_rng(0)
     plane = project(content.X, content.X[:1], feature_names=tuple(content.feature_names)).points

@@ -13,9 +13,17 @@ from collections import namedtuple
 
 import numpy as np
 
-from smdeclust.baselines.soft_hg.model import BETWEEN, LOG_FLOOR, WITHIN
+from smdeclust.baselines.pieces import shuffle
 from smdeclust.kernels import kernel
 
+# Logarithms of rates and priors see no smaller number.
+LOG_FLOOR = 1e-10
+# Positions in a prior: links within a cluster, links between two.
+WITHIN, BETWEEN = 0, 1
+# A move must gain more than this; less is rounding.
+LEAST_GAIN = 1e-7
+# Reassigning follows the Gaussians alone and may go round in circles.
+MOST_REASSIGNMENTS = 100
 # Where a search stands; the kernels change the arrays.
 #   labels (N,), sizes (K,), centers (K, d'), squares (K,): sum of squared distances to the center
 #   links (2, K, K), beta (2, 2), rows (K, 3): rows of the annotation part with -1, 0, +1 points
@@ -250,3 +258,79 @@ def move(i, x, a, b, n_touched, state):
             shares |= state.links[layer, a, s] > 0.0 or state.links[layer, b, s] > 0.0
         if shares:
             _set_row(state, s)
+
+
+@kernel()
+def relocate(points, indptr, indices, layers, linked, state, seed):
+    """Move linked points to better clusters, first improvement, until a pass moves none.
+
+    Points and clusters come in random order; no cluster is emptied. Changes `state` and `seed`.
+    Returns the number of passes. An evaluation is O(d + degree).
+    """
+    order = linked.copy()
+    clusters = np.arange(len(state.sizes))
+    n_passes = 0
+    improving = True
+    while improving:
+        improving = False
+        n_passes += 1
+        shuffle(order, seed)
+        for i in order:
+            n_touched = pick_up(i, indptr, indices, layers, state)
+            shuffle(clusters, seed)
+            for b in clusters:
+                a = state.labels[i]
+                if b == a or state.sizes[a] < 2:
+                    continue
+                change = gaussian_change(points[i], a, b, state)
+                change += annotation_change(a, b, n_touched, state)
+                if change < -LEAST_GAIN:
+                    move(i, points[i], a, b, n_touched, state)
+                    improving = True
+            put_down(n_touched, state)
+        reset(points, indptr, indices, layers, state)  # sums that must not drift
+    return n_passes
+
+
+@kernel()
+def reassign(points, free, state, limit):
+    """Put free points where d^2 / (2 sigma^2) + d ln sigma is least, until nothing moves.
+
+    Changes labels, sizes, centers and squares of `state` (not its rows). Returns the number of
+    passes that moved something. A pass is O(N K d).
+    """
+    n_clusters = len(state.sizes)
+    twice = np.empty(n_clusters)
+    offset = np.empty(n_clusters)
+    for n_done in range(limit):
+        for k in range(n_clusters):
+            variance = state.squares[k] / (state.sizes[k] * state.n_features)
+            twice[k] = 2.0 * max(variance, state.least)
+            offset[k] = 0.5 * state.n_features * np.log(0.5 * twice[k])
+        moved = False
+        for i in free:
+            a = state.labels[i]
+            if state.sizes[a] < 2:
+                continue
+            best, least = a, square_distance(points[i], state.centers[a]) / twice[a] + offset[a]
+            for k in range(n_clusters):
+                cost = square_distance(points[i], state.centers[k]) / twice[k] + offset[k]
+                if cost < least:
+                    best, least = k, cost
+            if best != a:
+                state.labels[i] = best
+                state.sizes[a] -= 1
+                state.sizes[best] += 1
+                moved = True
+        if not moved:
+            return n_done
+        state.centers[:] = 0.0
+        state.squares[:] = 0.0
+        for i in range(len(points)):
+            state.centers[state.labels[i]] += points[i]
+        for k in range(n_clusters):
+            state.centers[k] /= state.sizes[k]
+        for i in range(len(points)):
+            k = state.labels[i]
+            state.squares[k] += square_distance(points[i], state.centers[k])
+    return limit

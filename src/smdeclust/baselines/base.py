@@ -1,0 +1,250 @@
+"""What the baselines share: parameters, one ``fit``, and the best of several starts."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from smdeclust.constraints.given import hard_pairs
+from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, deadline_after
+from smdeclust.estimators.parameters import (
+    anything,
+    check_choice,
+    check_parameters,
+    documented,
+    number,
+    whole,
+)
+from smdeclust.estimators.warm import as_earlier
+from smdeclust.memetic.initialization import random_points
+from smdeclust.problem import Problem, Solution
+from smdeclust.structure.pairs import count_broken
+
+logger = logging.getLogger("smdeclust")
+
+Start = Callable[[np.random.Generator], np.ndarray]
+SOLUTION = {
+    "labels_": "(N,) cluster of each point; all constraints hold.",
+    "cluster_centers_": "(K, d) means of the clusters, in lexicographic order.",
+    "inertia_": "Sum of (weighted) squared distances of the points to the centers of their\n"
+    "clusters.",
+    "n_iter_": "Rounds of the method's own loop; where several starts are made, of the best one.",
+}
+SIZES = {
+    "cluster_sizes_, size_bounds_": "With bounds on sizes: the (K,) sizes of the clusters, and\n"
+    "the (K, 2) bounds that each took.",
+}
+SIZE_BOUND = (
+    "size of a cluster: a number for all of them, or K numbers, of which each cluster takes\n"
+    "one (which one is part of the optimization); ``None``: no bound."
+)
+
+
+@documented
+class Baseline(ConstrainedClusterer, ABC):
+    """A method to compare with: see `_solve` of the two classes below."""
+
+    _attributes = SOLUTION
+
+    n_clusters: int = anything(3, "K.", kw_only=False)
+    max_time: float | None = number(
+        None, "Seconds, after which the best solution so far is returned.", low=0
+    )
+    random_state: Any = anything(
+        None, "Seed, ``RandomState`` or ``None``. The same seed gives the same result."
+    )
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraints: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions that belong together, or apart: (m, 2) integers.
+        constraints
+            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        deadline = deadline_after(self.max_time)
+        check_parameters(self)
+        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
+        return self._fit(X, must_link, cannot_link, sample_weight, deadline)
+
+    @abstractmethod
+    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
+        """Build the problem from validated pairs and label it."""
+
+
+class StrictBaseline(Baseline):
+    """Pairs always hold: `_solve` gets a problem with its pairs and returns (G,) labels."""
+
+    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
+        problem = self._build_problem(X, must_link, cannot_link, weight)
+        return self._set_solution(problem, self._solve(problem, deadline))
+
+    @abstractmethod
+    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
+        """Return the (G,) labels of the groups."""
+
+
+class SoftBaseline(Baseline):
+    """Pairs may break: `_solve` gets the points and the pairs and returns (N,) labels."""
+
+    _attributes = {  # noqa: RUF012
+        "labels_": "(N,) cluster of each point; constraints may be broken.",
+        "n_violations_": "Broken pairs, of those given to ``fit``.",
+    }
+
+    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
+        problem, together, apart = self._build_soft(X, must_link, cannot_link, weight)
+        self._set_solution(problem, self._solve(problem, together, apart, deadline))
+        self.n_violations_ = sum(count_broken(together, apart, self.labels_))
+        return self
+
+    @abstractmethod
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        """Return the (N,) labels of the points."""
+
+
+class UnweightedBaseline(SoftBaseline):
+    """The same for methods without weights of points."""
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraints: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`: as `Baseline.fit`, without weights."""
+        pairs = {"must_link": must_link, "cannot_link": cannot_link}
+        return super().fit(X, y, constraints=constraints, **pairs)
+
+
+def spread_groups(problem: Problem) -> Start:
+    """k-means++: group means drawn one by one, likelier the farther they are from those drawn."""
+    from sklearn.cluster import kmeans_plusplus  # a quarter of a second to import
+
+    contracted = problem.contracted
+
+    def initialize(rng: np.random.Generator) -> np.ndarray:
+        centers, _ = kmeans_plusplus(
+            contracted.points,
+            contracted.n_clusters,
+            sample_weight=contracted.weights,
+            random_state=int(rng.integers(2**31)),
+        )
+        return np.ascontiguousarray(centers)
+
+    return initialize
+
+
+STARTS: dict[str, Callable[[Problem], Start]] = {
+    "random": random_points,
+    "k-means++": spread_groups,
+}
+
+
+def _check_init(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        check_choice(name, value, tuple(STARTS))
+
+
+def beginning(default: str) -> Any:
+    """The parameter that says where starts begin."""
+    return anything(
+        default,
+        'Where starts begin: ``"random"`` points, ``"k-means++"``, or an earlier solution ((K, d)\n'
+        "centers, labels or a fitted model), from which every start begins.",
+        _check_init,
+    )
+
+
+@documented
+class MultiStart(ConstrainedClusterer):
+    """The best of ``n_init`` starts."""
+
+    _attributes = {  # noqa: RUF012
+        "n_local_searches_, n_local_iterations_": "Starts made, and the iterations of all.",
+        "n_failed_starts_": "Starts that failed.",
+    }
+
+    n_init: int = whole(10, "Starts; the best is kept.", low=1)
+    max_iter: int = whole(300, "Most iterations of one start.", low=1)
+    max_time: float | None = number(None, "No start begins after so many seconds.", low=0)
+    verbose: int = anything(0, "1: log one line per start.")
+
+    def _best_start(
+        self, attempt: Callable[[np.random.Generator], Solution | None], deadline: float | None
+    ) -> Solution | None:
+        """Run the starts, set their counters, and return the best solution (the first of equals);
+        a start that fails returns None. No start begins after the deadline."""
+        rng, best, begin = self._generator(), None, time.perf_counter()
+        self.n_local_searches_ = self.n_local_iterations_ = self.n_failed_starts_ = 0
+        for _ in range(self.n_init):
+            found = attempt(rng)
+            self.n_local_searches_ += 1
+            self.n_local_iterations_ += 1 if found is None else found.n_iterations
+            self.n_failed_starts_ += found is None
+            if found is not None and (best is None or found.objective < best.objective):
+                best = found
+            if self.verbose:
+                logger.info(
+                    "start %d: %s, best %s, %.1f s",
+                    self.n_local_searches_,
+                    "failed" if found is None else f"{found.objective:.6g}",
+                    "none" if best is None else f"{best.objective:.6g}",
+                    time.perf_counter() - begin,
+                )
+            if deadline is not None and time.perf_counter() >= deadline:
+                break
+        self.n_iter_ = self.n_local_iterations_ if best is None else best.n_iterations
+        return best
+
+
+@documented
+class FromCenters(MultiStart):
+    """Starts that are K centers, drawn or given."""
+
+    init: Any = beginning("random")
+
+    def _best_from(
+        self,
+        problem: Problem,
+        search: Callable[[np.ndarray, np.random.Generator], Solution | None],
+        deadline: float | None,
+    ) -> Solution | None:
+        """Run `search` from the centers that `init` stands for."""
+        if isinstance(self.init, str):
+            initialize = STARTS[self.init](problem)
+        else:
+            given = problem.enter(as_earlier(self.init, problem).centers)
+
+            def initialize(rng: np.random.Generator) -> np.ndarray:
+                return given
+
+        return self._best_start(lambda rng: search(initialize(rng), rng), deadline)

@@ -1,0 +1,376 @@
+"""PCCC (Baumann and Hochbaum 2024): hard pairs that hold and soft ones at a price.
+
+k-means around the exact assignment of this library, with one more rule: a group with pairs may only
+use its q nearest centers. Clusters that are empty or hardly needed are repositioned.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.distances import linked_costs, nearest_centers
+from smdeclust.assignment.general import assign
+from smdeclust.baselines.base import SOLUTION, FromCenters
+from smdeclust.baselines.pieces import fill_empty_clusters
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import known_pairs
+from smdeclust.estimators.base import all_or_nothing, deadline_after
+from smdeclust.estimators.parameters import (
+    anything,
+    check_parameters,
+    documented,
+    flag,
+    number,
+    warn_renamed,
+    whole,
+)
+from smdeclust.estimators.soft import SoftPrices
+from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
+from smdeclust.local_search.lloyd import LEAST_FALL
+from smdeclust.points.centers import move_centers, sum_of_squares
+from smdeclust.problem import Contracted, Problem, Solution
+from smdeclust.structure import SoftPairs
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import reject_self_cannot_links
+
+# Simplex pivots for one proof on a dense core; then the best labels found are used.
+PCCC_PIVOTS = 20_000
+
+
+@documented
+class PCCC(FromCenters):
+    """PCCC (Baumann, Hochbaum 2024): hard pairs, and soft ones with confidences.
+
+    k-means whose assignment step is solved exactly: hard pairs hold, and a broken soft pair costs
+    penalty x confidence. A descent ends at the first iteration that does not lower the objective.
+    """
+
+    _attributes = SOLUTION | {
+        "labels_": "(N,) cluster of each point; all hard constraints hold.",
+        "objective_": "What the method minimizes: ``inertia_`` plus the prices of broken pairs.",
+        "n_violations_": "Broken soft pairs.",
+        "penalty_": "The penalty used.",
+        "n_repositions_": "Clusters repositioned, in all starts.",
+    }
+
+    n_clusters: int = anything(3, "K.", kw_only=False)
+    q: int | None = whole(
+        None,
+        "A group that the program decides on may only use its `q` nearest centers, and more only\n"
+        "where there is no other way. ``None``: all of them, which makes every assignment optimal.",
+        low=1,
+    )
+    penalty: float | None = number(
+        None,
+        "Price of a broken soft pair of confidence 1. ``None``: the mean squared distance of the\n"
+        "points from their mean.",
+        low=0,
+        high=1e100,
+    )
+    repositioning: bool = flag(
+        True,
+        "Whether, at a local optimum, the cluster that is needed least is moved to where most\n"
+        "soft pairs are broken, then most inertia is, as long as that lowers the objective.",
+    )
+    max_time: float | None = number(
+        None,
+        "Seconds; then the best solution so far is returned. (A start ends between two\n"
+        "assignments, and the first assignment of the first start is always made.)",
+        low=0,
+    )
+    random_state: Any = anything(
+        None, "Seed, ``RandomState`` or ``None``. The same seed gives the same result."
+    )
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        soft_must_link: Any = None,
+        soft_cannot_link: Any = None,
+        soft_must_link_confidence: Any = None,
+        soft_cannot_link_confidence: Any = None,
+        must_link_confidence: Any = None,
+        cannot_link_confidence: Any = None,
+        constraints: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        soft_must_link, soft_cannot_link
+            Pairs that should, or should not; they may contradict each other and the hard ones.
+            A pair listed several times costs the sum of its prices.
+        soft_must_link_confidence, soft_cannot_link_confidence
+            Confidence in the soft pairs, above 0 and up to 1: one number, or one per pair. ``None``
+            stands for 1.
+        must_link_confidence, cannot_link_confidence
+            Deprecated: earlier names of these two.
+        constraints
+            All of this as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        deadline = deadline_after(self.max_time)
+        check_parameters(self)
+        bare = {
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+        }
+        confidences = {
+            "must_link": _one_of(
+                "must_link_confidence", soft_must_link_confidence, must_link_confidence
+            ),
+            "cannot_link": _one_of(
+                "cannot_link_confidence", soft_cannot_link_confidence, cannot_link_confidence
+            ),
+        }
+        known = known_pairs(self, X, y, constraints, bare, soft=True)
+        if known is not None:
+            _refuse_prices(known)
+            bare = {name: getattr(known, name) for name in bare}
+            confidences = {kind: getattr(known, f"soft_{kind}_confidence") for kind in confidences}
+        problem = self._build_problem(X, bare["must_link"], bare["cannot_link"], sample_weight)
+        together = as_pairs(bare["soft_must_link"], problem.n_points, "soft_must_link")
+        apart = as_pairs(bare["soft_cannot_link"], problem.n_points, "soft_cannot_link")
+        reject_self_cannot_links(apart)
+        self.penalty_ = _scale(problem) if self.penalty is None else float(self.penalty)
+        prices = [
+            self.penalty_ * _as_confidence(f"soft_{kind}_confidence", confidences[kind], pairs)
+            for kind, pairs in (("must_link", together), ("cannot_link", apart))
+        ]
+        soft = SoftPairs(together, prices[0], apart, prices[1])
+        hard = bare["must_link"], bare["cannot_link"]
+        problem = self._build_problem(X, *hard, sample_weight, soft=soft)
+        self.n_repositions_ = 0
+
+        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
+            q = problem.n_clusters if self.q is None else min(self.q, problem.n_clusters)
+            outcome = pccc_search(
+                problem,
+                centers,
+                q=q,
+                max_iter=self.max_iter,
+                repositioning=self.repositioning,
+                deadline=np.inf if deadline is None else deadline,
+            )
+            self.n_repositions_ += outcome.n_repositions
+            return outcome.solution
+
+        best = self._best_from(problem, search, deadline)
+        assert best is not None
+        self._set_solution(problem, best.labels)
+        self.soft_prices_ = SoftPrices(self.soft_prices_.spread, self.penalty_)
+        self.objective_ = self.inertia_ + problem.penalty(best.labels)
+        self.n_violations_ = sum(count_broken(together, apart, self.labels_))
+        return self
+
+
+def _scale(problem: Problem) -> float:
+    """The mean squared distance of the points from their mean: what a distance is like here."""
+    gaps = problem.means
+    between = float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights)
+    return (between + problem.scatter) / float(problem.weights.sum())
+
+
+def _refuse_prices(known: Constraints) -> None:
+    for prices in (known.soft_must_link_price, known.soft_cannot_link_price):
+        if np.isfinite(prices).any():
+            raise InvalidInputError(
+                "PCCC takes confidences of soft pairs, and some of the constraints have a price."
+            )
+
+
+def _one_of(name: str, given: Any, earlier: Any) -> Any:
+    """The confidences under their name or under the earlier one, not both."""
+    if earlier is None:
+        return given
+    warn_renamed("PCCC.fit", name, f"soft_{name}")
+    if given is not None:
+        raise InvalidInputError(f"Give soft_{name} or {name}, which means the same, not both.")
+    return earlier
+
+
+def _as_confidence(name: str, confidence: Any, pairs: np.ndarray) -> np.ndarray:
+    """Return one number in (0, 1] per pair."""
+    try:
+        values = np.asarray(1.0 if confidence is None else confidence, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{name} must be a number or one number per pair, got {confidence!r}."
+        ) from None
+    if values.ndim == 0:
+        values = np.full(len(pairs), float(values))
+    if values.shape != (len(pairs),):
+        raise InvalidInputError(
+            f"{name} must be one number or one per soft pair: {len(pairs)} pairs were given, it "
+            f"has shape {values.shape}."
+        )
+    bad = np.flatnonzero(~((values > 0) & (values <= 1)))
+    if len(bad):
+        raise InvalidInputError(
+            f"{name} must be above 0 and at most 1, got {values[bad[0]]} at position {int(bad[0])}."
+        )
+    return values
+
+
+def soft_assignment(
+    contracted: Contracted, centers: np.ndarray, q: int, deadline: float = np.inf
+) -> np.ndarray:
+    """Return (G,) cheapest labels given (K, d') centers; clusters may be empty.
+
+    A group with pairs may only use its q nearest centers; where that leaves no feasible labels,
+    twice as many, and so on. With q = K the labels are optimal.
+    """
+    labels = np.empty(len(contracted.points), dtype=np.int64)
+    centers_t = np.ascontiguousarray(centers.T)
+    nearest_centers(contracted.points, contracted.weights, 0, centers, centers_t, labels)
+    graph, n_linked, n_clusters = contracted.graph, contracted.n_linked, len(centers)
+    if not graph.broken(labels[:n_linked]).any():
+        return labels
+    costs = np.empty((n_linked, n_clusters))
+    linked_costs(contracted.points, contracted.weights, n_linked, centers, centers_t, costs)
+    while True:
+        budget = Budget(deadline=deadline, max_pivots=PCCC_PIVOTS)
+        found, _, _ = assign(_nearest(costs, q), graph, None, labels[:n_linked], budget)
+        if found is not None:
+            labels[:n_linked] = found
+            return labels
+        if q >= n_clusters:
+            raise NoFeasibleSolutionError()
+        q = min(2 * q, n_clusters)
+
+
+def _nearest(costs: np.ndarray, q: int) -> np.ndarray:
+    """The costs, infinite but for the q least of each row."""
+    if q >= costs.shape[1]:
+        return costs
+    allowed = np.full(costs.shape, np.inf)
+    np.put_along_axis(allowed, np.argsort(costs, axis=1, kind="stable")[:, :q], 0.0, axis=1)
+    return costs + allowed
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A local optimum, and how many clusters were repositioned on the way."""
+
+    solution: Solution
+    n_iterations: int
+    n_repositions: int
+
+
+def pccc_search(
+    problem: Problem,
+    centers: np.ndarray,
+    *,
+    q: int,
+    max_iter: int,
+    repositioning: bool = True,
+    deadline: float = np.inf,
+) -> Outcome:
+    """Run one start from (K, d') centers; the objective is f plus the prices of broken soft pairs.
+
+    See `PCCC` for the parameters. (An empty cluster is always repositioned.)
+    """
+    best = _descend(problem, centers, q, max_iter, deadline)
+    n_iterations, n_repositions = best.n_iterations, best.n_repositions
+    while repositioning and problem.n_clusters > 1 and time.perf_counter() < deadline:
+        moved = best.solution.centers.copy()
+        poor = _least_needed(problem.contracted, moved)
+        moved[poor] = _worst_served(problem.contracted, best.solution.labels, moved, poor)
+        found = _descend(problem, moved, q, max_iter, deadline)
+        n_iterations += found.n_iterations
+        least = best.solution.objective * (1 - LEAST_FALL)
+        if not found.solution.objective < least:
+            break
+        best = found
+        n_repositions += 1 + found.n_repositions
+    solution = replace(best.solution, n_iterations=n_iterations)
+    return Outcome(solution, n_iterations, n_repositions)
+
+
+def _descend(
+    problem: Problem,
+    centers: np.ndarray,
+    q: int,
+    max_iter: int,
+    deadline: float,
+) -> Outcome:
+    """Assign and move centers in turn, until the objective does not fall."""
+    contracted = problem.contracted
+    centers = np.array(centers, dtype=np.float64, order="C")
+    best: Solution | None = None
+    n_done = n_repositions = 0
+    while n_done < max_iter and (best is None or time.perf_counter() < deadline):
+        n_done += 1
+        labels = soft_assignment(contracted, centers, q, deadline)
+        if best is None or n_repositions < problem.n_clusters:
+            for empty in _empty_clusters(contracted, labels):
+                centers[empty] = _worst_served(contracted, labels, centers, empty)
+                labels = soft_assignment(contracted, centers, q, deadline)
+                n_repositions += 1
+        n_repositions += fill_empty_clusters(contracted.points, contracted.weights, labels, centers)
+        move_centers(contracted.points, contracted.weights, labels, centers)
+        squares = float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
+        objective = squares + problem.scatter + problem.penalty(labels)
+        if best is not None and not objective < best.objective * (1 - LEAST_FALL):
+            break
+        best = Solution(labels, centers.copy(), objective, n_done)
+    assert best is not None
+    return Outcome(best, n_done, n_repositions)
+
+
+def _empty_clusters(contracted: Contracted, labels: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.bincount(labels, contracted.weights, contracted.n_clusters) == 0)
+
+
+def _least_needed(contracted: Contracted, centers: np.ndarray) -> int:
+    """The cluster whose groups lose least by going to their second nearest center instead."""
+    squares = _squares(contracted, centers)
+    nearest = squares.argmin(axis=1)
+    two = np.partition(squares, 1, axis=1)[:, :2]
+    loss = np.bincount(nearest, contracted.weights * (two[:, 1] - two[:, 0]), contracted.n_clusters)
+    return int(loss.argmin())
+
+
+def _worst_served(
+    contracted: Contracted, labels: np.ndarray, centers: np.ndarray, moving: int
+) -> np.ndarray:
+    """Where cluster `moving` should go: the group that costs most in the cluster with most broken
+    soft pairs, of those the one with most inertia."""
+    gaps = contracted.points - centers[labels]
+    costs = contracted.weights * np.einsum("ij,ij->i", gaps, gaps)
+    graph = contracted.graph
+    ends = labels[graph.ends[graph.broken(labels[: graph.n_nodes])]]
+    n_broken = np.bincount(ends, minlength=contracted.n_clusters)
+    n_broken[moving] = -1
+    inertia = np.bincount(labels, costs, contracted.n_clusters)
+    cluster = np.lexsort((inertia, n_broken))[-1]
+    return contracted.points[np.where(labels == cluster, costs, -1.0).argmax()]
+
+
+def _squares(contracted: Contracted, centers: np.ndarray) -> np.ndarray:
+    """(G, K) squared distances, one center at a time: nothing larger than the answer is made."""
+    out = np.empty((len(contracted.points), len(centers)))
+    for k, center in enumerate(centers):
+        gaps = contracted.points - center
+        np.einsum("ij,ij->i", gaps, gaps, out=out[:, k])
+    return out

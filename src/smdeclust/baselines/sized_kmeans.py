@@ -1,0 +1,47 @@
+"""Constrained k-means (Bradley, Bennett & Demiriz 2000): clusters of bounded sizes, no pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smdeclust.baselines.base import SIZE_BOUND, SIZES, FromCenters, SoftBaseline, beginning
+from smdeclust.estimators.parameters import anything, choice, documented
+from smdeclust.local_search import local_search
+from smdeclust.problem import Problem, Solution
+from smdeclust.structure.bounds import SIZE_BY
+
+
+@documented
+class SizedKMeans(FromCenters, SoftBaseline):
+    """Constrained k-means (Bradley, Bennett & Demiriz 2000): clusters of bounded sizes, no pairs.
+
+    Points are assigned to the centers at the least cost that keeps the sizes, then centers move to
+    the means, until the objective does not fall; the best of several starts is kept. The paper
+    solves each assignment as a minimum cost flow over all N x K arcs and has smallest sizes only;
+    largest sizes are as in the package ``k-means-constrained``. Here the same assignment is found
+    by one price a cluster. K different bounds belong to given clusters in the paper; here each
+    cluster takes one of them, whichever is cheapest.
+    """
+
+    _attributes = SIZES | {
+        "labels_": "(N,) cluster of each point; all bounds on sizes hold, pairs play no part.",
+    }
+
+    size_min: Any = anything(None, f"Least {SIZE_BOUND}")
+    size_max: Any = anything(None, f"Largest {SIZE_BOUND}")
+    size_by: str = choice(
+        "points", SIZE_BY, 'What sizes count: ``"points"``, or ``"weight"`` for sums of weights.'
+    )
+    init: Any = beginning("k-means++")
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
+            return local_search(problem, centers, max_iter=self.max_iter, deadline=deadline)
+
+        best = self._best_from(problem, search, deadline)
+        assert best is not None
+        return best.labels

@@ -1,0 +1,335 @@
+"""S-HG-MEANS (Gribel, Gendreau, Vidal 2022): soft, memetic.
+
+The likelihood has two parts: spherical Gaussians for the points, a block model for the pairs. Both
+are written here from their definition, for any labels; the search evaluates moves by differences
+(`soft_hg_moves`), and the tests hold one against the other.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from smdeclust.assignment.distances import nearest_centers
+from smdeclust.baselines.base import UnweightedBaseline, spread_groups
+from smdeclust.baselines.pieces import fill_empty_clusters, make_seed, survivors
+from smdeclust.baselines.soft_hg_moves import (
+    BETWEEN,
+    LEAST_GAIN,
+    LOG_FLOOR,
+    MOST_REASSIGNMENTS,
+    WITHIN,
+    likelihood,
+    make_state,
+    reassign,
+    relocate,
+    reset,
+)
+from smdeclust.estimators.parameters import anything, current, documented, former, number, whole
+from smdeclust.local_search import local_search
+from smdeclust.memetic import State, stopping
+from smdeclust.memetic.crossover import exchange
+from smdeclust.problem import Problem, Solution
+
+logger = logging.getLogger("smdeclust")
+
+# k-means of the first population ends here at the latest.
+MOST_LLOYD = 200
+# A confidence of 1 stands for this much less: its odds p / (1 - p) are large, not infinite.
+SURE = 1.0 - 1e-6
+# Layers of the block model.
+MUST, CANNOT = 0, 1
+
+
+@documented
+class SoftHGMeans(UnweightedBaseline):
+    """S-HG-MEANS (Gribel, Gendreau, Vidal 2022): pairs as annotations that may be wrong.
+
+    A genetic search with local improvement for the labels of greatest likelihood under spherical
+    Gaussians, one variance a cluster, and a Poisson block model of the pairs whose prior says how
+    many of them are expected to be right. It may break constraints, even with ``confidence=1``.
+    """
+
+    _attributes = {  # noqa: RUF012
+        "objective_": "What the method minimizes: minus the logarithm of the likelihood, up to a\n"
+        "constant.",
+        "n_local_searches_, n_local_iterations_": "Local searches, and their passes over the\n"
+        "points in all.",
+        "stop_reason_": '``"max_generations"``, ``"no_improvement"`` or ``"max_time"``.',
+        "history_": "Arrays of equal length, one entry a generation.",
+    }
+
+    confidence: float | None = number(
+        1.0,
+        "p, the share of the pairs expected to be right, above 0 and up to 1. ``None``: no prior.",
+        low=1e-6,
+        high=1,
+        optional=True,
+    )
+    accuracy: float | None = former("confidence")
+    population_size: int = whole(10, "Survivors of a generation.", low=2)
+    n_offspring: int = whole(10, "Offspring of a generation.", low=1)
+    max_generations: int = whole(50, "Generations.", low=0)
+    max_no_improvement: int | None = whole(
+        None,
+        "Stop after so many offspring in a row that do not improve the best solution, or ``None``.",
+        low=1,
+    )
+    variance_floor: float = number(
+        1e-3,
+        "Least variance of a cluster, as a share of the variance of all points. Without one a\n"
+        "cluster of a single point would have an infinite likelihood.",
+        low=1e-12,
+        high=1,
+    )
+    verbose: int = anything(0, "1: log one line per generation.")
+
+    def _solve(
+        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
+    ) -> np.ndarray:
+        confidence = current(self, "confidence")
+        model = Model.build(problem, together, apart, confidence, self.variance_floor)
+        patience = self.max_no_improvement
+        stop = stopping.any_of(
+            None if deadline is None else stopping.past(deadline),
+            stopping.no_improvement(patience) if patience is not None else None,
+            stopping.max_generations(self.max_generations),
+        )
+        state = soft_hg_means(problem, model, self, stop, self._generator())
+        assert state.best is not None
+        self.n_iter_ = state.generation
+        self.n_local_searches_ = state.n_local_searches
+        self.n_local_iterations_ = state.n_local_iterations
+        self.stop_reason_ = state.stop_reason
+        self.history_ = state.history.arrays()
+        self.objective_ = state.best.objective
+        return state.best.labels
+
+
+@dataclass(frozen=True)
+class Model:
+    """The data of the likelihood, as the kernels want them.
+
+    Attributes
+    ----------
+    points
+        (N, d') points, maybe rotated.
+    n_features
+        d, of the data as given.
+    n_clusters
+        K.
+    indptr, indices, layers
+        Links of each point, symmetric, and the layer of each (0 must, 1 cannot); repeated pairs
+        count each time, pairs of a point with itself not at all.
+    n_links
+        (2,) links of each layer.
+    confidence
+        p, or ``None`` for no prior.
+    least_variance
+        No cluster's variance is taken to be smaller.
+    """
+
+    points: np.ndarray
+    n_features: int
+    n_clusters: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    layers: np.ndarray
+    n_links: np.ndarray
+    confidence: float | None
+    least_variance: float
+
+    @classmethod
+    def build(
+        cls,
+        problem: Problem,
+        must_link: np.ndarray,
+        cannot_link: np.ndarray,
+        confidence: float | None,
+        variance_floor: float,
+    ) -> Model:
+        """Sort the links by point; the floor is a share of the variance of all points."""
+        pairs = np.concatenate([must_link, cannot_link])
+        layer = np.repeat([MUST, CANNOT], [len(must_link), len(cannot_link)])
+        real = pairs[:, 0] != pairs[:, 1]
+        pairs, layer = pairs[real], layer[real]
+        source = np.concatenate([pairs[:, 0], pairs[:, 1]])
+        order = np.argsort(source, kind="stable")
+        indptr = np.zeros(problem.n_points + 1, dtype=np.int64)
+        np.cumsum(np.bincount(source, minlength=problem.n_points), out=indptr[1:])
+        points = problem.contracted.points
+        variance = float((points**2).sum()) / (problem.n_points * problem.n_features)
+        return cls(
+            points=points,
+            n_features=problem.n_features,
+            n_clusters=problem.n_clusters,
+            indptr=indptr,
+            indices=np.concatenate([pairs[:, 1], pairs[:, 0]])[order].astype(np.int64),
+            layers=np.concatenate([layer, layer])[order].astype(np.int64),
+            n_links=np.bincount(layer, minlength=2).astype(np.int64),
+            confidence=None if confidence is None else min(confidence, SURE),
+            least_variance=variance_floor * variance if variance > 0 else 1.0,
+        )
+
+    def prior(self, sizes: np.ndarray) -> np.ndarray:
+        """Return beta as (2, 2): layer, and links within a cluster or between two.
+
+        Zero without a prior, and for a layer without links.
+        """
+        beta = np.zeros((2, 2))
+        p = self.confidence
+        if p is None:
+            return beta
+        n = float(sizes.sum())
+        within = 0.5 * float((sizes * (sizes + 1.0)).sum())
+        between = 0.5 * n * (n + 1) - within
+        odds = p / (1 - p)
+        if self.n_links[MUST]:
+            b = (p * within + (1 - p) * between) / (self.n_links[MUST] * p)
+            beta[MUST] = b, b * odds
+        if self.n_links[CANNOT]:
+            b = ((1 - p) * within + p * between) / (self.n_links[CANNOT] * p)
+            beta[CANNOT] = b * odds, b
+        return beta
+
+    def objective(self, labels: np.ndarray, beta: np.ndarray | None = None) -> float:
+        """Return the Gaussian part plus the annotation part, from scratch.
+
+        `beta` is the prior to use instead of the one that the sizes of the clusters give.
+        """
+        sizes = np.bincount(labels, minlength=self.n_clusters)
+        beta = self.prior(sizes) if beta is None else beta
+        return self.gaussian(labels) + self.annotation(labels, beta)
+
+    def gaussian(self, labels: np.ndarray) -> float:
+        """Sum over clusters of SSE / (2 sigma^2) + n d ln sigma, at the best allowed sigma."""
+        total = 0.0
+        for k in range(self.n_clusters):
+            inside = self.points[labels == k]
+            gaps = inside - inside.mean(axis=0)
+            squares, share = float((gaps**2).sum()), len(inside) * self.n_features
+            variance = max(squares / share, self.least_variance)
+            total += squares / (2 * variance) + share * 0.5 * np.log(variance)
+        return total
+
+    def links(self, labels: np.ndarray) -> np.ndarray:
+        """Return m as (2, K, K): links between clusters; one within a cluster counts twice."""
+        m = np.zeros((2, self.n_clusters, self.n_clusters))
+        source = np.repeat(np.arange(len(labels)), np.diff(self.indptr))
+        np.add.at(m, (self.layers, labels[source], labels[self.indices]), 1.0)
+        return m
+
+    def annotation(self, labels: np.ndarray, beta: np.ndarray) -> float:
+        """Minus the logarithm of the block model's likelihood, and of the prior if there is one."""
+        sizes = np.bincount(labels, minlength=self.n_clusters).astype(np.float64)
+        m = self.links(labels)
+        total = 0.0
+        for layer in (MUST, CANNOT):
+            if self.n_links[layer] == 0:
+                continue
+            for r in range(self.n_clusters):
+                for s in range(r, self.n_clusters):
+                    same = r == s
+                    b = beta[layer, WITHIN if same else BETWEEN]
+                    pairs = sizes[r] * sizes[s]
+                    count = m[layer, r, s]
+                    rate = count / (pairs + (1 + same) * b) if count > 0 else 0.0
+                    fit = count * np.log(max(rate, LOG_FLOOR)) - rate * pairs
+                    total += (2 - same) * fit
+                    if self.confidence is not None:
+                        total += 2 * (np.log(max(b, LOG_FLOOR)) - b * rate)
+        return -0.5 * total
+
+
+def soft_hg_means(
+    problem: Problem,
+    model: Model,
+    method: SoftHGMeans,
+    stop: stopping.StoppingRule,
+    rng: np.random.Generator,
+) -> State:
+    """Cross two parents' centers, move one center, descend, survive; return the final state."""
+    state = State()
+    initialize = spread_groups(problem)
+
+    def add(labels: np.ndarray) -> bool:
+        child = descend(model, labels, rng)
+        state.population.append(child)
+        better = state.best is None or child.objective < state.best.objective
+        state.best = child if better else state.best
+        state.n_without_improvement = 0 if better else state.n_without_improvement + 1
+        state.count(child)
+        state.stop_reason = stop(state)
+        return state.stop_reason is not None
+
+    for _ in range(method.population_size):
+        start = local_search(problem, initialize(rng), max_iter=MOST_LLOYD)
+        if add(start.labels):
+            return state.finish()
+    state.begin_generation()
+    state.stop_reason = stop(state)
+
+    while state.stop_reason is None:
+        for _ in range(method.n_offspring):
+            chosen = rng.choice(len(state.population), size=2, replace=False)
+            first, second = (state.population[i] for i in chosen)
+            centers = exchange(first, second, first, rng)
+            centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
+            if add(assign(model, centers)):
+                return state.finish()
+        state.population = survivors(state.population, method.population_size)
+        state.end_generation()
+        if method.verbose:
+            _log(state)
+        state.stop_reason = stop(state)
+    return state.finish()
+
+
+def _log(state: State) -> None:
+    assert state.best is not None
+    logger.info(
+        "generation %d: best %.6g, %d local searches, %.1f s",
+        state.generation,
+        state.best.objective,
+        state.n_local_searches,
+        state.elapsed,
+    )
+
+
+def assign(model: Model, centers: np.ndarray) -> np.ndarray:
+    """Label every point by its nearest center, no cluster empty. Changes `centers`."""
+    labels = np.empty(len(model.points), dtype=np.int64)
+    weights = np.ones(len(labels))
+    nearest_centers(model.points, weights, 0, centers, np.ascontiguousarray(centers.T), labels)
+    fill_empty_clusters(model.points, weights, labels, centers)
+    return labels
+
+
+def descend(model: Model, labels: np.ndarray, rng: np.random.Generator) -> Solution:
+    """Improve (N,) labels without empty clusters.
+
+    The prior is that of the sizes at the start of each round; rounds go on while the objective,
+    with the prior of its own sizes, falls.
+    """
+    linked = np.flatnonzero(np.diff(model.indptr) > 0)
+    free = np.flatnonzero(np.diff(model.indptr) == 0)
+    seed = make_seed(rng)
+    sizes = np.bincount(labels, minlength=model.n_clusters)
+    state = make_state(model, labels, model.prior(sizes))
+    graph = model.points, model.indptr, model.indices, model.layers
+    rest = model.n_links, model.confidence is not None
+    best, objective, n_passes = np.array(labels), likelihood(*rest, state), 0
+    while True:
+        passes = relocate(*graph, linked, state, seed) if len(linked) else 0
+        changed = reassign(model.points, free, state, MOST_REASSIGNMENTS) if len(free) else 0
+        n_passes += passes + changed
+        state.beta[:] = model.prior(state.sizes)
+        reset(*graph, state)
+        found = likelihood(*rest, state)
+        if not found < objective - LEAST_GAIN:
+            break
+        best, objective = state.labels.copy(), found
+    centers = np.array([model.points[best == k].mean(axis=0) for k in range(model.n_clusters)])
+    return Solution(best, centers, objective, max(n_passes, 1), proven=False)

@@ -1,0 +1,153 @@
+"""Parameters as data: default, rule and meaning of each stand in one place.
+
+A class whose parameters are written so gets its constructor, its checks and its documentation from
+`documented`:
+
+    n_init: int = whole(10, "Starts; the best is kept.", low=1)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, dataclass_transform
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+
+# The value of a parameter under its former name, where nobody uses that.
+DEPRECATED = "deprecated"
+
+
+def anything(
+    default: Any, doc: str, check: Callable[[str, Any], None] | None = None, **options: Any
+) -> Any:
+    """A parameter with a check of its own, or none."""
+    return dataclasses.field(default=default, metadata={"doc": doc, "check": check}, **options)
+
+
+def number(
+    default: Any, doc: str, *, low: float = -np.inf, high: float = np.inf, optional: bool = False
+) -> Any:
+    """A number from `low` to `high`; None where that is the default, or `optional`."""
+    rule: dict[str, Any] = {"low": low, "high": high, "optional": optional or default is None}
+    return anything(default, doc, lambda name, value: check_number(name, value, **rule))
+
+
+def whole(default: Any, doc: str, *, low: float = -np.inf, optional: bool = False) -> Any:
+    """A whole number from `low`; None where that is the default, or `optional`."""
+    rule: dict[str, Any] = {"low": low, "whole": True, "optional": optional or default is None}
+    return anything(default, doc, lambda name, value: check_number(name, value, **rule))
+
+
+def choice(default: str, options: Iterable[str], doc: str) -> Any:
+    """One of some words."""
+    words = tuple(options)
+    return anything(default, doc, lambda name, value: check_choice(name, value, words))
+
+
+def flag(default: bool, doc: str) -> Any:
+    """True or False."""
+    return anything(default, doc, check_flag)
+
+
+def former(new: str) -> Any:
+    """The former name of the parameter `new`."""
+    field = anything(DEPRECATED, f"Deprecated: the former name of `{new}`.")
+    return dataclasses.field(default=field.default, metadata={**field.metadata, "new": new})
+
+
+@dataclass_transform(kw_only_default=True)
+def documented(of: Any = None, *, frozen: bool = False) -> Any:
+    """Give a class its constructor and the sections of its docstring.
+
+    With `frozen`, it is an immutable value; otherwise equality and representation are
+    scikit-learn's.
+    """
+    if of is None:
+        return lambda later: documented(later, frozen=frozen)
+    # The constructor of an estimator only stores.
+    made: Any = dataclasses.dataclass(eq=frozen, repr=False, kw_only=True, frozen=frozen)(of)
+    attributes: dict[str, str] = {}
+    for base in reversed(made.__mro__):
+        attributes |= vars(base).get("_attributes", {})
+    parameters = {f.name: f.metadata["doc"] for f in dataclasses.fields(made)}
+    text = textwrap.dedent(made.__doc__ or "").strip()
+    for title, entries in (("Parameters", parameters), ("Attributes", attributes)):
+        lines = [f"{name}\n{textwrap.indent(doc, '    ')}" for name, doc in entries.items()]
+        if lines:
+            text += f"\n\n{title}\n{'-' * len(title)}\n" + "\n".join(lines)
+    made.__doc__ = text
+    return made
+
+
+def check_parameters(thing: Any) -> None:
+    """Raise an error that names the first parameter which is wrong."""
+    for field in dataclasses.fields(thing):
+        if field.metadata.get("check") is not None:
+            field.metadata["check"](field.name, getattr(thing, field.name))
+
+
+def current(thing: Any, name: str) -> Any:
+    """The value of a parameter, under its name or, with a warning, under its former one."""
+    for field in dataclasses.fields(thing):
+        if field.metadata.get("new") == name and not is_default(getattr(thing, field.name)):
+            warn_renamed(type(thing).__name__, field.name, name)
+            return getattr(thing, field.name)
+    return getattr(thing, name)
+
+
+def warn_renamed(owner: str, old: str, new: str) -> None:
+    """Say that a name has another one now."""
+    warnings.warn(
+        f"{owner}: {old} is now {new}; the old name goes in 0.4.", FutureWarning, stacklevel=4
+    )
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    whole: bool = False,
+    optional: bool = False,
+) -> None:
+    """Raise an error that names the parameter unless `value` is a number in [low, high]."""
+    if optional and value is None:
+        return
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    fits = isinstance(value, kinds) and not isinstance(value, bool)
+    if not fits or not low <= value <= high:
+        kind = "an integer" if whole else "a number"
+        span = f" from {low:g}" if low > -np.inf else ""
+        span += f" up to {high:g}" if high < np.inf else ""
+        raise InvalidInputError(
+            f"{name} must be {kind}{span}{' or None' if optional else ''}, got {value!r}."
+        )
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise an error that names the parameter unless `value` is one of `choices`."""
+    if value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
+
+
+def is_default(value: Any) -> bool:
+    """Whether nobody gave a value to a parameter under its former name."""
+    return isinstance(value, str) and value == DEPRECATED
+
+
+def check_callable(name: str, value: Any) -> None:
+    """Raise an error that names the parameter unless `value` can be called, or is None."""
+    if value is not None and not callable(value):
+        raise InvalidInputError(f"{name} must be callable or None, got {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise an error that names the parameter unless `value` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInputError(f"{name} must be True or False, got {value!r}.")

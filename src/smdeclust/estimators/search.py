@@ -1,0 +1,162 @@
+"""Search: how SMDEClust looks for a clustering, as one small object with presets."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from smdeclust.estimators.parameters import (
+    anything,
+    check_number,
+    check_parameters,
+    choice,
+    documented,
+    flag,
+    number,
+    whole,
+)
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.memetic import Islands
+from smdeclust.memetic.mutation import REASSIGN
+
+
+def _check_factor(name: str, value: Any) -> None:
+    interval = value if isinstance(value, tuple) else (value, value)
+    if len(interval) != 2:
+        raise InvalidInputError(f"{name} must be a number or an interval, got {value!r}.")
+    for end in interval:
+        check_number(name, end, low=1e-9, high=2)
+    if interval[0] > interval[1]:
+        raise InvalidInputError(f"{name} must be an interval (low, high), got {value!r}.")
+
+
+def _check_searches(name: str, value: Any) -> None:
+    if value != "auto":
+        check_number(name, value, low=1, whole=True, optional=True)
+
+
+@documented(frozen=True)
+class Search:
+    """How :class:`SMDEClust` searches: ``SMDEClust(K, search=Search(max_populations=20))``.
+
+    ``Search.preset("quick")`` takes about as long as k-means with ten starts,
+    ``Search.preset("standard")`` is what ``Search()`` is, ``Search.preset("paper")`` is the
+    published method in its variant SG-MDE. ``replace`` changes some of the numbers.
+    """
+
+    assignment: str = choice(
+        "greedy",
+        REASSIGN,
+        'Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"``\n'
+        "(greedy, and feasible wherever it can be). The local search is always exact; it starts\n"
+        "from centers alone, so crossover needs no assignment.",
+    )
+    mutation: bool = flag(True, "Whether offspring mutate, with probability 1 / (generation + 1).")
+    local_search: str = choice(
+        "deep",
+        ("deep", "lloyd"),
+        '``"deep"`` jumps (empties one cluster, splits another) where that helps, and goes on by\n'
+        'swaps of Kempe chains where assigning and moving centers stops; ``"lloyd"`` is the\n'
+        "paper's, and what Dask collections and devices always get. There are no such swaps on\n"
+        "large data (points x features of 2^22, or times clusters of 2^23); jumps of points x\n"
+        "features of 2^22 and more are weighed on a sample. With fewer than 10 clusters there are\n"
+        "jumps only in the last look at what populations agree on.",
+    )
+    population_size: int = whole(10, "P, at least 4.", low=4)
+    max_populations: int = whole(
+        10,
+        "Most populations to run before their best solutions are united in a last one. 1: a\n"
+        "single population, as in the paper; otherwise at least 4.",
+        low=1,
+    )
+    n_agree: int = whole(
+        5, "Stop when so many populations have ended with the best objective.", low=1
+    )
+    max_no_improvement: int = whole(
+        500,
+        "A population ends after so many offspring in a row that do not improve its best solution.",
+        low=1,
+    )
+    tol: float = number(
+        1e-6,
+        "A population ends when its objectives differ by no more than this, summed over pairs.",
+        low=0,
+    )
+    relative: bool = flag(
+        True,
+        "Whether `tol`, and the least gain that counts as better, are shares of the objective\n"
+        "(otherwise absolute, as in the paper).",
+    )
+    scale_factor: float | tuple[float, float] = anything(
+        (0.5, 0.8), "F, a number or an interval to draw it from at each crossover.", _check_factor
+    )
+    alpha: float = number(
+        0.5, "How much mutation prefers points far from their center, 0 to 1.", low=0, high=1
+    )
+    max_local_searches: int | str | None = anything(
+        "auto",
+        "About how many local searches the whole run may make. They are counted by starts and\n"
+        "offspring: a population that has begun is completed first, and what is not counted are\n"
+        "further searches after jumps, the last look for jumps, and the search of an earlier\n"
+        'solution. ``"auto"``: 10^10 / (points x features x clusters), at least 100, so that the\n'
+        "time of a run is in proportion to the size of the data where they are large. ``None``:\n"
+        "no limit.",
+        _check_searches,
+    )
+    max_generations: int | None = whole(None, "Limit on the generations of each population.", low=0)
+    max_local_iter: int | None = whole(None, "Limit on the iterations of one local search.", low=1)
+    replacement: str = choice(
+        "immediate",
+        ("immediate", "generation"),
+        '``"immediate"``: an offspring that is better takes its place at once, as in the paper.\n'
+        '``"generation"``: all offspring of a generation come from the same population, so that\n'
+        "they can be refined together.",
+    )
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        Islands(self.max_populations, self.n_agree)  # says which numbers go together
+
+    @classmethod
+    def preset(cls, name: Any) -> Search:
+        """Return a preset by its name, or a `Search` as it is."""
+        if isinstance(name, Search):
+            return name
+        if not isinstance(name, str) or name not in PRESETS:
+            words = ", ".join(PRESETS)
+            raise InvalidInputError(f"search must be one of {words}, or a Search; got {name!r}.")
+        return PRESETS[name]
+
+    def replace(self, **changes: Any) -> Search:
+        """Return the same with some numbers changed."""
+        unknown = set(changes) - {field.name for field in dataclasses.fields(self)}
+        if unknown:
+            raise InvalidInputError(f"Search has no {', '.join(sorted(unknown))}.")
+        return dataclasses.replace(self, **changes)
+
+    def __repr__(self) -> str:
+        """Only what differs from the standard, as scikit-learn writes estimators."""
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return f"Search({', '.join(changed)})"
+
+
+PRESETS = {
+    "quick": Search(
+        population_size=5, max_populations=1, max_local_searches=10, max_no_improvement=5
+    ),
+    "standard": Search(),
+    "paper": Search(
+        local_search="lloyd",
+        mutation=False,
+        population_size=20,
+        max_populations=1,
+        max_local_searches=None,
+        tol=1e-4,
+        relative=False,
+    ),
+}
+NAMES = tuple(field.name for field in dataclasses.fields(Search))

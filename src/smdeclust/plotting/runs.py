@@ -1,0 +1,163 @@
+"""A run of the search: objectives and diversity of its populations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.plotting import style
+
+HISTORY_X = {
+    "generation": "generation",
+    "evaluations": "local searches",
+    "time": "time (s)",
+}
+
+
+def plot_convergence(
+    history: Mapping[str, Any],
+    *,
+    x: str = "generation",
+    reference: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how the population's objective values fall during a run.
+
+    Parameters
+    ----------
+    history
+        The ``history_`` of a fitted model.
+    x
+        ``"generation"``, ``"evaluations"`` (local searches so far) or ``"time"``.
+    reference
+        An objective to compare with, such as the best known one or a lower bound.
+    ax
+        Where to draw. By default a new figure.
+    """
+    step, best, mean, worst = _steps(history, x, "best", "mean", "worst")
+    ax = style.get_axes(ax, (6.8, 3.8))
+    # Between two records nothing changed: steps, not slopes.
+    ax.fill_between(step, best, worst, step="post", color=style.COLORS[5], alpha=0.25, lw=0)
+    for values, name, line in (
+        (best, "best", {"color": style.COLORS[0], "lw": 2.0, "zorder": 3}),
+        (mean, "mean", {"color": style.COLORS[6], "ls": style.LINE_STYLES[1], "lw": 1.4}),
+        (worst, "worst", {"color": "#777777", "ls": style.LINE_STYLES[2], "lw": 1.4}),
+    ):
+        ax.step(step, values, where="post", label=name, **line)
+    first = int((best <= best[-1]).argmax())
+    ax.plot(
+        step[first],
+        best[first],
+        ls="",
+        marker="o",
+        ms=7,
+        mfc="white",
+        mec=style.COLORS[0],
+        mew=1.6,
+        label=f"best found ({best[first]:.6g})",
+        zorder=4,
+        clip_on=False,
+    )
+    if reference is not None:
+        ax.axhline(
+            reference,
+            color=style.INK,
+            lw=1.0,
+            zorder=3.5,
+            ls=style.LINE_STYLES[3],
+            label=f"reference ({reference:.6g})",
+        )
+    return _finished(ax, x, step, "objective")
+
+
+def plot_diversity(
+    history: Mapping[str, Any],
+    *,
+    x: str = "generation",
+    tol: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the sum of pairwise differences of the population's objective values.
+
+    The scale is logarithmic; a population that has collapsed to one value (diversity 0) is shown
+    on a short linear piece below the smallest positive value or `tol`.
+
+    Parameters
+    ----------
+    history
+        The ``history_`` of a fitted model.
+    x
+        ``"generation"``, ``"evaluations"`` (local searches so far) or ``"time"``.
+    tol
+        The diversity at which the run stops, drawn as a line.
+    ax
+        Where to draw. By default a new figure.
+    """
+    step, diversity = _steps(history, x, "diversity")
+    ax = style.get_axes(ax, (6.8, 3.8))
+    ax.step(step, diversity, where="post", color=style.COLORS[0], lw=1.8, label="diversity")
+    positive = diversity[diversity > 0]
+    if tol is not None and tol > 0:
+        ax.axhline(
+            tol, color=style.INK, lw=1.0, ls=style.LINE_STYLES[1], label=f"stop below {tol:g}"
+        )
+        positive = np.append(positive, tol)
+    if positive.size:
+        if (diversity <= 0).any():
+            threshold = 10.0 ** np.floor(np.log10(positive.min()))
+            ax.set_yscale("symlog", linthresh=threshold, linscale=0.5)
+            ax.set_ylim(bottom=-0.15 * threshold)
+        else:
+            ax.set_yscale("log")
+    return _finished(ax, x, step, r"diversity  $\sum_{s<t}\,|f_s - f_t|$")
+
+
+def _steps(history: Mapping[str, Any], x: str, *names: str) -> list[NDArray[np.float64]]:
+    """The column a run is drawn against and others, each a little longer."""
+    if x not in HISTORY_X:
+        raise InvalidInputError(f"x must be one of {sorted(HISTORY_X)}, not {x!r}.")
+    columns = _columns(history, x, *names)
+    return [_extended(column, is_x=i == 0) for i, column in enumerate(columns)]
+
+
+def _finished(ax: Axes, x: str, step: NDArray[np.float64], y_label: str) -> Axes:
+    ax.set_xlabel(HISTORY_X[x])
+    ax.set_ylabel(y_label)
+    ax.set_xlim(step[0], step[-1])
+    if x != "time":
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    style.tidy(ax, "y")
+    style.legend_outside(ax)
+    return ax
+
+
+def _columns(history: Mapping[str, Any], *names: str) -> list[NDArray[np.float64]]:
+    """The named columns of a run's ``history_``, of one length and not empty."""
+    missing = [name for name in names if name not in history]
+    if missing:
+        raise InvalidInputError(
+            f"the history has no {missing[0]!r}; it holds {sorted(history)}. "
+            "Pass the history_ of a fitted SMDEClust."
+        )
+    columns = [np.asarray(history[name], dtype=np.float64) for name in names]
+    lengths = {column.shape for column in columns}
+    if len(lengths) != 1 or columns[0].ndim != 1 or columns[0].size == 0:
+        raise InvalidInputError(
+            "the columns of a history must be one-dimensional, of one length and not empty; got "
+            + ", ".join(f"{n}: {c.shape}" for n, c in zip(names, columns, strict=True))
+        )
+    return columns
+
+
+def _extended(column: NDArray[np.float64], *, is_x: bool) -> NDArray[np.float64]:
+    """Repeat the last record a little further right, else a step plot ends on a bare edge."""
+    if not is_x:
+        return np.append(column, column[-1])
+    length = float(column[-1] - column[0])
+    return np.append(column, column[-1] + (0.02 * length if length > 0 else 1.0))

@@ -1,0 +1,44 @@
+"""Packages that people have beside this one: imports in either order, and both work."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+OURS = """
+import numpy as np
+from smdeclust import SMDEClust
+X = np.random.default_rng(0).normal(size=(40, 2))
+links = [(i, j) for i in range(8) for j in range(i)]
+assert len(set(SMDEClust(8, search="quick", random_state=0).fit(X, cannot_link=links).labels_)) == 8
+"""
+THEIRS = {
+    "ortools": """
+from ortools.linear_solver import pywraplp
+solver = pywraplp.Solver.CreateSolver("GLOP")
+x = solver.NumVar(0, 3, "x")
+solver.Maximize(x)
+assert solver.Solve() == 0 and abs(x.solution_value() - 3) < 1e-6
+""",
+    "k_means_constrained": """
+import numpy as np
+from k_means_constrained import KMeansConstrained
+KMeansConstrained(2, size_min=2).fit(np.arange(8.0)[:, None])
+""",
+    "torch": "import torch; assert torch.ones(3).sum() == 3\n",
+    "pandas": "import pandas; assert len(pandas.DataFrame({'a': [1]})) == 1\n",
+}
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.parametrize("name", THEIRS)
+def test_side_by_side(name: str, ours_first: bool) -> None:
+    """A dense core is solved before and after a neighbor was imported and used."""
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is absent, and no dependency")
+    code = OURS + THEIRS[name] + OURS if ours_first else THEIRS[name] + OURS + THEIRS[name]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
