@@ -106,8 +106,8 @@ def test_thinning_points_keeps_small_clusters_and_asked_ones() -> None:
     [
         ({"labels": [0, 1]}, "each of the 60 points"),
         ({"labels": np.zeros(60)}, "integers"),
-        ({"must_link": [(0, 60)]}, r"must_link\[0\] is \(0, 60\)"),
-        ({"cannot_link": [(0, 1, 2)]}, "cannot_link must be pairs"),
+        ({"must_link": [(0, 60)]}, r"must_link: pair 0 is \(0, 60\)"),
+        ({"cannot_link": [(0, 1, 2)]}, "cannot_link: expected"),
         ({"X": np.full((60, 2), np.nan)}, "row 0"),
         ({"X": np.zeros(60)}, "shape"),
         ({"centers": np.zeros((3, 9))}, "4 columns"),
