@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_of_new
+from smdeclust.estimators.parameters import check_number
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
