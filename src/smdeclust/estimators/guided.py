@@ -54,6 +54,9 @@ MAX_ROWS = 20_000
 # Points x features x clusters x local searches that a clustering may take: four searches at least.
 WORK = 8e6
 
+# Nodes of branch and bound that a proof may take on dense cannot-links: views need good labels.
+MAX_NODES = 50
+
 # Rows that are placed at a time.
 BLOCK = 20_000
 
@@ -431,7 +434,8 @@ class _Engine:
             **self.sizes,
         )
         left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
-        found = exact_assignment(problem, s * np.eye(self.n_clusters), max_time=left)
+        centers = s * np.eye(self.n_clusters)
+        found = exact_assignment(problem, centers, max_time=left, max_nodes=MAX_NODES)
         if found.labels is not None:
             return np.asarray(found.labels)
         # Time ended before anything feasible was found: a search finds it, whatever the time.
