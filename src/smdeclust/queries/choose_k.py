@@ -183,9 +183,12 @@ def _try(
         full = clone(model).fit(points, constraints=known)
         objective = float(getattr(full, "objective_", full.inertia_))
         shares = [_kept(model, points, rest, held) for rest, held in folds]
-        stability = _stability(model, points, known, samples)
     except InfeasibleConstraintsError as error:
         return Candidate(k, np.inf, np.nan, np.nan, np.nan, str(error))
+    try:
+        stability = _stability(model, points, known, samples)
+    except InfeasibleConstraintsError:
+        stability = np.nan  # bounds are those of all points: a sample may be too small for them
     shares = [share for share in shares if np.isfinite(share)]
     kept = float(np.mean(shares)) if shares else np.nan
     doubt = float(np.std(shares, ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0
