@@ -360,3 +360,34 @@ def test_jobs_of_the_solver() -> None:
     assert np.isfinite(places).all()
     assert do("suggest", (wishes, shown, []))[-1][1]["pair"]
     do("warm", None)
+
+
+def test_shapes_too() -> None:
+    """Two rings are found by shape, pairs hold, and a new pair moves few points at first."""
+    from sklearn.datasets import make_circles
+
+    from smdeclust.io import Table
+    from smdeclust.studio.worker import Job
+
+    X, y = make_circles(200, factor=0.4, noise=0.04, random_state=0)
+    sheet = Sheet.of_table(Table(X=X, feature_names=("a", "b")))
+    handlers, ground = solving.make_handlers(sheet), Ground(200, ("a", "b"))
+    rng = np.random.default_rng(0)
+    wishes = Wishes(2, ("a", "b"), metric="shapes")
+    for i, j in rng.choice(200, (40, 2), replace=False).tolist():
+        pair = {"do": "pairs", "pairs": [[i, j]], "together": bool(y[i] == y[j])}
+        wishes = change(wishes, pair, ground)
+
+    def do(kind: str, payload: Any) -> dict[str, Any]:
+        sent: list[tuple[str, Any]] = []
+        handlers[kind](Job(1, 1, kind, payload), lambda *m: sent.append(m), lambda: False)
+        return dict(sent[-1][1])
+
+    shown = do("search", (wishes, do("near", (wishes, None))["labels"].astype(np.int64)))
+    labels = shown["labels"].astype(np.int64)
+    assert shown["final"]
+    assert max((labels == y).mean(), (labels != y).mean()) > 0.95
+    i, j = np.flatnonzero(y == 0)[:2].tolist()
+    more = change(wishes, {"do": "pairs", "pairs": [[i, j]], "together": True}, ground)
+    assert np.count_nonzero(do("near", (more, labels))["labels"] != labels) <= 2
+    assert do("why", (more, labels, i))["by_shape"]

@@ -140,7 +140,8 @@ def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
         "", f"model = SMDEClust({', '.join(options)})", "model.fit(X, constraints=constraints)",
         "print(model.labels_)", "",
     ]  # fmt: skip
-    return "\n".join(lines)
+    text = "\n".join(lines)
+    return text.replace("SMDEClust", "GuidedClustering") if wishes.metric == "shapes" else text
 
 
 def notebook(text: str) -> str:

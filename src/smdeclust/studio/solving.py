@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
 from smdeclust.studio.conflicts import hard_pairs
@@ -64,7 +65,7 @@ def parameters(wishes: Wishes) -> dict[str, Any]:
         "n_clusters": wishes.n_clusters,
         "size_min": wishes.size_min,
         "size_max": wishes.size_max,
-        "metric": None if wishes.metric == "euclidean" else wishes.metric,
+        "metric": None if wishes.metric in ("euclidean", "shapes") else wishes.metric,
         "random_state": SEED,
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -123,7 +124,7 @@ class _Solver:
 
         An answer is shown only where it is better, with the numbers of the clusters on the screen.
         """
-        from smdeclust import SMDEClust
+        from smdeclust import GuidedClustering, SMDEClust
 
         wishes, shown = job.payload
         self._fit_near(wishes, shown)
@@ -139,6 +140,12 @@ class _Solver:
                 send("progress", {"seconds": now - started, "of": SEARCH_TIME + SHORT_TIME})
             return look()
 
+        if wishes.metric == "shapes":
+            guided = GuidedClustering(**given, max_time=SEARCH_TIME, callback=watch)
+            found = guided.fit(X, constraints=pairs)
+            self.labels = keep_numbers(found.labels_, shown, wishes.n_clusters)
+            send("solution", _describe(found, self.labels, final=True))
+            return
         stages: list[dict[str, Any]] = [{"max_time": SEARCH_TIME}]
         if X.size * wishes.n_clusters > LARGE:
             stages.insert(0, {"max_time": SHORT_TIME, "init": self.labels})
@@ -165,8 +172,14 @@ class _Solver:
         begin = None
         if shown is not None:
             begin = shown if _fills(shown, k) else split_or_merge(X, shown, k)
+        known = knowledge(wishes, len(X))
         model = SMDEClust(**parameters(wishes), init=begin, callback=lambda _: True)
-        self._keep(model.fit(X, constraints=knowledge(wishes, len(X))), wishes, shown)
+        model.fit(X, constraints=known)
+        if wishes.metric == "shapes" and shown is not None and begin is shown:
+            # The clusters on the screen need not be round: as few points move as the pairs need.
+            alike = clone(model).fit(np.eye(k)[shown], constraints=known)
+            model.labels_ = alike.labels_
+        self._keep(model, wishes, shown)
 
     def _keep(self, model: Any, wishes: Wishes, shown: np.ndarray | None) -> None:
         self.labels = keep_numbers(model.labels_, shown, wishes.n_clusters)
@@ -214,6 +227,7 @@ class _Solver:
                 "cluster": int(self.labels[row]),
                 "nearest": [[int(k), float(np.sqrt(squares[k]))] for k in nearest],
                 "pairs": pairs[:50],
+                "by_shape": wishes.metric == "shapes",
             },
         )
 

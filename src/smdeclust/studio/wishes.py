@@ -9,7 +9,8 @@ from typing import Any
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.tables import ROLES
 
-METRICS = ("euclidean", "diagonal", "learned", "auto")
+# "shapes" is guided clustering: clusters of any shape, as the pairs show them.
+METRICS = ("euclidean", "diagonal", "learned", "auto", "shapes")
 MOST_CLUSTERS = 1000
 LONGEST_NAME = 80
 LONGEST_NOTE = 500

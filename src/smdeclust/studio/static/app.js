@@ -158,7 +158,8 @@ class App {
       const own = found.cluster, [first] = found.nearest, name = (k) => this.nameOf(k);
       const near = found.nearest.find(([k]) => k === own)?.[1], second = found.nearest.find(([k]) => k !== own);
       let sentence;
-      if (first[0] === own) sentence = second ? `The center of ${name(own)} is the closest; that of ${name(second[0])} comes next, ${near > 0 ? percent(second[1] / near - 1).replace("+", "") : "farther"} farther away.` : "There is only one cluster.";
+      if (found.by_shape) sentence = "Clusters were found by shape, so the closest center alone does not decide.";
+      else if (first[0] === own) sentence = second ? `The center of ${name(own)} is the closest; that of ${name(second[0])} comes next, ${near > 0 ? percent(second[1] / near - 1).replace("+", "") : "farther"} farther away.` : "There is only one cluster.";
       else sentence = `The center of ${name(first[0])} is closer, but ${found.pairs.length ? "its pairs keep it" : "pairs of other points or bounds on sizes keep it"} in ${name(own)}.`;
       const change = first[0] === own ? second && `A pair with a point of ${name(second[0])}, or a label, would move it there.` : "Removing or softening the pairs below lets it go.";
       this.showAnswer(`Why is ${entry.id} in ${name(own)}?`, [h("p", {}, sentence), change ? h("p", { className: "faint" }, change) : "",

@@ -12,7 +12,8 @@ export function clusters(app) {
   const intro = h("p", { className: "faint" }, app.state.has_vectors ? "Points come from vectors; all columns are for reading. " : `${used} of ${sheet.length} columns count. `, h("button", { onclick: () => app.show("columns") }, "Columns"));
   if (!solution.clusters) return [intro, h("p", { className: "faint" }, "The first clusters are on their way.")];
   const bounds = (size) => (size === settings.size_min || size === settings.size_max ? " (at its bound)" : "");
-  return [intro, ...solution.clusters.map((cluster, k) => {
+  const notes = (solution.notes || []).map((note) => h("p", { className: "faint" }, note));
+  return [intro, ...notes, ...solution.clusters.map((cluster, k) => {
     const known = cluster.profile.map((by, j) => [Math.abs(by ?? 0), j, by]).filter(([, , by]) => by !== null);
     const most = Math.max(1e-9, 2, ...known.map(([size]) => size));
     return h("div", { className: "card" },
@@ -139,7 +140,7 @@ export function settings(app) {
     h("fieldset", {}, h("legend", {}, "Distance"),
       vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " bring all columns to one scale")),
       h("p", {}, h("label", {}, "Which directions count ", h("select", { id: "metric", onchange: (event) => app.act({ do: "set", metric: event.target.value }) },
-        [["euclidean", "all columns alike"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "whichever keeps held-out pairs best"]].map(([name, text]) => h("option", { value: name, selected: given.metric === name }, text)))))),
+        [["euclidean", "all columns alike"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "whichever keeps held-out pairs best"], ["shapes", "find shapes too (guided by pairs, slower)"]].map(([name, text]) => h("option", { value: name, selected: given.metric === name }, text)))))),
     h("fieldset", {}, h("legend", {}, "You"), h("p", {}, h("label", {}, "Your name, for notes on pairs ", h("input", { type: "text", value: app.who, maxLength: 80, onchange: (event) => { app.who = event.target.value.trim(); } })))),
     h("p", { className: "faint" }, `Saved in ${app.state.folder}`),
   ];
