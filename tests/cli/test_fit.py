@@ -20,12 +20,12 @@ from smdeclust.io import read_constraints, read_table
 
 
 def test_writes_labels_centers_result_and_report(cli, flowers, tmp_path):
-    """The four files are there, agree with each other and keep every pair."""
+    """The files are there, agree with each other and keep every pair."""
     pairs, out = tmp_path / "pairs.csv", tmp_path / "out"
     result = cli("fit", flowers, "-k", 3, "-c", pairs, "--out", out, "--standardize")
     assert result.code == 0
     assert sorted(p.name for p in out.iterdir()) == [
-        "centers.csv", "labels.csv", "report.html", "result.json",
+        "centers.csv", "columns.json", "labels.csv", "report.html", "result.json", "table.csv",
     ]  # fmt: skip
     rows = list(csv.DictReader((out / "labels.csv").open()))
     assert [row["id"] for row in rows] == [f"f{i}" for i in range(60)]
@@ -48,7 +48,7 @@ def test_writes_labels_centers_result_and_report(cli, flowers, tmp_path):
     assert np.array(centers[1:], float)[:, 1:] == pytest.approx(
         np.array([table.X[labels == c].mean(0) for c in range(3)])
     )
-    assert "standardised" in (out / "report.html").read_text()
+    assert "standardized" in (out / "report.html").read_text()
 
 
 def test_report_says_how_to_make_it_again_and_is_right(cli, flowers, tmp_path, capsys, monkeypatch):
@@ -68,16 +68,13 @@ def test_report_says_how_to_make_it_again_and_is_right(cli, flowers, tmp_path, c
     assert (out / "labels.csv").read_bytes() == first
 
 
-def test_without_out_prints_labels_only(cli, flowers, tmp_path):
-    """Nothing but the result is on standard output; the columns used are on standard error."""
+def test_without_out_prints_what_clusters_are_like(cli, flowers, tmp_path):
+    """Sizes and what sets clusters apart on standard output; columns on standard error."""
     result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv")
-    lines = result.out.splitlines()
-    assert lines[0] == "id,label"
-    assert len(lines) == 61
-    assert result.err.splitlines() == [
-        "Columns used: a, b, c; as given, not standardised; ids: id; classes, only to compare "
-        "with: class."
-    ]
+    assert "what sets it apart" in result.out
+    assert "f17" not in result.out
+    assert "column" in result.err.splitlines()[1]
+    assert "--out DIR" in " ".join(result.err.split())
 
 
 def test_json(cli, flowers, tmp_path):
@@ -239,7 +236,6 @@ def test_max_time_covers_the_report(cli, flowers, tmp_path, monkeypatch):
         (["-k", "3", "--features", ","], "--features"),
         (["-k", "3", "--wrong"], "No such option"),
         (["-k", "three"], "integer"),
-        (["-k", "3", "--no-header"], "line"),
     ],
 )
 def test_bad_input_is_a_sentence(cli, flowers, arguments, words):

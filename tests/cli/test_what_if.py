@@ -18,7 +18,7 @@ def test_agrees_with_two_fits(cli, flowers, tmp_path):
     pairs = read_constraints(path, ids=table.ids)
     i, j = pairs.cannot_link[0]
     options = ["-k", 3, "-c", path, "--drop", f"f{j},f{i}", "--save", tmp_path / "less.csv"]
-    result = cli("what-if", flowers, *options, "--json")
+    result = cli("what-if", flowers, *options, "--raw", "--json")
     assert result.code == 0
     document = json.loads(result.out)
     rest = pairs.drop(cannot_link=[(i, j)])

@@ -11,12 +11,13 @@ from smdeclust.cli import methods, options, pictures, screen
 from smdeclust.cli.check import require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
-from smdeclust.cli.fit import _csv, _json
+from smdeclust.cli.fit import _json
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings, has_option
 from smdeclust.cli.spread import spread
+from smdeclust.io.cells import as_csv
 
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
 SIZES = ("size_min", "size_max")
@@ -105,7 +106,7 @@ def compare(
         }
         if out is not None:
             update("drawing", len(names) * runs)
-            files = {TABLE: _csv(_rows_for_machines(results)), RESULT: _json(document)}
+            files = {TABLE: as_csv(_rows_for_machines(results)), RESULT: _json(document)}
             files[PICTURE] = _picture(results)
             write_folder(out, files)
             document["files"] = {name.split(".")[1]: str(out / name) for name in sorted(files)}

@@ -68,7 +68,7 @@ def convert(
             format=reading.data_format,
             id_column=reading.id_column,
             label=False,
-            header=not reading.no_header,
+            header=False if reading.no_header else None,
             encoding=reading.encoding,
             only_ids=True,
         )

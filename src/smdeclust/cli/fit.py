@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,11 +19,14 @@ from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.quotas import Quotas, quota_lines, with_quotas
+from smdeclust.cli.preparation import COLUMNS, preparation_document
 from smdeclust.cli.settings import Settings
 from smdeclust.cli.size_words import tight_words
 from smdeclust.cli.spread import spread
+from smdeclust.io.cells import as_csv
 
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
+TABLE = "table"  # with the ending of the data file
 PROOF = "proof.npz"
 
 
@@ -45,7 +46,7 @@ def fit(
             "--out",
             "-o",
             metavar="DIR",
-            help="Folder for labels, centers, result and report. Without it, labels are printed.",
+            help="Folder for the table with its clusters, labels, centers, result and report.",
         ),
     ] = None,
     report: Annotated[
@@ -78,16 +79,21 @@ def fit(
 ) -> None:
     """Cluster a data file so that all must-links and cannot-links hold.
 
-    With --out, writes labels.csv (with the ids of the data), centers.csv, result.json and
-    report.html. Without, prints the labels as CSV. Numbers are taken as they are unless you say
-    --standardize.
+    Every column gets a role (number, category, date, id, ...), which is shown with its reason and
+    can be changed with --role; columns are then prepared so that all count alike, unless you say
+    --raw. With --out, writes your table with a column cluster, labels.csv, centers.csv,
+    columns.json (how columns were prepared), result.json and report.html. Without, prints what the
+    clusters are like.
 
     Example:
-      smdeclust fit people.csv -k 4 --constraints pairs.csv --standardize --out result
+      smdeclust fit people.xlsx -k 4 --constraints pairs.csv --role customer=id --out result
     """
     name = methods.check_method(method)
     patience = Patience(max_time)
-    files = [LABELS, CENTERS, RESULT, *([REPORT] if report else []), *([PROOF] if certify else [])]
+    files = [
+        LABELS, CENTERS, RESULT, COLUMNS, _table_name(data),
+        *([REPORT] if report else []), *([PROOF] if certify else []),
+    ]  # fmt: skip
     if out is not None:
         check_folder(out, files, force=force)
         if report:
@@ -129,8 +135,10 @@ def fit(
                 "history": run.history,
             }
             contents = {
+                **own_table(inputs, run.labels),
                 LABELS: labels_csv(inputs, run.labels),
                 CENTERS: centers_csv(inputs, run.labels, k),
+                COLUMNS: _json(preparation_document(inputs)),
                 **({} if proof is None or proof.content is None else {PROOF: proof.content}),
                 RESULT: _json(document),
                 **page,
@@ -141,12 +149,13 @@ def fit(
         if out is None:
             result |= labels_document(inputs, run)
         screen.print_json(result)
-    elif out is None:
-        screen.print_result(labels_csv(inputs, run.labels).decode())
-        for line in broken_lines(result["broken_soft"]):
-            screen.say(line)
     else:
         show(result, inputs)
+        if out is None:
+            screen.say(
+                "Nothing was written. Add --out DIR for your table with a column cluster, labels, "
+                "centers and a report, or --json for the labels."
+            )
     if result.get("stop_reason") == "max_time":
         screen.note("the time of --max-time was over: this is the best answer found so far.")
     if run.stopped:
@@ -197,6 +206,8 @@ def result_document(
     """The machine-readable result."""
     import numpy as np
 
+    from smdeclust.tables.profile import set_apart
+
     pairs = inputs.constraints
     document: dict[str, Any] = {
         "objective": run.objective,
@@ -218,7 +229,10 @@ def result_document(
         "stopped_early": run.stopped,
         "seconds": run.seconds,
         **run.facts,
-        "columns": list(inputs.table.feature_names),
+        "columns": used_columns(inputs),
+        "coordinates": list(inputs.table.feature_names),
+        "roles": None if inputs.features is None else inputs.features.roles_,
+        "set_apart": set_apart(inputs.table.X, inputs.table.feature_names, run.labels, k),
         "id_column": inputs.table.id_name,
         "label_column": inputs.table.label_name,
         "group_column": inputs.table.group_name,
@@ -246,26 +260,49 @@ def labels_document(inputs: Inputs, run: methods.Run) -> dict[str, Any]:
     return {**ids, "labels": run.labels}
 
 
+def used_columns(inputs: Inputs) -> list[str]:
+    """The columns of the table that were used; of points, their coordinates."""
+    if inputs.features is None or inputs.file.points is not None:
+        return list(inputs.table.feature_names)
+    return inputs.features.used_columns
+
+
 def labels_csv(inputs: Inputs, labels: Any) -> bytes:
     """One line a point: its id, or else its row, and its cluster."""
     ids = inputs.table.ids
     header = ["row" if ids is None else inputs.table.id_name or "id", "label"]
     keys = range(len(labels)) if ids is None else ids
-    return _csv([header, *zip(keys, labels.tolist(), strict=True)])
+    return as_csv([header, *zip(keys, labels.tolist(), strict=True)])
 
 
 def centers_csv(inputs: Inputs, labels: Any, k: int) -> bytes:
-    """One line a cluster: its mean, in the units of the data as given."""
+    """One line a cluster in the units of the data: what is typical of it, or its mean of points."""
+    features = inputs.features
+    if features is not None and inputs.file.points is None and features.scaling == "robust":
+        from smdeclust.tables.profile import typical_rows
+
+        names, typical = typical_rows(inputs.file.frame, features, labels, k)
+        return as_csv([["cluster", *names], *([c, *row] for c, row in enumerate(typical))])
     X = inputs.table.X
-    names = inputs.table.feature_names or [f"x{i}" for i in range(X.shape[1])]
+    names = list(inputs.table.feature_names) or [f"x{i}" for i in range(X.shape[1])]
     rows = [[c, *map(repr, X[labels == c].mean(axis=0).tolist())] for c in range(k)]
-    return _csv([["cluster", *names], *rows])
+    return as_csv([["cluster", *names], *rows])
 
 
-def _csv(rows: list[Any]) -> bytes:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
-    return buffer.getvalue().encode()
+def _table_name(data: Path) -> str:
+    return f"{TABLE}{data.suffix.lower() or '.csv'}"
+
+
+def own_table(inputs: Inputs, labels: Any) -> dict[str, bytes]:
+    """The person's own table with a column more, in its own format; none for mere points."""
+    if inputs.file is None:
+        return {}
+    from smdeclust.io import frame_bytes
+
+    name = "cluster"
+    while name in inputs.file.frame:
+        name += " (new)"
+    return {_table_name(inputs.path): frame_bytes(inputs.file, {name: labels})}
 
 
 def _json(document: dict[str, Any]) -> bytes:
@@ -302,7 +339,18 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
     lines = broken_lines(result["broken_soft"]) + result.get("notes", [])
     if lines:
         screen.print_result("\n".join([*lines, ""]))
-    screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
+    screen.print_table(
+        [
+            (str(cluster), f"{size:,}", words)
+            for cluster, (size, words) in enumerate(
+                zip(result["cluster_sizes"], result["set_apart"], strict=True)
+            )
+        ],
+        header=["cluster", "points", "what sets it apart"],
+        right=(0, 1),
+    )
+    if "files" in result:
+        screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
 
 
 def views_line(result: dict[str, Any]) -> str:
@@ -316,7 +364,7 @@ def distance_line(result: dict[str, Any]) -> str:
     """A learned distance in words: what counts most, as a share of what all columns count."""
     weights = result["feature_weights"]
     order = sorted(range(len(weights)), key=lambda column: -weights[column])
-    shown = ", ".join(f"{result['columns'][c]} {weights[c]:.2g}" for c in order[:6])
+    shown = ", ".join(f"{result['coordinates'][c]} {weights[c]:.2g}" for c in order[:6])
     more = ", ..." if len(weights) > 6 else ""
     return f"{result['distance']}; columns count (1 on average): {shown}{more}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from smdeclust.cli import methods, provenance, screen
+from smdeclust.cli import methods, options, provenance, screen
 from smdeclust.cli.fit import distance_line, views_line
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
@@ -210,10 +210,12 @@ def _asked(
         ("clusters", k),
         (
             "columns",
-            "standardised: each to mean 0 and standard deviation 1, so all count alike; the "
-            "objective is in these units"
-            if inputs.standardized
-            else "as given, not standardised: columns of large numbers count more",
+            options.columns_line(inputs)
+            + (
+                ""
+                if "as given" in options.columns_line(inputs)
+                else "; the objective is in these units"
+            ),
         ),
         ("pairs", ", ".join(map(str, inputs.pair_paths)) or "none"),
         ("must-links", f"{len(pairs.must_link):,}"),

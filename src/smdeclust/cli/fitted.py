@@ -13,16 +13,17 @@ from smdeclust.cli.options import Inputs
 
 
 def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
-    """Centers, and how a row becomes a point near them: (row - mean) / scale, then a linear map."""
+    """Centers, and the linear map from points to them; `columns.json` says how rows become points.
+
+    Of mere points that were standardized, mean and scale are here.
+    """
     import numpy as np
 
-    raw = inputs.table.X
-    mean, scale = np.zeros(raw.shape[1]), np.ones(raw.shape[1])
-    if inputs.standardized:
-        mean, deviation = raw.mean(axis=0), raw.std(axis=0)
+    document: dict[str, Any] = {"mean": None, "scale": None, "map": None, "offset": None}
+    if inputs.standardized and inputs.features is None:
+        raw = inputs.table.X
         constant = raw.min(axis=0) == raw.max(axis=0)
-        scale = np.where(constant, 1.0, deviation)
-    document: dict[str, Any] = {"mean": mean, "scale": scale, "map": None, "offset": None}
+        document |= {"mean": raw.mean(axis=0), "scale": np.where(constant, 1.0, raw.std(axis=0))}
     if run.distance is not None:
         components = run.distance.components_
         document["map"] = components.toarray() if hasattr(components, "toarray") else components
@@ -54,12 +55,19 @@ class Fitted:
     objective: float
     model: dict[str, Any]
 
-    def squares(self, rows: Any) -> Any:
-        """(n, K) squared distances of new rows to the centers."""
+    @property
+    def width(self) -> int:
+        """Coordinates of a point, before any learned distance."""
+        learned = self.model["map"]
+        return (self.model["centers"] if learned is None else learned).shape[1]
+
+    def squares(self, points: Any) -> Any:
+        """(n, K) squared distances of new points to the centers."""
         from scipy.spatial.distance import cdist
 
         model = self.model
-        points = (rows - model["mean"]) / model["scale"]
+        if model["mean"] is not None:
+            points = (points - model["mean"]) / model["scale"]
         if model["map"] is not None:
             points = (points - model["offset"]) @ model["map"].T
         return cdist(points, model["centers"], "sqeuclidean")
@@ -97,11 +105,12 @@ def read_fitted(path: Path) -> Fitted:
             objective=float(document["objective"]),
             model=model,
         )
-        n_features, width = len(fitted.columns), len(model["mean"])
+        width = len(document.get("coordinates", fitted.columns))
+        scaled = model["mean"] is None or model["mean"].shape == model["scale"].shape == (width,)
         if model["map"] is not None:
             width = model["map"].shape[0]
         sound = (
-            model["mean"].shape == model["scale"].shape == (n_features,)
+            scaled
             and model["centers"].shape[1] == width
             and fitted.labels.ndim == 1
             and 0 <= fitted.labels.min() <= fitted.labels.max() < len(model["centers"])

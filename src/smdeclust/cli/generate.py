@@ -9,9 +9,9 @@ import typer
 
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fit import _csv
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Reading
+from smdeclust.io.cells import as_csv
 
 DATA, PAIRS = "data.csv", "constraints.json"
 
@@ -70,9 +70,9 @@ def generate(
             [*map(repr, point), int(y)]
             for point, y in zip(made.X.tolist(), made.y, strict=True)  # type: ignore[arg-type]
         ]
-        files[DATA] = _csv([[*header, "class"], *rows])
+        files[DATA] = as_csv([[*header, "class"], *rows])
     else:
-        table, _ = options.read_data(data, reading)
+        table = options.read_data(data, reading).table
         if table.labels is None:
             raise CommandError(f"{data}: there is no column of classes. Name it with --label.")
         classes = table.labels

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from smdeclust.cli.errors import CommandError
+from smdeclust.io.cells import plain_cell
 from smdeclust.io.files import bad_line, decode, read_bytes, shown
 
 
@@ -75,7 +76,8 @@ def _read_column(
             continue
         if len(cells) < 2:
             raise bad_line(path, number, f"{len(cells)} cell", f"a point and its {what}")
-        row = row_of.get(cells[0].strip())
+        point = cells[0].strip()
+        row = row_of.get(point, row_of.get(plain_cell(point)))
         if row is None and partial:
             continue
         if row is None:

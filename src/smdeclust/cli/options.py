@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +39,9 @@ WORDS = {
 DataFile = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="CSV with a header, text headed 'n d', .npy, .npz or Parquet."
+        metavar="DATA",
+        help="A table (CSV, Excel, OpenDocument, Parquet, Feather, JSON lines) or points (.npy, "
+        ".npz, .h5ad, text headed 'n d').",
     ),
 ]
 NClusters = Annotated[
@@ -57,62 +59,78 @@ ConstraintFiles = Annotated[
         help="Pairs, in any of the formats; repeat for several files.",
     ),
 ]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column of ids (default: a first column named id).",
-        rich_help_panel=_DATA,
+
+
+def _data(*names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=_DATA, **more)
+
+
+Role = Annotated[
+    list[str] | None,
+    _data(
+        "--role",
+        metavar="COLUMN=ROLE",
+        help="What a column is: number, category, yes/no, date, text, id, class, weight or 'left "
+        "out' (default: guessed, and shown); repeat for more.",
     ),
+]
+IdColumn = Annotated[
+    str | None, _data("--id", metavar="COLUMN", help="Column of ids: --role COLUMN=id.")
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option(
+    _data(
         "--label",
         metavar="COLUMN",
-        help="Column of known classes, not used for clustering (default: a last column named "
-        "class or label).",
-        rich_help_panel=_DATA,
+        help="Column of known classes, only to compare with: --role COLUMN=class.",
     ),
 ]
 Features = Annotated[
     str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="Columns to use (default: all but id and label).",
-        rich_help_panel=_DATA,
-    ),
+    _data(metavar="A,B,...", help="The only columns to use (default: as their roles say)."),
+]
+Sheet = Annotated[
+    str | None,
+    _data(metavar="NAME", help="Sheet of a spreadsheet (default: the first that is not empty)."),
+]
+Points = Annotated[
+    Path | None,
+    _data(metavar="FILE", help="Cluster these points (.npy, ...), one for each row of the table."),
 ]
 DataFormat = Annotated[
     str | None,
-    typer.Option(
+    _data(
         metavar="NAME",
-        help="csv, text, npy, npz or parquet (default: seen from the content).",
-        rich_help_panel=_DATA,
+        help="csv, excel, parquet, feather, jsonl, h5ad, npy, npz or text (default: seen from the "
+        "content).",
     ),
 ]
-NoHeader = Annotated[
+NoHeader = Annotated[bool, _data("--no-header", help="The CSV has no header line.")]
+Raw = Annotated[
     bool,
-    typer.Option("--no-header", help="The CSV has no header line.", rich_help_panel=_DATA),
+    _data("--raw", help="Take columns of numbers as they are, and leave all others out."),
 ]
 Standardize = Annotated[
-    bool,
-    typer.Option(
+    bool | None,
+    _data(
         "--standardize/--no-standardize",
-        help="Scale every column to mean 0 and standard deviation 1 first, or take the numbers as "
-        "they are.",
-        rich_help_panel=_DATA,
+        help="Only columns of numbers, with mean 0 and standard deviation 1; --no-standardize is "
+        "--raw.",
+        show_default=False,
+    ),
+]
+Result = Annotated[
+    Path | None,
+    _data(
+        "--result",
+        "-r",
+        metavar="DIR",
+        help="What 'fit --out' wrote: columns are prepared in the same way.",
     ),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Encoding of text files, such as cp1252 or utf-16-le (default: UTF-8, or UTF-16 "
-        "with its mark).",
-        rich_help_panel=_DATA,
-    ),
+    _data(metavar="NAME", help="Encoding of text files, such as cp1252 (default: recognized)."),
 ]
 GroupColumn = Annotated[
     str | None,
@@ -183,12 +201,17 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 class Reading:
     """How data and pairs are to be read: one field an option (see `reads_files`)."""
 
+    role: Role = None
     id_column: IdColumn = None
     label: LabelColumn = None
     features: Features = None
+    sheet: Sheet = None
+    points: Points = None
     data_format: DataFormat = None
     no_header: NoHeader = False
-    standardize: Standardize = False
+    raw: Raw = False
+    standardize: Standardize = None
+    result: Result = None
     format: PairFormat = None
     kind: PairKind = None
     index_base: IndexBase = None
@@ -205,6 +228,25 @@ class Reading:
         if not names:
             raise CommandError("--features names no column. Name some, separated by commas.")
         return names
+
+    @property
+    def scaling(self) -> str:
+        """How numbers are scaled, as `TableFeatures` calls it."""
+        if self.standardize:
+            return "standard"
+        return "none" if self.raw or self.standardize is False else "robust"
+
+    def roles(self) -> dict[str, str]:
+        """The roles that were given, by column."""
+        found = {}
+        for written in self.role or ():
+            name, mark, role = written.rpartition("=")
+            if not mark:
+                raise CommandError(f"--role {written}: expected COLUMN=ROLE, as in city=category.")
+            found[name.strip()] = role.strip()
+        special = {"id": self.id_column, "class": self.label, "left out": self.group_column}
+        found |= {name: role for role, name in special.items() if name}
+        return found
 
 
 def reads_files(*names: str) -> Callable[[Command], Command]:
@@ -234,8 +276,12 @@ class Inputs:
         The pairs.
     pairs_by
         ``"id"`` or ``"row"``: what the pairs files name.
+    features
+        How the columns became points; None where points were given as such.
+    file
+        The table as read, None for arrays.
     standardized
-        Whether the columns of `X` were scaled.
+        Whether the columns of `X` were scaled to standard deviation 1.
     """
 
     path: Path
@@ -244,48 +290,132 @@ class Inputs:
     X: Any
     constraints: Any
     pairs_by: str
-    standardized: bool
+    features: Any = None
+    file: Any = None
+    standardized: bool = False
 
     def name(self, row: int) -> str:
         """The id of a row, or its number."""
         return str(row) if self.table.ids is None else self.table.ids[row]
 
 
-def read_data(path: Path, reading: Reading) -> tuple[Any, Any]:
-    """Return the table, and its points, standardised if asked for."""
-    from smdeclust.io import read_table
+@dataclass(frozen=True)
+class Data:
+    """A table, its points to cluster, and how they were made; see `Inputs`."""
 
-    table = read_table(
+    table: Any
+    X: Any
+    features: Any = None
+    file: Any = None
+    standardized: bool = False
+
+
+def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> Data:
+    """Read a table and prepare it: as the earlier result says, or as the options do.
+
+    Beside an earlier result, `id_column` names the ids of this table where they are in another.
+    """
+    from smdeclust.cli.preparation import read_preparation
+    from smdeclust.io import read_frame, read_table
+    from smdeclust.io.files import read_bytes
+    from smdeclust.io.table_file import ARRAY_FORMATS, detect_table
+
+    earlier = None if reading.result is None else read_preparation(reading.result)
+    found = reading.data_format or detect_table(read_bytes(path), path, reading.encoding)
+    if found in ARRAY_FORMATS and reading.points is None:
+        named = {name: role for name, role in reading.roles().items() if role != "left out"}
+        table = read_table(
+            path,
+            format=reading.data_format,
+            label=reading.label,
+            id_column=reading.id_column,
+            features=reading.feature_names(),
+            group_column=reading.group_column,
+            encoding=reading.encoding,
+        )
+        wanted = {reading.label: "class", reading.id_column: "id"}
+        if any(wanted.get(name) != role for name, role in named.items()):
+            raise CommandError(f"{path}: a {found} file has no columns, so --role has no meaning.")
+        scaling = reading.scaling if earlier is None else earlier["scaling"]
+        if scaling != "standard":
+            return Data(table, table.X)
+        from smdeclust.datasets import standardize
+
+        return Data(table, standardize(table.X), standardized=True)
+    file = read_frame(
         path,
         format=reading.data_format,
-        label=reading.label,
-        id_column=reading.id_column,
-        features=reading.feature_names(),
-        group_column=reading.group_column,
-        header=not reading.no_header,
+        sheet=reading.sheet,
+        header=False if reading.no_header else None,
         encoding=reading.encoding,
     )
-    if not reading.standardize:
-        return table, table.X
-    from smdeclust.datasets import standardize
+    return _prepare(file, reading, earlier, id_column)
 
-    return table, standardize(table.X)
+
+def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -> Data:
+    from dataclasses import replace
+
+    import numpy as np
+
+    from smdeclust import TableFeatures
+    from smdeclust.exceptions import InvalidInputError
+    from smdeclust.io import read_table
+    from smdeclust.io.table import find_column, table_of
+
+    names = [str(name) for name in file.frame.columns]
+    for option, name in (
+        ("label", reading.label), ("id_column", reading.id_column or id_column),
+        ("group_column", reading.group_column),
+        *(("features", name) for name in reading.feature_names() or ()),
+    ):  # fmt: skip
+        if name is not None:
+            find_column(names, file.path, option, name)
+    if reading.points is not None:
+        file = replace(file, points=read_table(reading.points).X)
+        if len(file.points) != len(file.frame):
+            raise CommandError(
+                f"{reading.points}: there are {len(file.points)} points for the "
+                f"{len(file.frame)} rows of {file.path}."
+            )
+    try:
+        if earlier is not None and "columns" in earlier:
+            features = TableFeatures.from_dict(earlier)
+            features.id_column_ = id_column or features.id_column_
+        else:
+            features = TableFeatures(reading.roles(), scaling=reading.scaling)
+            chosen = reading.feature_names()
+            if file.points is not None:
+                features.fit_roles(file.frame)
+            else:
+                features.fit(file.frame, only=chosen)
+        points = file.points if file.points is not None else features.transform(file.frame)
+    except InvalidInputError as error:
+        where = "" if earlier is None else " The table needs the columns of the fit in --result."
+        raise CommandError(f"{file.path}: {error}{where}") from error
+    table = table_of(file, features, reading.group_column)
+    standard = features.scaling == "standard"
+    if file.points is not None and reading.scaling == "standard":
+        from smdeclust.datasets import standardize
+
+        points = standardize(points)
+    return Data(table, np.ascontiguousarray(points), features, file, standard)
 
 
 def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
     """Read data and pairs."""
-    table, X = read_data(path, reading)
-    if reading.pairs_by_row is False and table.ids is None:
-        raise CommandError(f"{path}: --pairs-by-id, but there is no id column. Name it with --id.")
+    data = read_data(path, reading)
+    table = data.table
     by_id = table.ids is not None and reading.pairs_by_row is not True
+    if pair_paths and not by_id and reading.pairs_by_row is not True and table.repeated_ids:
+        raise CommandError(f"{path}: {table.repeated_ids}")
+    if reading.pairs_by_row is False and not by_id:
+        raise CommandError(f"{path}: --pairs-by-id, but there is no id column. Name it with --id.")
     return Inputs(
         path=path,
         pair_paths=tuple(pair_paths or ()),
-        table=table,
-        X=X,
         constraints=_read_pairs(path, pair_paths, reading, table, by_id),
         pairs_by="id" if by_id else "row",
-        standardized=reading.standardize,
+        **{field.name: getattr(data, field.name) for field in fields(data)},
     )
 
 
@@ -334,42 +464,56 @@ def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
 
 # A column with more of the variance than this decides nearly alone.
 _NEARLY_ALL = 0.9
+_SCALED = {
+    "robust": "prepared, so that all count alike",
+    "standard": "standardized",
+    "none": "as given",
+}
 
 
 def columns_line(inputs: Inputs) -> str:
     """Which columns are used for clustering, and how."""
-    names = inputs.table.feature_names
+    if inputs.features is None or inputs.file.points is not None:
+        how = "standardized" if inputs.standardized else "as given"
+        return f"{inputs.X.shape[1]} coordinates, {how}"
+    names = inputs.features.used_columns
     shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
-    return f"{shown}; {'standardised' if inputs.standardized else 'as given, not standardised'}"
+    return f"{shown}; {_SCALED[inputs.features.scaling]}"
 
 
 def mention_columns(inputs: Inputs) -> None:
-    """Say which columns are used and which are not, and where one of them decides alone."""
+    """Say what every column is, why, and what was done; and where one of them decides alone."""
     import numpy as np
 
-    table = inputs.table
-    others = [
-        f"{what}: {name}"
-        for what, name in (
-            ("ids", table.id_name),
-            ("classes, only to compare with", table.label_name),
-            ("groups", table.group_name),
-        )
-        if name is not None
-    ]
-    screen.say("; ".join([f"Columns used: {columns_line(inputs)}", *others]) + ".")
-    names = table.feature_names
-    if table.label_name is None and len(names) > 1 and names[-1].lower() == "y":
-        screen.note("the last column, y, is used like the others. Say --label y if it is classes.")
-    if inputs.standardized or len(names) < 2:
+    if inputs.file is not None:
+        for sentence in inputs.file.notes:
+            screen.note(sentence)
+    if inputs.features is not None:
+        lines = inputs.features.describe()
+        if inputs.file.points is not None:
+            lines = [(name, role, why, "not used: the points are") for name, role, why, _ in lines]
+        if inputs.table.group_name is not None:
+            lines = [
+                (name, "group", "as you said", "makes pairs") if name == inputs.table.group_name
+                else (name, *rest) for name, *rest in lines
+            ]  # fmt: skip
+        screen.print_table(lines, header=["column", "role", "why", "what was done"], stderr=True)
+        if inputs.table.repeated_ids:
+            screen.note(inputs.table.repeated_ids)
+    else:
+        screen.say(f"Points: {columns_line(inputs)}.")
+    names = inputs.table.feature_names
+    raw = inputs.features is None or inputs.features.scaling == "none"
+    if not raw or inputs.standardized or len(names) < 2:
         return
     variance = inputs.X.var(axis=0)
     largest = int(np.argmax(variance))
     if variance[largest] > _NEARLY_ALL * variance.sum():
         share = 100 * variance[largest] / variance.sum()
+        advice = "--standardize" if inputs.features is None else "no --raw"
         screen.note(
             f"column {names[largest]} carries {share:.1f} % of the variance, so it decides nearly "
-            "alone. Say --standardize to let all columns count alike."
+            f"alone. Say {advice} to let all columns count alike."
         )
 
 

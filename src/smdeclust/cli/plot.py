@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.labels import read_labels
 from smdeclust.cli.options import Reading
+from smdeclust.cli.preparation import beside
 
 KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
 
@@ -74,6 +76,7 @@ def _data_picture(
     picture: str,
     suffix: str,
 ) -> bytes:
+    reading = replace(reading, result=reading.result or beside(labels))
     inputs = options.read_inputs(data, constraints, reading)
     found = None if labels is None else read_labels(labels, inputs.table)
     pairs: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,15 +10,16 @@ import typer
 
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fit import _csv
 from smdeclust.cli.fitted import Fitted, read_fitted
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Reading
+from smdeclust.cli.preparation import COLUMNS
+from smdeclust.io.cells import as_csv
 
 
 @options.reads_files(
-    "id_column", "data_format", "no_header", "encoding", "format", "kind", "index_base",
-    "must_link_sign", "pairs_by_row",
+    "id_column", "sheet", "points", "data_format", "no_header", "encoding", "format", "kind",
+    "index_base", "must_link_sign", "pairs_by_row",
 )  # fmt: skip
 def predict(
     data: Annotated[Path, typer.Argument(metavar="NEW", help="New rows, with the same columns.")],
@@ -46,14 +48,15 @@ def predict(
     if out is not None:
         check_file(out, force=force)
     fitted = read_fitted(result)
-    table = _read_new(data, fitted, reading)
-    squares = fitted.squares(table.X)
+    new = _read_new(data, fitted, result, reading)
+    table = new.table
+    squares = fitted.squares(new.X)
     labels = squares.argmin(axis=1)
     if constraints:
         labels = _under_pairs(fitted, table, squares, constraints, reading)
     names = list(table.ids) if table.ids is not None else list(range(len(table.X)))
     header = ["row" if table.ids is None else table.id_name or "id", "label"]
-    content = _csv([header, *zip(names, labels.tolist(), strict=True)])
+    content = as_csv([header, *zip(names, labels.tolist(), strict=True)])
     if out is not None:
         from smdeclust.io import write_bytes
 
@@ -67,39 +70,21 @@ def predict(
         screen.print_result(content.decode() if out is None else str(out))
 
 
-def _read_new(path: Path, fitted: Fitted, reading: Reading) -> Any:
-    from smdeclust.io import read_table
-    from smdeclust.io.wording import use_words
-
-    features = None if _without_names(path, reading) else fitted.columns
-    words = {  # here it is the fit that chose the columns, and not an option
-        "features": "which the fit in --result used",
-        "missing_feature": "The new rows need every column of that fit, by the same name.",
-    }
-    with use_words({**options.WORDS, **words}):
-        table = read_table(
-            path,
-            format=reading.data_format,
-            label=False,
-            id_column=reading.id_column,
-            features=features,
-            header=not reading.no_header,
-            encoding=reading.encoding,
-        )
-    if table.X.shape[1] != len(fitted.columns):
+def _read_new(path: Path, fitted: Fitted, result: Path, reading: Reading) -> Any:
+    """New rows, their columns prepared as those of the fit were."""
+    folder = result if result.is_dir() else result.parent
+    if (folder / COLUMNS).exists():
+        known = replace(reading, result=folder, id_column=None)
+    else:  # of an earlier version: numbers as they are, scaled by what result.json says
+        known = replace(reading, raw=True, features=",".join(fitted.columns))
+    new = options.read_data(path, known, id_column=reading.id_column)
+    if new.features is None:  # mere points: their scale is in the model
+        new = replace(new, X=new.table.X)
+    if new.X.shape[1] != (n_fitted := fitted.width):
         raise CommandError(
-            f"{path}: there are {table.X.shape[1]} columns, but {len(fitted.columns)} were fitted."
+            f"{path}: there are {new.X.shape[1]} columns, but {n_fitted} were fitted."
         )
-    return table
-
-
-def _without_names(path: Path, reading: Reading) -> bool:
-    """Whether a file has no names of columns to choose by."""
-    from smdeclust.io.files import as_utf8, read_bytes
-    from smdeclust.io.table_file import detect_table
-
-    content = as_utf8(read_bytes(path), path, reading.encoding)
-    return (reading.data_format or detect_table(content, path)) in ("npy", "npz", "text")
+    return new
 
 
 def _under_pairs(

@@ -43,24 +43,45 @@ def snippet(
 ) -> str:
     """Python code that gives the same clustering."""
     method = METHODS[run.method]
-    imports = [f"from smdeclust import {method.estimator}"]
-    if inputs.standardized:
-        imports.append("from smdeclust.datasets import standardize")
-    table_options = {
-        "format": reading.data_format,
-        "label": reading.label,
-        "id_column": reading.id_column,
-        "features": reading.feature_names(),
-        "group_column": reading.group_column,
-        "header": False if reading.no_header else None,
-        "encoding": reading.encoding,
-    }
+    is_table = inputs.features is not None and inputs.file.points is None
+    imports = [f"from smdeclust import {method.estimator}{', TableFeatures' * is_table}"]
     parts = _pairs_code(inputs, reading)
     code = "\n".join(parts)
     readers = [name for name in ("pairs_from_groups", "read_constraints") if name in code]
-    imports.append(f"from smdeclust.io import {', '.join([*readers, 'read_table'])}")
-    lines = [*imports, "", f"table = read_table({_call(str(inputs.path), table_options)})"]
-    lines.append(f"X = {'standardize(table.X)' if inputs.standardized else 'table.X'}")
+    readers.append("read_frame" if is_table else "read_table")
+    path = str(inputs.path)
+    how: dict[str, Any] = {"format": reading.data_format, "encoding": reading.encoding}
+    if is_table:
+        how |= {"sheet": reading.sheet, "header": False if reading.no_header else None}
+        scaling = inputs.features.scaling
+        chosen_roles: dict[str, Any] = {"roles": reading.roles() or None}
+        chosen_roles |= {} if scaling == "robust" else {"scaling": scaling}
+        only = reading.feature_names()
+        fit_options = f"table.frame{'' if only is None else f', only={only!r}'}"
+        lines = [
+            f"table = read_frame({_call(path, how)})",
+            f"features = TableFeatures({_arguments(chosen_roles)})",
+            f"X = features.fit({fit_options}).transform(table.frame)",
+        ]
+        if inputs.pairs_by == "id":
+            lines.append(f"ids = table.frame[{inputs.table.id_name!r}].astype(str)")
+        if inputs.table.groups is not None:
+            readers.append("Table")
+            lines.append(
+                f"groups = table.frame[{inputs.table.group_name!r}].fillna('').astype(str)"
+            )
+            lines.append("table = Table(X, groups=tuple(groups))")
+    else:
+        points = path if reading.points is None else str(reading.points)
+        how |= {"label": reading.label, "id_column": reading.id_column}
+        lines = [f"table = read_table({_call(points, how if reading.points is None else {})})"]
+        if inputs.standardized:
+            imports.append("from smdeclust.datasets import standardize")
+        lines.append(f"X = {'standardize(table.X)' if inputs.standardized else 'table.X'}")
+        if inputs.pairs_by == "id":
+            lines.append("ids = table.ids")
+    imports.append(f"from smdeclust.io import {', '.join(sorted(readers))}")
+    lines = [*imports, "", *lines]
     fit = "X"
     if parts:
         lines.append(f"pairs = {' | '.join(parts)}")
@@ -95,7 +116,7 @@ def _pairs_code(inputs: Inputs, reading: Reading) -> list[str]:
             "must_link_sign": None if reading.must_link_sign == 1 else reading.must_link_sign,
             "encoding": reading.encoding,
         }
-        ids = ", ids=table.ids" if inputs.pairs_by == "id" else ""
+        ids = ", ids=ids" if inputs.pairs_by == "id" else ""
         call = _call(paths if len(paths) > 1 else paths[0], options)
         parts.append(f"read_constraints({call}, n_points=len(X){ids})")
     if inputs.table.groups is not None:
@@ -104,5 +125,8 @@ def _pairs_code(inputs: Inputs, reading: Reading) -> list[str]:
 
 
 def _call(first: object, options: dict[str, Any]) -> str:
-    given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
-    return ", ".join([repr(first), *given])
+    return ", ".join([repr(first), *filter(None, [_arguments(options)])])
+
+
+def _arguments(options: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in options.items() if value is not None)

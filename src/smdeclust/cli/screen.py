@@ -68,6 +68,7 @@ def print_table(
     title: str | None = None,
     right: Sequence[int] = (),
     caption: str | None = None,
+    stderr: bool = False,
 ) -> None:
     """Write a table to standard output; columns numbered in `right` are set flush right."""
     table = Table(
@@ -89,7 +90,7 @@ def print_table(
         )
     for row in rows:
         table.add_row(*(c if isinstance(c, Text) else Text(printable(c)) for c in row))
-    _console(stderr=False).print(table)
+    _console(stderr=stderr).print(table)
 
 
 def _box() -> Any:

@@ -1,5 +1,6 @@
 """Files in and out: pairs of every format, data tables, labels and results."""
 
+from smdeclust.io.cells import plain_cell, safe_cell
 from smdeclust.io.constraints import Constraints
 from smdeclust.io.parquet_store import map_parquet
 from smdeclust.io.read import FORMATS, pairs_from_groups, read_constraints
@@ -7,6 +8,7 @@ from smdeclust.io.table import Table, read_table
 from smdeclust.io.table_file import TABLE_FORMATS, TableFile, read_frame
 from smdeclust.io.write import (
     WRITABLE_FORMATS,
+    frame_bytes,
     write_bytes,
     write_centers,
     write_constraints,
@@ -23,11 +25,14 @@ __all__ = [
     "Constraints",
     "Table",
     "TableFile",
+    "frame_bytes",
     "map_parquet",
     "pairs_from_groups",
+    "plain_cell",
     "read_constraints",
     "read_frame",
     "read_table",
+    "safe_cell",
     "write_bytes",
     "write_centers",
     "write_constraints",

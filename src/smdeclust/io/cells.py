@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
@@ -26,3 +31,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def as_csv(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> bytes:
+    """Rows as CSV; text that a spreadsheet would run as a formula is made safe (`safe_cell`)."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([safe_cell(c) if isinstance(c, str) else c for c in row] for row in rows)
+    return buffer.getvalue().encode()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from smdeclust.io.points import check_points, read_arrays
 from smdeclust.io.table_file import ARRAY_FORMATS, TableFile, detect_table, read_frame
 from smdeclust.io.tokens import parse_whole
 from smdeclust.io.wording import argument
+
+if TYPE_CHECKING:
+    from smdeclust.tables.features import TableFeatures
 
 # A last column of these names is the classes. (Not y: beside an x that is a coordinate.)
 _CLASS_NAMES = ("class", "label")
@@ -44,6 +47,8 @@ class Table:
         The columns that became ids, labels and groups, None where there are none.
     lines
         Line of each point in a text file, else None.
+    repeated_ids
+        Where the id column cannot name rows: why, in a sentence.
     """
 
     X: NDArray[np.float64]
@@ -56,6 +61,32 @@ class Table:
     label_name: str | None = None
     group_name: str | None = None
     lines: Sequence[int] | None = None
+    repeated_ids: str = ""
+
+
+def table_of(file: TableFile, features: TableFeatures, group_column: str | None = None) -> Table:
+    """A file in the units of its columns, with the roles that they have.
+
+    Where an id repeats or is missing, there are no ids, and `repeated_ids` says so.
+    """
+    frame, repeated = file.frame, ""
+    special = {
+        "id": features.id_column_ if features.id_column_ in frame else None,
+        "label": features.class_column_ if features.class_column_ in frame else None,
+        "group": group_column,
+    }
+    if special["id"] is not None:
+        try:
+            check_ids(texts_of(frame[special["id"]]), file.path, file.lines)
+        except InvalidInputError as error:
+            repeated = f"Column {special['id']!r} cannot name the rows. {error}"
+            special["id"] = None
+    if file.points is None:
+        points, names = features.in_units(frame), features.get_feature_names_out().tolist()
+    else:
+        points, names = file.points, [f"x{i}" for i in range(file.points.shape[1])]
+    table = _table(points, names, frame, special, file.path, file.lines, file.n_clusters)
+    return replace(table, repeated_ids=repeated)
 
 
 def read_table(
@@ -118,9 +149,9 @@ def read_table(
             )
         arrays = read_arrays(as_utf8(content, path, encoding), path, found)
         special = {
-            "label": _find(arrays.columns, path, "label", label, (*_CLASS_NAMES, "y")),
-            "id": _find(arrays.columns, path, "id_column", id_column, ("id", "ids")),
-            "group": _find(arrays.columns, path, "group_column", group_column, ()),
+            "label": find_column(arrays.columns, path, "label", label, (*_CLASS_NAMES, "y")),
+            "id": find_column(arrays.columns, path, "id_column", id_column, ("id", "ids")),
+            "group": find_column(arrays.columns, path, "group_column", group_column),
         }
         names = [f"x{i}" for i in range(arrays.points.shape[1])]
         return _table(arrays.points, names, arrays.columns, special, path, None, arrays.n_clusters)
@@ -141,9 +172,9 @@ def _special(
     group_column: str | None = None,
 ) -> dict[str, str | None]:
     return {
-        "label": _find(names, path, "label", label, _CLASS_NAMES, names[-1]),
-        "id": _find(names, path, "id_column", id_column, ("id",), names[0]),
-        "group": _find(names, path, "group_column", group_column, ()),
+        "label": find_column(names, path, "label", label, _CLASS_NAMES, names[-1]),
+        "id": find_column(names, path, "id_column", id_column, ("id",), names[0]),
+        "group": find_column(names, path, "group_column", group_column),
     }
 
 
@@ -155,7 +186,7 @@ def feature_columns(
 ) -> list[str]:
     """The columns that are features: those named, or all but label, id and group."""
     if features is not None:
-        return [str(_find(names, path, "features", name, ())) for name in features]
+        return [str(find_column(names, path, "features", name)) for name in features]
     taken = (_special(names, path) if special is None else special).values()
     chosen = [name for name in names if name not in taken]
     if not chosen:
@@ -163,12 +194,12 @@ def feature_columns(
     return chosen
 
 
-def _find(
+def find_column(
     names: Any,
     path: PathLike,
     option: str,
     name: str | bool | None,
-    usual: Sequence[str],
+    usual: Sequence[str] = (),
     place: str | None = None,
 ) -> str | None:
     """The column that was named; or the one of a usual name, at its `place` where that is given."""
@@ -196,8 +227,9 @@ def _table(
     lines: Sequence[int] | None,
     n_clusters: int | None = None,
 ) -> Table:
+    named = {what: name for what, name in special.items() if name is not None}
     ids, labels, groups = (
-        None if special[what] is None else texts_of(columns[special[what]])
+        texts_of(columns[named[what]]) if what in named else None
         for what in ("id", "label", "group")
     )
     return Table(

@@ -20,6 +20,7 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import MissingExtraError, optional
 from smdeclust.io.arrays import NPY_MAGIC, ZIP_MAGIC
+from smdeclust.io.cells import plain_cell
 from smdeclust.io.files import PathLike, as_utf8, bad_line, decode, lines_of, read_bytes, shown
 from smdeclust.io.points import header_of, read_arrays
 from smdeclust.io.tokens import parse_number
@@ -207,25 +208,25 @@ def decode_any(content: bytes, path: PathLike, encoding: str | None) -> tuple[st
         if cut and error.__cause__.start > len(content) - 4:  # type: ignore[union-attr]
             return content.decode("utf-8", "ignore"), "utf-8"  # a sample ends within a character
     zeros = content.count(b"\0")
-    if zeros and zeros < 0.3 * len(content):  # not every other byte of Western text in UTF-16
+    if zeros > 0.3 * len(content):  # every other byte of Western text in UTF-16
+        best = "utf-16-le" if content[1::2].count(b"\0") > zeros / 2 else "utf-16-be"
+        return decode(as_utf8(content, path, best), path), best
+    if zeros:
         return decode(content, path), "utf-8"  # raises, and says where
     western = content.decode("cp1252", "replace")
     letters = [c for c in western if c.isalpha()]
     beyond = [c for c in western if not c.isascii()]
-    if set(beyond) <= _WESTERN and len(beyond) < 0.25 * len(letters) and not zeros:
-        best: str | None = "cp1252"
+    if set(beyond) <= _WESTERN and len(beyond) < 0.25 * len(letters):
+        found = "cp1252"
     else:
         with optional(f"{path}: text that is not UTF-8"):
             import charset_normalizer
-        found = charset_normalizer.from_bytes(content[:200_000]).best()
-        best = None if found is None else found.encoding
-    if best is None:
-        return decode(content, path), "utf-8"
-    return decode(as_utf8(content, path, best), path), best
+        match = charset_normalizer.from_bytes(content[:200_000]).best()
+        found = "utf-8" if match is None else match.encoding
+    return decode(as_utf8(content, path, found), path), found
 
 
 def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | None) -> TableFile:
-    import pandas as pd
 
     text, encoding = decode_any(content, path, encoding)
     notes = [] if encoding.startswith("utf") else [f"Read as {encoding} text."]
@@ -247,34 +248,52 @@ def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | N
     )
     if separator == ",":
         decimal = "."  # a quoted 1,5 would be the only one
-    options: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
-    text_columns = _text_columns(body, names, decimal)
-    if _hidden_codes(text, separator, body, names, text_columns):
-        text_columns = names
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            frame = pd.read_csv(
-                io.StringIO(text), sep=separator, names=names, header=0 if named else None,
-                index_col=False, dtype=dict.fromkeys(text_columns, "str"), decimal=decimal,
-                keep_default_na=False, na_values=[*MISSING], skip_blank_lines=False,
-                skipinitialspace=True, low_memory=False, **options,
-            )  # fmt: skip
-        except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
-            _check_widths(text, separator, len(names), path)
-            raise InvalidInputError(
-                f"{path}: not a table with {len(names)} columns ({shown(str(error).strip())}). "
-                "Check the quotes and the separators."
-            ) from error
-    if frame.iloc[:, -1].isna().any():  # what short lines lack counts as missing to pandas
-        _check_widths(text, separator, len(names), path)
-    unnamed = [name for name in names if name.startswith("column ") and frame[name].isna().all()]
-    frame = frame.drop(columns=unnamed)  # a separator at the end of each line
+    frame = _parse_csv(text.encode(), path, separator, names, named, decimal, body)
+    if "'" in text:
+        for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
+            frame[name] = frame[name].map(plain_cell, na_action="ignore")
     frame.attrs["decimal"] = decimal
     return TableFile(
         path, frame, "csv", encoding=encoding, separator=separator, header=named, decimal=decimal,
         notes=tuple(notes), text=text if '"' in text else "",
     )  # fmt: skip
+
+
+def _parse_csv(
+    data: bytes,
+    path: Path,
+    separator: str,
+    names: list[str],
+    named: bool,
+    decimal: str,
+    body: list[list[str]],
+) -> DataFrame:
+    import pandas as pd
+
+    options: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
+    text_columns = _text_columns(body, names, decimal)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            for as_text in (text_columns, names):
+                frame = pd.read_csv(
+                    io.BytesIO(data), sep=separator, names=names, header=0 if named else None,
+                    index_col=False, dtype=dict.fromkeys(as_text, "str"), decimal=decimal,
+                    keep_default_na=False, na_values=[*MISSING], skip_blank_lines=False,
+                    skipinitialspace=True, low_memory=False, **options,
+                )  # fmt: skip
+                if as_text is names or not _hidden_codes(frame, data, separator):
+                    break
+        except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
+            _check_widths(data.decode(), separator, len(names), path)
+            raise InvalidInputError(
+                f"{path}: not a table with {len(names)} columns ({shown(str(error).strip())}). "
+                "Check the quotes and the separators."
+            ) from error
+    if frame.iloc[:, -1].isna().any():  # what short lines lack counts as missing to pandas
+        _check_widths(data.decode(), separator, len(names), path)
+    unnamed = [name for name in names if name.startswith("column ") and frame[name].isna().all()]
+    return frame.drop(columns=unnamed)  # a separator at the end of each line
 
 
 def _sample(text: str) -> str:
@@ -366,20 +385,13 @@ def _text_columns(body: list[list[str]], names: list[str], decimal: str) -> list
     return found
 
 
-def _hidden_codes(
-    text: str, separator: str, body: list[list[str]], names: list[str], known: list[str]
-) -> bool:
-    """Whether codes such as 007 may stand in columns whose first lines have plain numbers."""
-    edge = r"\s" if separator == r"\s+" else re.escape(separator)
-    pattern = rf'(?:^|[{edge}"]){_CODE}(?=[{edge}"\n]|$)'
-    if len(known) == len(names) or re.search(pattern, text, re.MULTILINE) is None:
-        return False
-    places = [place for place, name in enumerate(names) if name not in known]
-    rows = csv.reader(io.StringIO(text), delimiter=separator[-1:])
-    code = re.compile(_CODE)
-    return any(
-        place < len(row) and code.fullmatch(row[place].strip()) for row in rows for place in places
-    )
+def _hidden_codes(frame: DataFrame, data: bytes, separator: str) -> bool:
+    """Whether more codes such as 007 stand in the file than in the columns that are text."""
+    edge = rb"\s" if separator == r"\s+" else re.escape(separator.encode())
+    pattern = rb'(?:^|[%b"])0[0-9]+(?=[%b"\r\n]|$)' % (edge, edge)
+    n_codes = sum(1 for _ in re.finditer(pattern, data, re.MULTILINE))
+    text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufc"]
+    return n_codes > sum(int(c.str.fullmatch(_CODE).sum()) for c in text if c.notna().any())
 
 
 def _check_widths(text: str, separator: str, width: int, path: Path) -> None:

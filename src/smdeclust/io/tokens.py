@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.cells import plain_cell
 from smdeclust.io.files import PathLike, bad_line, shown
 from smdeclust.io.wording import argument
 
@@ -92,7 +93,7 @@ class RowResolver:
     def __call__(self, word: str, path: PathLike, line: int) -> int:
         """Return the row position that ``word`` stands for."""
         if self.row_of_id is not None:
-            row = self.row_of_id.get(word)
+            row = self.row_of_id.get(word, self.row_of_id.get(plain_cell(word)))
             if row is None:
                 raise bad_line(
                     path,

@@ -11,7 +11,7 @@ import io
 import json
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.extras import optional
+from smdeclust.io.cells import as_csv, safe_cell
 from smdeclust.io.constraints import Constraints
-from smdeclust.io.files import PathLike, shown
+from smdeclust.io.files import PathLike, read_bytes, shown
 from smdeclust.io.formats import csv_pairs, json_pairs, links
+from smdeclust.io.table_file import TableFile, decode_any
 
 WRITERS: dict[str, Callable[[Constraints], str]] = {
     "json": json_pairs.write,
@@ -143,11 +146,43 @@ def write_centers(
 
 def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
     """Write a header and rows as CSV, whole or not at all."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    write_text(path, buffer.getvalue())
+    write_bytes(path, as_csv([header, *rows]))
+
+
+def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
+    """A table as it came, in the same format and encoding, with columns more at its end.
+
+    Cells of a CSV are those of the file, as they were written there. Formulas are made safe.
+    """
+    frame = file.frame
+    if file.format == "csv":
+        text = decode_any(read_bytes(file.path), file.path, file.encoding)[0].rstrip("\n ")
+        separator = "," if file.separator == r"\s+" else file.separator
+        if file.separator == r"\s+":
+            cells: Any = [line.split() for line in text.split("\n")]
+        else:
+            cells = list(csv.reader(io.StringIO(text), delimiter=separator))
+        added = [np.asarray(column).tolist() for column in columns.values()]
+        rows = [[*row, *new] for row, *new in zip(cells[int(file.header) :], *added, strict=True)]
+        head = [[*cells[0], *columns]] if file.header else []
+        content = as_csv([*head, *rows], separator).decode()
+        return content.encode(file.encoding)
+    frame = frame.assign(**{name: np.asarray(column) for name, column in columns.items()})
+    stream = io.BytesIO()
+    if file.format == "excel":
+        with optional("Writing a spreadsheet"):
+            import openpyxl  # noqa: F401
+        safe = frame.map(lambda cell: safe_cell(cell) if isinstance(cell, str) else cell)
+        safe.to_excel(stream, sheet_name=file.sheet or "Table", index=False, engine="openpyxl")
+    elif file.format == "parquet":
+        frame.to_parquet(stream, index=False)
+    elif file.format == "feather":
+        frame.to_feather(stream)
+    elif file.format == "jsonl":
+        frame.to_json(stream, orient="records", lines=True, date_format="iso")
+    else:
+        return as_csv([list(frame.columns), *frame.astype(object).to_numpy().tolist()])
+    return stream.getvalue()
 
 
 def write_json(path: PathLike, document: Any) -> None:

@@ -10,13 +10,12 @@ import numpy as np
 from smdeclust.report import html
 from smdeclust.report.content import Content
 from smdeclust.report.scatter import cluster_marks
+from smdeclust.tables.profile import set_apart
 
 MAX_FEATURES = 24
 MAX_CLUSTERS = 20
 _LEFT, _RIGHT = 46.0, 314.0
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-# A mean so many standard deviations away from that of all points stands out.
-_STANDS_OUT = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,23 +47,8 @@ def profiles(content: Content) -> Profiles:
 
 
 def standing_out(content: Content) -> list[str]:
-    """For each cluster, the features whose mean is farthest from that of all points."""
-    whole, spread = content.raw.mean(axis=0), content.raw.std(axis=0)
-    said = []
-    for cluster in range(content.n_clusters):
-        members = content.labels == cluster
-        if not members.any():
-            said.append("")
-            continue
-        away = (content.raw[members].mean(axis=0) - whole) / np.where(spread > 0, spread, 1.0)
-        first = np.argsort(-np.abs(away), kind="stable")[:3]
-        words = [
-            f"{'high' if away[f] > 0 else 'low'} {content.feature_names[f]}"
-            for f in first
-            if abs(away[f]) >= _STANDS_OUT
-        ]
-        said.append(", ".join(words) or "near the average")
-    return said
+    """For each cluster, what differs most from all points."""
+    return set_apart(content.raw, content.feature_names, content.labels, content.n_clusters)
 
 
 def _differences(content: Content) -> np.ndarray:

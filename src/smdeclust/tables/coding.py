@@ -41,6 +41,10 @@ class Coder:
         """(n, d) coordinates with NaN for missing values; `where` names the column in errors."""
         raise NotImplementedError
 
+    def units(self, values: Values, where: str) -> np.ndarray:
+        """(n, d) the same in the units of the table, without gaps, for people to read."""
+        return self(values, where)
+
     def learn_mean(self, coordinates: np.ndarray) -> None:
         """Set the mean from the coordinates of the column it was learned from."""
         there = ~np.isnan(coordinates).all(axis=1)
@@ -49,7 +53,8 @@ class Coder:
     def __call__(self, values: Values, where: str) -> np.ndarray:
         """(n, d) coordinates, missing values at the mean."""
         coordinates = self.code(values, where)
-        return np.where(np.isnan(coordinates), self.mean, coordinates)
+        coordinates[np.isnan(coordinates[:, 0])] = self.mean
+        return coordinates
 
     def as_dict(self) -> dict[str, Any]:
         """What was learned, for JSON."""
@@ -58,11 +63,15 @@ class Coder:
 
 @dataclass
 class NumberCoder(Coder):
-    """z = (x - median) / (IQR / 1.349), then 3 z / sqrt(9 + z^2): no value is far beyond 3."""
+    """z = (x - median) / (IQR / 1.349), then 3 z / sqrt(9 + z^2): no value is far beyond 3.
+
+    Not `soft`: (x - center) / scale, and a missing value is an error.
+    """
 
     center: float = 0.0
     scale: float = 1.0
     odd: list[str] = field(default_factory=list)
+    soft: bool = True
 
     @classmethod
     def learn(cls, values: Values, name: str) -> NumberCoder:
@@ -76,13 +85,41 @@ class NumberCoder(Coder):
             scale = there.std() or 1.0
         return cls([name], center=float(center), scale=float(scale), odd=list(values.odd))
 
+    @classmethod
+    def learn_plain(cls, values: Values, name: str, *, standardize: bool) -> NumberCoder:
+        """Numbers as they are, or with mean 0 and standard deviation 1."""
+        made = cls([name], soft=False)
+        if standardize:
+            numbers = made.code(values, f"Column {name!r}")
+            constant = numbers.min() == numbers.max()
+            made.center, made.scale = float(numbers.mean()), float(numbers.std())
+            made.scale = 1.0 if constant else made.scale
+        return made
+
     @property
     def done(self) -> str:
+        if not self.soft:
+            as_given = self.center == 0 and self.scale == 1
+            return "as given" if as_given else "mean 0, standard deviation 1"
         return f"centered at {self.center:g}, divided by {self.scale:.3g}, softly clipped at 3"
 
     def code(self, values: Values, where: str) -> np.ndarray:
-        z = (_as_numbers(values, where, self.odd) - self.center) / self.scale
-        return (3 * z / np.hypot(3, z))[:, None]
+        numbers = _as_numbers(values, where, self.odd)
+        z = (numbers - self.center) / self.scale
+        if self.soft:
+            return (3 * z / np.hypot(3, z))[:, None]
+        if np.isnan(numbers).any():
+            row = int(np.isnan(numbers).argmax())
+            raise InvalidInputError(
+                f"{where}, row {row}: found nothing, expected a number. Numbers as they are have "
+                "no place for missing values: fill it in, remove the row, or let the table be "
+                "prepared."
+            )
+        return z[:, None]
+
+    def units(self, values: Values, where: str) -> np.ndarray:
+        numbers = _as_numbers(values, where, self.odd)
+        return np.where(np.isnan(numbers), self.center, numbers)[:, None]
 
 
 def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> np.ndarray:
@@ -139,7 +176,8 @@ class CategoryCoder(Coder):
         if len(shares) == 2:
             names = names[:1]
         factor = min(1.0, np.sqrt(most / max(len(shares) - 1, 1)))
-        return cls(names, levels=levels, shares=shares, others=others, factor=float(factor))
+        zeros = [0.0] * len(names)
+        return cls(names, zeros, levels=levels, shares=shares, others=others, factor=float(factor))
 
     @property
     def done(self) -> str:
@@ -148,7 +186,8 @@ class CategoryCoder(Coder):
             return f"one coordinate for each of {len(self.levels)} values{rest}, by frequency"
         return f"one coordinate a value ({', '.join(self.levels)}{rest}), by frequency"
 
-    def code(self, values: Values, where: str) -> np.ndarray:
+    def _positions(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
+        """The number of each level, -1 where it was never seen; and which values are missing."""
         import pandas as pd
 
         words = levels_of(values)
@@ -156,15 +195,22 @@ class CategoryCoder(Coder):
         missing = words.isna().to_numpy()
         if self.others:
             position = np.where(position < 0, len(self.levels), position)
+        return position, missing
+
+    def units(self, values: Values, where: str) -> np.ndarray:
+        position, missing = self._positions(values)
+        level = position[:, None] == np.arange(len(self.names))
+        return (level & ~missing[:, None]).astype(np.float64)
+
+    def code(self, values: Values, where: str) -> np.ndarray:
+        position, missing = self._positions(values)
         shares = np.array(self.shares)
+        of_level = (np.eye(len(shares)) - shares) / np.sqrt(shares)
         if len(shares) == 2:  # one coordinate, the same distances
-            p = shares[0]
-            coordinates = ((position == 0) - p)[:, None] / np.sqrt(p * (1 - p))
-        else:
-            level = position[:, None] == np.arange(len(shares))
-            coordinates = self.factor * (level - shares) / np.sqrt(shares)
-        coordinates[missing | (position < 0)] = np.nan  # a level never seen before is missing too
-        return coordinates
+            of_level = of_level[:, :1] / np.sqrt(1 - shares[0])
+        of_level = np.vstack([self.factor * of_level, np.full(len(self.names), np.nan)])
+        # a level never seen before is missing too: both are in the last line
+        return of_level[np.where(missing, -1, position)]
 
 
 def levels_of(values: Values) -> Series:
@@ -208,6 +254,12 @@ class DateCoder(Coder):
             return elapsed
         angle = 2 * np.pi * days / _YEAR
         return np.column_stack([elapsed, np.sin(angle), np.cos(angle)])
+
+    def units(self, values: Values, where: str) -> np.ndarray:
+        coordinates = self(values, where)
+        days = _days(values, where)
+        coordinates[:, 0] = 1970 + np.where(np.isnan(days), self.days["center"], days) / _YEAR
+        return coordinates
 
 
 def _numbers(numbers: np.ndarray) -> Values:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.tables.coding import CODERS, Coder, coder_of
+from smdeclust.tables.coding import CODERS, CategoryCoder, Coder, NumberCoder, coder_of
 from smdeclust.tables.roles import Guess, check_roles, guess_roles
 from smdeclust.tables.values import Values, mark_of_frame, values_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_SCALINGS = ("robust", "standard", "none")
 _NOT_USED = {
     "id": "names the rows, not used as a feature",
     "class": "not used as a feature, only to compare with",
-    "weight": "not used as a feature; pass it as sample_weight to weigh the rows",
+    "weight": "not used as a feature",
     "left out": "not used",
 }
 
@@ -41,6 +42,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Role by name of column, where a guess is to be overridden: ``"number"``, ``"category"``,
         ``"yes/no"``, ``"date"``, ``"text"``, ``"id"``, ``"class"``, ``"weight"`` or
         ``"left out"``.
+    scaling
+        ``"robust"`` as above. ``"standard"`` (mean 0, standard deviation 1) and ``"none"`` use
+        columns of numbers only, and allow no missing values in them.
 
     Attributes
     ----------
@@ -72,10 +76,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     (8, 2)
     """
 
-    def __init__(self, roles: Mapping[str, str] | None = None) -> None:
+    def __init__(self, roles: Mapping[str, str] | None = None, *, scaling: str = "robust") -> None:
         self.roles = roles
+        self.scaling = scaling
 
-    def fit(self, X: Any, y: Any = None) -> TableFeatures:
+    def fit(self, X: Any, y: Any = None, *, only: Sequence[str] | None = None) -> TableFeatures:
         """Decide about the columns, and learn how each is scaled.
 
         Parameters
@@ -84,8 +89,29 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             A data frame (pandas, polars, or another that becomes one of pandas), or an array.
         y
             Not used.
+        only
+            The only columns to use, whatever their names and values look like; the others keep the
+            roles id, class and weight where they have one, and are left out.
         """
         del y
+        columns = self.fit_roles(X, only)
+        for name, values in columns.items():
+            self._learn(name, values, asked=name in self._asked)
+        if not self._coders:
+            listed = "; ".join(f"{name}: {self.roles_[name]} ({self.reasons_[name]})"
+                               for name in list(columns)[:10])  # fmt: skip
+            raise InvalidInputError(
+                f"No column can be used as a feature: {listed}. Give one another role, such as "
+                "number or category."
+            )
+        return self
+
+    def fit_roles(self, X: Any, only: Sequence[str] | None = None) -> dict[str, Values]:
+        """Decide about the columns only; return their values."""
+        if self.scaling not in _SCALINGS:
+            raise InvalidInputError(
+                f"scaling is {self.scaling!r}, expected one of {', '.join(_SCALINGS)}."
+            )
         frame = as_frame(X)
         if len(frame) == 0 or frame.shape[1] == 0:
             raise InvalidInputError(
@@ -98,35 +124,39 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         guesses = guess_roles(columns) | {
             name: Guess(role, "as you said") for name, role in given.items()
         }
+        if only is not None:
+            guesses = {
+                name: _chosen(guess, columns[name], name in only) for name, guess in guesses.items()
+            }
         self.roles_ = {name: guesses[name].role for name in columns}
         self.reasons_ = {name: guesses[name].reason for name in columns}
-        self.done_: dict[str, str] = {}
+        self._asked = {*given, *(only or ())}
+        self.done_ = {name: _NOT_USED.get(role, "not used") for name, role in self.roles_.items()}
         self._coders: dict[str, Coder] = {}
-        for name, values in columns.items():
-            self._learn(name, values, asked=name in given)
-        if not self._coders:
-            listed = "; ".join(f"{name}: {self.roles_[name]} ({self.reasons_[name]})"
-                               for name in list(columns)[:10])  # fmt: skip
-            raise InvalidInputError(
-                f"No column can be used as a feature: {listed}. Give one another role, such as "
-                "number or category."
-            )
         self._find_special(columns)
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
-        return self
+        return columns
 
     def _learn(self, name: str, values: Values, *, asked: bool) -> None:
         role = self.roles_[name]
         if role == "text" and not asked:
             self.done_[name] = "not used; give it the role text to use it"
         elif role not in CODERS:
-            self.done_[name] = _NOT_USED[role]
+            return
         elif not values.column.notna().any():
             self.done_[name] = "no values, so not used"
+        elif self.scaling != "robust" and values.kind != "numbers" and role != "number":
+            self.done_[name] = "not used: only numbers are, where they are taken as they are"
         else:
-            coder = CODERS[role].learn(values, name)
-            coder.learn_mean(coder.code(values, f"Column {name!r}"))
+            if self.scaling == "robust":
+                coder = CODERS[role].learn(values, name)
+            else:
+                coder = NumberCoder.learn_plain(
+                    values, name, standardize=self.scaling == "standard"
+                )
+            if not isinstance(coder, CategoryCoder):  # whose mean is zero
+                coder.learn_mean(coder.code(values, f"Column {name!r}"))
             self._coders[name] = coder
             missing = int(values.column.isna().sum())
             filled = f"; {missing:,} missing, placed at the mean" if missing else ""
@@ -147,6 +177,17 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
         Columns that are not used may be missing, and others be there.
         """
+        return self._coordinates(X, lambda coder: coder)
+
+    def in_units(self, X: Any) -> np.ndarray:
+        """Return the same columns as `transform`, in the units of the table, for people.
+
+        Numbers as they are (missing ones: the median), 0 and 1 for the values of a category, dates
+        as years.
+        """
+        return self._coordinates(X, lambda coder: coder.units)
+
+    def _coordinates(self, X: Any, way: Callable[[Coder], Any]) -> np.ndarray:
         check_is_fitted(self)
         frame = as_frame(X, names=list(self.feature_names_in_))
         missing = [name for name in self._coders if name not in frame.columns]
@@ -158,7 +199,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             )
         used = frame[list(self._coders)]
         columns = read_columns(used, mark_of_frame(used, unclear=self._decimal))
-        blocks = [coder(columns[name], f"Column {name!r}") for name, coder in self._coders.items()]
+        blocks = [
+            way(coder)(columns[name], f"Column {name!r}") for name, coder in self._coders.items()
+        ]
         return np.concatenate(blocks, axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -167,6 +210,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = [name for coder in self._coders.values() for name in coder.names]
         return np.array(names, dtype=object)
+
+    @property
+    def used_columns(self) -> list[str]:
+        """The columns of the table that became coordinates."""
+        check_is_fitted(self)
+        return list(self._coders)
 
     def columns_out(self) -> list[str]:
         """The column of the table that each coordinate is of."""
@@ -196,6 +245,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             "class": self.class_column_,
             "weight": self.weight_column_,
             "decimal": self._decimal,
+            "scaling": self.scaling,
         }  # fmt: skip
 
     @classmethod
@@ -203,7 +253,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """Make again what `as_dict` described."""
         try:
             columns = [dict(column) for column in document["columns"]]
-            made = cls({str(column["name"]): str(column["role"]) for column in columns})
+            roles = {str(column["name"]): str(column["role"]) for column in columns}
+            made = cls(roles, scaling=str(document["scaling"]))
             made.roles_ = {column["name"]: column["role"] for column in columns}
             made.reasons_ = {column["name"]: str(column["reason"]) for column in columns}
             made.done_ = {column["name"]: str(column["done"]) for column in columns}
@@ -226,6 +277,16 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _chosen(guess: Guess, values: Values, wanted: bool) -> Guess:
+    """The role of a column where the columns to use were named."""
+    if not wanted:
+        kept = guess.role in _NOT_USED
+        return guess if kept else Guess("left out", "not among the columns to use")
+    if guess.role in _NOT_USED:
+        return Guess("number" if values.kind == "numbers" else "category", "as you said")
+    return guess
 
 
 def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:

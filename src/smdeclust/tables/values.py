@@ -48,7 +48,7 @@ class Values:
     kind
         ``"numbers"`` (float64), ``"moments"`` (datetime64) or ``"words"`` (text).
     column
-        Them, missing ones as NaN, NaT or None.
+        Them; missing ones are NaN or NaT.
     odd
         Words among numbers, which count as missing, and the row where each stands first.
     decimal
@@ -85,10 +85,15 @@ def values_of(column: Series, decimal: str = ".") -> Values:
 
 
 def _words(column: Series) -> Series:
-    """Cells as text without space around it; None where there is nothing."""
+    """Cells as text without space around it, missing where there is nothing."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.StringDtype):
+        stripped: Any = column.str.strip()
+        return stripped.mask(stripped.isin(MISSING))
     there: Any = column.dropna().astype("object")
     text = {cell: _word(cell) for cell in _different(there)}
-    return there.map(text or _word).reindex(column.index).replace(np.nan, None)
+    return there.map(text or _word).reindex(column.index)
 
 
 def _word(cell: object) -> str | None:
@@ -183,7 +188,7 @@ def mark_of_frame(frame: DataFrame, unclear: str = ".") -> str:
 
 def looks_like_dates(words: Series) -> bool:
     """Whether nearly all words are written like dates."""
-    there = words.dropna().iloc[:_LOOK]
+    there = words.dropna().iloc[:_LOOK].astype(object)
     return len(there) > 0 and bool(there.map(lambda w: bool(_DATE.fullmatch(w))).mean() > 0.95)
 
 

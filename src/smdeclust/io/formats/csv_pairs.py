@@ -10,6 +10,7 @@ import csv
 import io
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.cells import as_csv
 from smdeclust.io.collector import PairCollector, Reading, parse_confidence
 from smdeclust.io.constraints import KINDS, Constraints
 from smdeclust.io.files import bad_line, decode, shown
@@ -117,17 +118,12 @@ def _add(
 def write(constraints: Constraints) -> str:
     """Return the pairs as CSV text, with a confidence column only where there are soft pairs."""
     soft = any(len(getattr(constraints, kind)) for kind in KINDS[2:])
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*_NEEDED, *_OPTIONAL] if soft else _NEEDED)
+    rows: list[list[object]] = [[*_NEEDED, *_OPTIONAL] if soft else [*_NEEDED]]
     for kind, name in _TYPES.items():
         end = [""] if soft else []
-        rows.writerows([i, j, name, *end] for i, j in constraints.named(kind))
+        rows += ([i, j, name, *end] for i, j in constraints.named(kind))
     for kind, name in _TYPES.items():
         pairs = constraints.named(f"soft_{kind}")
         confidences = getattr(constraints, f"soft_{kind}_confidence").tolist()
-        rows.writerows(
-            [i, j, name, repr(confidence)]
-            for (i, j), confidence in zip(pairs, confidences, strict=True)
-        )
-    return text.getvalue()
+        rows += ([*pair, name, repr(sure)] for pair, sure in zip(pairs, confidences, strict=True))
+    return as_csv(rows).decode()

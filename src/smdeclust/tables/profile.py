@@ -1,0 +1,83 @@
+"""What clusters are like, in the units and words of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smdeclust.tables.features import TableFeatures, read_columns
+from smdeclust.tables.values import as_moments, mark_of_frame
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+# A mean so many standard deviations away from that of all points stands out.
+_STANDS_OUT = 0.5
+
+
+def set_apart(
+    units: np.ndarray, names: Sequence[str], labels: np.ndarray, n_clusters: int, most: int = 3
+) -> list[str]:
+    """For each cluster, what differs most from all points: ``high income, channel: 70% retail``.
+
+    Parameters
+    ----------
+    units, names
+        Columns in the units of the table, as of `TableFeatures.in_units`; ``a=b`` is the value b
+        of the category a, and its mean is a share.
+    labels, n_clusters
+        The clusters.
+    most
+        Things to name.
+    """
+    whole, spread = units.mean(axis=0), units.std(axis=0)
+    said = []
+    for cluster in range(n_clusters):
+        members = labels == cluster
+        if not members.any():
+            said.append("")
+            continue
+        mean = units[members].mean(axis=0)
+        away = (mean - whole) / np.where(spread > 0, spread, 1.0)
+        words: dict[str, str] = {}
+        for column in np.argsort(-np.abs(away), kind="stable"):
+            if abs(away[column]) < _STANDS_OUT or len(words) == most:
+                break
+            name, _, level = names[column].partition("=")
+            if "(season" not in name:
+                share = f"{name}: {mean[column]:.0%} {level}"
+                plain = f"{'high' if away[column] > 0 else 'low'} {name}"
+                words.setdefault(name, share if level else plain)
+        said.append(", ".join(words.values()) or "near the average")
+    return said
+
+
+def typical_rows(
+    frame: DataFrame, features: TableFeatures, labels: np.ndarray, n_clusters: int
+) -> tuple[list[str], list[list[Any]]]:
+    """A row for each cluster: medians of numbers and dates, the most frequent other values.
+
+    Returns the names of the columns and the rows, None where a cluster has no value at all.
+    """
+    names = features.used_columns
+    columns = read_columns(frame[names], mark_of_frame(frame))
+    rows: list[list[Any]] = [[] for _ in range(n_clusters)]
+    for name in names:
+        values = columns[name]
+        cells = values.column
+        is_date = features.roles_[name] == "date" and values.kind != "numbers"
+        if is_date and values.kind == "words":
+            cells = as_moments(cells)
+        for cluster, row in enumerate(rows):
+            there: Any = cells[labels == cluster].dropna()
+            if there.empty:
+                row.append(None)
+            elif is_date:
+                row.append(str(there.quantile(0.5, interpolation="nearest"))[:10])
+            elif values.kind == "numbers" and features.roles_[name] in ("number", "date"):
+                row.append(float(f"{there.median():.10g}"))
+            else:
+                row.append(there.mode().iloc[0])
+    return names, rows

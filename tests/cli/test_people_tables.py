@@ -1,0 +1,212 @@
+"""Tables of people on the command line: roles at the door, the same preparation everywhere."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from smdeclust import TableFeatures
+from smdeclust.cli.certify import cost_of
+from smdeclust.io import read_frame
+
+FORMULA = "=cmd|'/C calc'!A0"
+
+
+@pytest.fixture
+def customers(tmp_path):
+    """Sixty customers of three kinds: names, decimal commas, a gap, a formula for an id."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(60) % 3
+    income = [f"{v:.2f}".replace(".", ",") for v in 20000 * (1 + kind) + rng.normal(0, 900, 60)]
+    frame = pd.DataFrame(
+        {
+            "customer_id": [FORMULA, *(f"C{i:02d}" for i in range(1, 60))],
+            "name": [f"Ann Bell{i}" for i in range(60)],
+            "age": [str(30 + 15 * k + i % 4) if i != 5 else "" for i, k in enumerate(kind)],
+            "income": income,
+            "channel": np.array(["shop", "online", "partner"])[kind],
+            "target": kind,
+        }
+    )
+    path = tmp_path / "customers.csv"
+    frame.to_csv(path, index=False, sep=";", encoding="cp1252")
+    (tmp_path / "pairs.csv").write_text(f"i,j,type\nC01,C04,ml\nC01,C02,cl\n{FORMULA},C03,ml\n")
+    return path
+
+
+def fit(cli, data, tmp_path, *options):
+    out = tmp_path / "out"
+    pairs = tmp_path / "pairs.csv"
+    result = cli("fit", data, "-k", 3, "-c", pairs, "--out", out, "--no-report", *options)
+    assert result.code == 0, result.err
+    return out, result
+
+
+def test_said_at_the_door(cli, customers, tmp_path):
+    """Every column with its role, why, and what was done; none is cut."""
+    _, result = fit(cli, customers, tmp_path)
+    said = " ".join(result.err.split())
+    for word in ("customer_id id", "name text", "age number", "channel category", "target class"):
+        assert word in said
+    assert "1 missing" in said
+    assert "agreement with the classes" in result.out
+    wide = tmp_path / "wide.csv"
+    pd.DataFrame(np.random.default_rng(0).normal(size=(30, 80))).add_prefix("col").to_csv(
+        wide, index=False
+    )
+    said = cli("fit", wide, "-k", 2).err
+    assert all(f"col{i} " in said for i in range(80))
+
+
+def test_roles_can_be_changed(cli, customers, tmp_path):
+    """--role, and a wrong one is a sentence."""
+    _, result = fit(cli, customers, tmp_path, "--role", "channel=left out", "--json")
+    assert json.loads(result.out)["columns"] == ["age", "income"]
+    assert json.loads(result.out)["roles"]["channel"] == "left out"
+    for role, words in (("age", "COLUMN=ROLE"), ("age=magic", "expected one of number"),
+                        ("nope=id", "no such column")):  # fmt: skip
+        assert words in cli("fit", customers, "-k", 3, "--role", role).err
+
+
+def test_the_table_comes_back(cli, customers, tmp_path):
+    """Their own table as it came, with a column cluster; centers in its units."""
+    out, _ = fit(cli, customers, tmp_path)
+    before = customers.read_bytes().decode("cp1252").splitlines()
+    after = (out / "table.csv").read_bytes().decode("cp1252").splitlines()
+    assert after[0] == before[0] + ";cluster"
+    assert [line.rpartition(";")[0] for line in after[2:]] == before[2:]
+    with (out / "centers.csv").open() as stream:
+        centers = list(csv.DictReader(stream))
+    assert sorted(row["channel"] for row in centers) == ["online", "partner", "shop"]
+    assert sorted(round(float(row["income"]) / 20000) for row in centers) == [1, 2, 3]
+    document = json.loads((out / "result.json").read_text())
+    assert any("channel: 100% shop" in words for words in document["set_apart"])
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "parquet"])
+def test_it_comes_back_as_it_came(cli, customers, tmp_path, ending):
+    """Excel gives Excel, Parquet gives Parquet."""
+    pytest.importorskip("python_calamine" if ending == "xlsx" else "pyarrow")
+    data = tmp_path / f"c.{ending}"
+    frame = read_frame(customers).frame.assign(customer_id=[f"C{i:02d}" for i in range(60)])
+    getattr(frame, "to_excel" if ending == "xlsx" else "to_parquet")(data, index=False)
+    (tmp_path / "pairs.csv").write_text("i,j,type\nC01,C04,ml\n")
+    out, _ = fit(cli, data, tmp_path)
+    back = read_frame(out / f"table.{ending}").frame
+    assert list(back) == [*frame, "cluster"]
+    assert back["income"].astype(float).tolist() == frame["income"].astype(float).tolist()
+
+
+def test_formulas_are_made_safe(cli, customers, tmp_path):
+    """No cell of what is written begins like a formula; our own files read back."""
+    out, _ = fit(cli, customers, tmp_path)
+    for name in ("labels.csv", "table.csv"):
+        assert f"\n{FORMULA}" not in (out / name).read_text(encoding="cp1252")
+    assert (out / "labels.csv").read_text().splitlines()[1].startswith("'=cmd")
+    labels = out / "labels.csv"
+    pairs = tmp_path / "pairs.csv"
+    assert cli("certify", customers, "--labels", labels, "-c", pairs, "--max-time", 5).code == 0
+    again = cli("fit", out / "table.csv", "-k", 3, "-c", pairs, "--json")
+    assert json.loads(again.out)["ids"][0] == FORMULA
+
+
+def test_the_same_preparation_everywhere(cli, customers, tmp_path):
+    """predict, certify, plot, what-if and compare use the columns as the fit did."""
+    out, _ = fit(cli, customers, tmp_path)
+    document = json.loads((out / "result.json").read_text())
+    labels = np.array(document["labels"])
+    new = json.loads(cli("predict", customers, "--result", out, "--json").out)
+    assert new["labels"] == labels.tolist()
+    pairs = tmp_path / "pairs.csv"
+    sure = cli("certify", customers, "-l", out / "labels.csv", "-c", pairs, "--json")
+    assert json.loads(sure.out)["given_objective"] == pytest.approx(document["objective"])
+    picture = tmp_path / "p.png"
+    assert cli("plot", customers, "-l", out / "labels.csv", "--out", picture).code == 0
+    change = ["--drop", "C01,C04", "--json"]
+    half = tmp_path / "half.csv"
+    text = customers.read_bytes().decode("cp1252").splitlines()
+    half.write_text("\n".join(text[:31]) + "\n")
+    pairs.write_text("i,j,type\nC01,C04,ml\n")
+    same = [half, "-k", 3, "-c", pairs, "--result", out]
+    assert cli("what-if", *same, *change).code == 0
+    assert cli("compare", *same, "-m", "smdeclust", "--json").code == 0
+    Z = TableFeatures.from_dict(json.loads((out / "columns.json").read_text())).transform(
+        read_frame(half).frame
+    )
+    found = json.loads(cli("fit", half, "-k", 3, "-c", pairs, "--result", out, "--json").out)
+    assert found["objective"] == pytest.approx(cost_of(Z, np.array(found["labels"])))
+
+
+def test_a_proof_is_about_the_labels_given(cli, flowers, tmp_path):
+    """Labels that are bad for these numbers are never called proven optimal."""
+    scaled = tmp_path / "scaled.csv"
+    lines = [line.split(",") for line in flowers.read_text().splitlines()]
+    rows = [[line[0], *(str(float(v) * s) for v, s in zip(line[1:4], (100, 1, 1), strict=True))]
+            for line in lines[1:]]  # fmt: skip
+    scaled.write_text("\n".join(",".join(r) for r in [lines[0][:4], *rows]) + "\n")
+    out = tmp_path / "out"
+    assert cli("fit", scaled, "-k", 3, "--standardize", "--out", out, "--no-report").code == 0
+    alone = tmp_path / "alone.csv"
+    alone.write_text((out / "labels.csv").read_text())
+    said = cli("certify", scaled, "--labels", alone, "--raw", "--max-time", 20)
+    words = " ".join(said.out.split())
+    assert "not optimal: a better clustering was found" in words
+    found = cli("certify", scaled, "--labels", alone, "--raw", "--max-time", 20, "--json")
+    document = json.loads(found.out)
+    assert document["given_objective"] > 1.5 * document["upper_bound"]
+    assert document["given_gap"] > 0.3
+    # beside the folder of the fit nothing can be forgotten
+    proven = cli("certify", scaled, "--labels", out / "labels.csv", "--max-time", 20, "--json")
+    document = json.loads(proven.out)
+    assert document["given_objective"] == pytest.approx(
+        json.loads((out / "result.json").read_text())["objective"]
+    )
+
+
+def test_raw_numbers(cli, customers, tmp_path):
+    """--raw takes columns of numbers as they are; a gap in one is a sentence."""
+    gap = cli("fit", customers, "-k", 3, "--raw")
+    assert gap.code == 1
+    assert "Column 'age', row 5: found nothing" in gap.err
+    found = cli("fit", customers, "-k", 3, "--raw", "--role", "age=left out", "--json")
+    assert json.loads(found.out)["columns"] == ["income"]
+
+
+def test_points_beside_a_table(cli, customers, tmp_path):
+    """--points clusters vectors; the table names the rows and comes back."""
+    rng = np.random.default_rng(1)
+    np.save(tmp_path / "v.npy", rng.normal(size=(60, 5)) + 9 * (np.arange(60) % 3)[:, None])
+    out, result = fit(cli, customers, tmp_path, "--points", tmp_path / "v.npy", "--json")
+    document = json.loads(result.out)
+    assert document["n_features"] == 5
+    assert document["ari"] == 1.0
+    assert "cluster" in (out / "table.csv").read_text(encoding="cp1252").splitlines()[0]
+    np.save(tmp_path / "v.npy", rng.normal(size=(6, 5)))
+    wrong = cli("fit", customers, "-k", 3, "--points", tmp_path / "v.npy")
+    assert "6 points for the 60 rows" in wrong.err
+
+
+def test_repeated_ids(cli, tmp_path):
+    """Ids that repeat are said; pairs by id are refused in a sentence, pairs by row are not."""
+    data, pairs = tmp_path / "d.csv", tmp_path / "p.csv"
+    lines = "".join(f"C{i % 29},{i * 0.5},{i % 7}\n" for i in range(30))
+    data.write_text("client_id,a,b\n" + lines)
+    pairs.write_text("i,j,type\nC1,C2,ml\n")
+    assert "the id 'C0' again" in cli("fit", data, "-k", 2).err
+    refused = cli("fit", data, "-k", 2, "-c", pairs)
+    assert refused.code == 1
+    assert "line 31: found the id 'C0' again" in refused.err
+    pairs.write_text("i,j,type\n1,2,ml\n")
+    assert cli("fit", data, "-k", 2, "-c", pairs, "--pairs-by-row").code == 0
+
+
+def test_nothing_written_says_how(cli, customers):
+    """Without --out: sizes, what sets clusters apart, and how to get the rest."""
+    result = cli("fit", customers, "-k", 3)
+    assert "what sets it apart" in result.out
+    assert len(result.out.splitlines()) < 40
+    assert "--out DIR" in " ".join(result.err.split())
