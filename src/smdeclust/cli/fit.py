@@ -18,8 +18,8 @@ from smdeclust.cli.fitted import model_document
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
-from smdeclust.cli.quotas import Quotas, quota_lines, with_quotas
 from smdeclust.cli.preparation import COLUMNS, preparation_document
+from smdeclust.cli.quotas import Quotas, quota_lines, with_quotas
 from smdeclust.cli.settings import Settings
 from smdeclust.cli.size_words import tight_words
 from smdeclust.cli.spread import spread

@@ -46,6 +46,8 @@ class Fitted:
         Of the labels.
     model
         As `model_document` gives it, with arrays.
+    soft_prices
+        What soft pairs of new rows cost: spread and penalty of the fit.
     """
 
     columns: list[str]
@@ -54,6 +56,7 @@ class Fitted:
     labels: Any
     objective: float
     model: dict[str, Any]
+    soft_prices: dict[str, Any]
 
     @property
     def width(self) -> int:
@@ -104,6 +107,7 @@ def read_fitted(path: Path) -> Fitted:
             labels=np.asarray(document["labels"], dtype=np.int64),
             objective=float(document["objective"]),
             model=model,
+            soft_prices=_prices(document, model),
         )
         width = len(document.get("coordinates", fitted.columns))
         scaled = model["mean"] is None or model["mean"].shape == model["scale"].shape == (width,)
@@ -123,3 +127,11 @@ def read_fitted(path: Path) -> Fitted:
             "the folder that 'smdeclust fit --out' wrote."
         ) from error
     return fitted
+
+
+def _prices(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+    """Those of the fit; where its method had none, the variance inside its clusters."""
+    if "soft_prices" in document:
+        return {name: document["soft_prices"][name] for name in ("spread", "penalty")}
+    n_numbers = len(document["labels"]) * model["centers"].shape[1]
+    return {"spread": float(document["objective"]) / max(n_numbers, 1)}

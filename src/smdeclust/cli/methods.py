@@ -235,6 +235,9 @@ def _facts(model: Any) -> dict[str, Any]:
         found["proof"] = {"sentence": above_best(float(model.inertia_), found["lower_bound"])}
     if getattr(model, "quotas_", None):
         found["quotas"] = [quota | {"held": quota["held"].tolist()} for quota in model.quotas_]
+    prices = getattr(model, "soft_prices_", None)
+    if prices is not None:
+        found["soft_prices"] = {"spread": float(prices.spread), "penalty": prices.penalty}
     if hasattr(model, "size_bounds_"):
         found["size_bounds"] = model.size_bounds_.tolist()
     if getattr(model, "objective_", model.inertia_) != model.inertia_:  # broken pairs were paid for

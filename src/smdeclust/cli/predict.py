@@ -93,6 +93,7 @@ def _under_pairs(
     """Labels of the new rows that keep all pairs, with old rows and centers as they are."""
     from smdeclust import Constraints
     from smdeclust.estimators.new_points import label_new
+    from smdeclust.estimators.soft import SoftPrices
 
     by_id = reading.pairs_by_row is not True and fitted.ids is not None and table.ids is not None
     if reading.pairs_by_row is False and not by_id:
@@ -117,5 +118,4 @@ def _under_pairs(
         must_link_sign=reading.must_link_sign,
         encoding=reading.encoding,
     )
-    spread = fitted.objective / max(len(fitted.labels) * fitted.model["centers"].shape[1], 1)
-    return label_new(squares, fitted.labels, known, spread)
+    return label_new(squares, fitted.labels, known, SoftPrices(**fitted.soft_prices))

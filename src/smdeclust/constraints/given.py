@@ -48,6 +48,8 @@ def known_pairs(
     _mention_partial_labels(y)
     given = [name for name, value in bare.items() if value is not None]
     if constraints is None:
+        if given:
+            _mention_index(X, given[0])
         return None
     if given:
         raise InvalidInputError(
@@ -74,6 +76,21 @@ def known_pairs(
             f"them."
         )
     return known
+
+
+def _mention_index(X: Any, name: str) -> None:
+    """Warn where pairs of row positions may have been meant as entries of an index of integers."""
+    index = getattr(X, "index", None)
+    if getattr(getattr(index, "dtype", None), "kind", "") not in "iu" or index is None:
+        return
+    if not np.array_equal(index, np.arange(len(index))):
+        warnings.warn(
+            f"{name}= are row positions from 0 to {len(index) - 1}, and X has another index of "
+            f"integers (the first row is {index[0]}). If the pairs name entries of the index, pass "
+            f"constraints=Constraints({name}=..., ids=X.index).",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def hard_pairs(

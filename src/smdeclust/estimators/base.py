@@ -27,7 +27,7 @@ from smdeclust.constraints.given import known_of_new
 from smdeclust.estimators.parameters import check_number
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.estimators.warm import Earlier
-from smdeclust.exceptions import InvalidInputError
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.points import is_dask
 from smdeclust.points.describe import renumber
 from smdeclust.points.distances import squares_to
@@ -197,14 +197,24 @@ class ConstrainedClusterer(
                 f"X is sparse, and {type(self).__name__} works on dense arrays: pass X.toarray(), "
                 f"or use SMDEClust or BLPKMeans(init='random'), which keep it sparse."
             )
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            accept_sparse="csr" if sparse else False,
-        )
+        try:
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+                accept_sparse="csr" if sparse else False,
+            )
+        except (ValueError, TypeError) as error:
+            place = _text_in(X)
+            if place is None:
+                raise
+            name = type(self).__name__
+            raise InvalidInputError(
+                f"{place}, and {name} clusters numbers. Prepare the table first: "
+                f"make_pipeline(TableFeatures(), {name}(...)); or leave the column out."
+            ) from error
         return as_sparse_points(X) if issparse(X) else as_points(X)
 
     def _build_problem(
@@ -299,6 +309,34 @@ def deadline_after(seconds: float | None) -> float | None:
     return None if seconds is None else time.perf_counter() + seconds
 
 
+def _text_in(X: Any) -> str | None:
+    """Where a data frame has text that is no number, in words; None where it has none."""
+    for name in getattr(X, "columns", ()):
+        if getattr(getattr(X[name], "dtype", None), "kind", "O") in "biuf":
+            continue
+        for row, cell in enumerate(X[name]):
+            try:
+                float(cell)
+            except (ValueError, TypeError):
+                return f"Column {name!r} has {str(cell)!r} in row {row}"
+    return None
+
+
+def _with_ids(error: InfeasibleConstraintsError, X: Any, known: Any) -> InfeasibleConstraintsError:
+    """The same error with the ids of its rows: of the constraints, or the index of a frame."""
+    ids, index = getattr(known, "ids", None), getattr(X, "index", None)
+    if ids is None and getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":
+        ids = index
+    places: list[Any] = [error.details.get(name) for name in ("path", "pair", "rows")]
+    rows = list(next((each for each in places if each is not None), []))
+    if ids is None or not rows:
+        return error
+    names = [str(ids[int(row)]) for row in rows]
+    shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+    details = {**error.details, "ids": names}
+    return InfeasibleConstraintsError(f"{error} Their ids: {shown}.", error.reason, details)
+
+
 def all_or_nothing(fit: Fit) -> Fit:
     """Make a ``fit`` that fails or is interrupted leave the estimator as it was, and one that ends
     leave nothing of an earlier one. While it runs, ``_last`` holds what the last fit had set."""
@@ -313,9 +351,14 @@ def all_or_nothing(fit: Fit) -> Fit:
         try:
             with log_shown(getattr(self, "verbose", 0)):
                 fitted = fit(self, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             vars(self).clear()
             vars(self).update(before)
+            if isinstance(error, InfeasibleConstraintsError):
+                X = args[0] if args else kwargs.get("X")
+                named = _with_ids(error, X, kwargs.get("constraints"))
+                if named is not error:
+                    raise named from error
             raise
         del self._last
         return fitted
