@@ -8,8 +8,7 @@ import pytest
 from smdeclust.assignment import Status, exact_assignment
 from smdeclust.assignment.status import SOLVED
 from smdeclust.assignment.transport import transport
-from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search import local_search
+from smdeclust.local_search import local_search, prove
 from smdeclust.local_search.sized_lloyd import sized_lloyd
 from smdeclust.problem import Problem
 from tests.points.made import made
@@ -153,9 +152,16 @@ def test_weights_count_where_asked():
     assert settled(problem, solution)
 
 
-def test_a_storage_that_cannot_says_so():
-    """Nothing is ignored: a device has no sizes yet."""
+def test_a_device_keeps_sizes():
+    """Sizes by points and pairs on a device: the labels of the dense storage, proven at last."""
     pytest.importorskip("torch", reason="needs PyTorch: smdeclust[torch]")
-    problem = Problem.build(np.eye(6), 2, storage="torch", size_max=3)
-    with pytest.raises(InvalidInputError, match="size_min and size_max do not work on TorchPoints"):
-        local_search(problem, np.eye(6)[:2] - np.eye(6).mean(axis=0))
+    X = np.random.default_rng(3).normal(size=(90, 3))
+    known = {"must_link": [(0, 1), (1, 2)], "cannot_link": [(3, 4), (5, 6)]}
+    found = []
+    for storage in ("dense", "torch"):
+        problem = Problem.build(X, 3, **known, storage=storage, size_min=28, size_max=32)
+        solution = local_search(problem, problem.enter(X[:3]))
+        assert problem.group_bounds.hold(np.asarray(solution.labels))
+        found.append(prove(problem, solution))
+    assert found[1].proven
+    assert found[0].objective == pytest.approx(found[1].objective)

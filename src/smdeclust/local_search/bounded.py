@@ -18,7 +18,7 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.linear_prices import find_prices
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import transport
-from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
+from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
@@ -63,11 +63,6 @@ def search_bounded(problem: Problem, centers: np.ndarray, deep: bool, limits: Li
     """Search from (K, d') centers; `deep`: where Lloyd stops, go on by swaps within the bounds."""
     bounds = problem.group_bounds
     assert bounds is not None
-    if not problem.points.abilities.sizes:
-        raise InvalidInputError(
-            f"size_min and size_max do not work on {type(problem.points).__name__} yet: use "
-            f"device=None, with a dense array, a scipy.sparse matrix or a Dask collection."
-        )
     state = _State(
         centers=np.array(centers, dtype=np.float64, order="C"),
         prices=np.zeros(bounds.low.shape),

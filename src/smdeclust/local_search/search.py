@@ -18,6 +18,8 @@ from smdeclust.problem import Problem, Solution
 # Points times features times clusters from which on a search is not deep: single points hardly
 # move clusters of thousands, and a pass over all of them takes its time.
 DEEPEST = 2**23
+# Rounding of an objective in single precision.
+SINGLE = 1e-6
 
 
 def can_go_deep(problem: Problem) -> bool:
@@ -138,21 +140,21 @@ def prove(
     if solution.proven:
         return solution
     limits = Limits.of(max_iter, proof_pivots, deadline)
-    points = problem.points
+    exact = problem.points.abilities.exact
+    if not exact:
+        # The same points in double precision; searches see them in the same coordinates.
+        points = store(problem.X, problem.coupling, problem.sample_weight, None)
+        problem = replace(problem, points=points)
     if problem.group_bounds is not None:
         try:
             found = search_bounded(problem, solution.centers, False, limits)
         except NoFeasibleSolutionError:
             return solution
-        if found.objective > solution.objective * (1 + LEAST_FALL):
+        if found.objective > solution.objective * (1 + (LEAST_FALL if exact else SINGLE)):
             return solution  # no better, and not as good: nothing is proven
         return replace(found, n_iterations=solution.n_iterations + found.n_iterations)
-    if points.abilities.compiled:
+    if exact and problem.points.abilities.compiled:
         return prove_compiled(problem, solution, limits)
-    if not points.abilities.exact:
-        # The same points in double precision; searches see them in the same coordinates.
-        points = store(problem.X, problem.coupling, problem.sample_weight, None)
-        problem = replace(problem, points=points)
     found = local_search(
         problem,
         solution.centers,

@@ -35,7 +35,7 @@ class ArrayPoints:
         Threads for work by blocks; by default what the process may use.
     """
 
-    abilities = Abilities(sampled=True, sizes=True)
+    abilities = Abilities(sampled=True)
     may_rotate = True
 
     def __init__(
@@ -207,7 +207,7 @@ class BlockPoints(ArrayPoints):
 class DensePoints(ArrayPoints):
     """An array small enough for a contracted copy: the compiled loop and Kempe swaps run on it."""
 
-    abilities = Abilities(compiled=True, sampled=True, sizes=True)
+    abilities = Abilities(compiled=True, sampled=True)
 
     @cached_property
     def group_weights(self) -> np.ndarray:

@@ -68,7 +68,7 @@ class DaskPoints:
         Where the blocks go. They are read once for their mean and once for their spread.
     """
 
-    abilities = Abilities(sizes=True)
+    abilities = Abilities()
 
     def __init__(
         self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None, cluster: Cluster

@@ -27,15 +27,12 @@ class Abilities:
         Most solutions that one batch refines together.
     sampled
         Rows drawn at random are at hand, so that jumps can be weighed on a sample.
-    sizes
-        It can label points at prices (:class:`PricedBatch`), so that clusters can be bounded.
     """
 
     compiled: bool = False
     exact: bool = True
     at_once: int = 1
     sampled: bool = False
-    sizes: bool = False
 
 
 @dataclass

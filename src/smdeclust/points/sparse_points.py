@@ -31,7 +31,7 @@ class SparsePoints:
         As for :class:`ArrayPoints`.
     """
 
-    abilities = Abilities(sampled=True, sizes=True)
+    abilities = Abilities(sampled=True)
 
     def __init__(
         self,

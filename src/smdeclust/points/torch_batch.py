@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from smdeclust.points.protocol import Fillers, Moves
+from smdeclust.points.row_batch import LOOKED_AT, margin_of, step_to
 
 if TYPE_CHECKING:
     from smdeclust.points.torch_points import TorchPoints
@@ -31,6 +32,8 @@ class TorchBatch:
         self._labels = self.torch.full(
             (points.n_free, n_starts), -1, dtype=self.torch.int32, device=points.device
         )
+
+    _free_counts: Any = None  # (B, n) what the free groups count, under bounds
 
     def __enter__(self) -> Self:
         return self
@@ -111,15 +114,68 @@ class TorchBatch:
         regrets[weights <= 0] = torch.inf
         most = min(len(centers), points.n_free)
         names = torch.unique(torch.topk(regrets, most, dim=0, largest=False).indices)
-        names = names[weights[names] > 0]
-        few = points.rows[names].to(torch.float64)
+        return self._look_up(s, names[weights[names] > 0])
+
+    def _look_up(self, s: int, names: Any) -> Fillers:
+        """What some free groups are, and their costs."""
+        torch, points, centers = self.torch, self.points, self._centers[s]
+        few, weights = points.rows[names].to(torch.float64), points.weights[names]
         costs = torch.cdist(few, centers, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+        counts = np.empty((0, 0))
+        if self._free_counts is not None:
+            counts = self._free_counts[:, names].cpu().numpy()
         return Fillers(
             where=names.cpu().numpy(),
-            weights=weights[names].cpu().numpy(),
-            labels=labels[names].cpu().numpy(),
-            costs=(costs * weights[names, None]).cpu().numpy(),
+            weights=weights.cpu().numpy(),
+            labels=self._labels[names, s].long().cpu().numpy(),
+            costs=(costs * weights[:, None]).cpu().numpy(),
+            counts=counts,
         )
+
+    def count(self, counts: np.ndarray) -> None:
+        wide = np.broadcast_to(counts, (len(counts), self.points.n_free))
+        self._free_counts = self.points.there(np.ascontiguousarray(wide, dtype=np.float64))
+
+    def price(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of one solution, in double precision: margins are small differences."""
+        self._centers = self.points.there(np.ascontiguousarray(centers)[None])
+        held = self.points.guarded(lambda: self._price_free(self.points.there(prices)))
+        return self.points.linked.costs(centers), np.asarray(held)
+
+    def _price_free(self, prices: Any) -> np.ndarray:
+        torch, points, centers = self.torch, self.points, self._centers[0]
+        n_clusters, n_features = centers.shape
+        norms = (centers * centers).sum(dim=1)
+        self._margins = torch.full((points.n_free,), torch.inf, dtype=torch.float64)
+        sums = torch.zeros((n_clusters, n_features), dtype=torch.float64, device=points.device)
+        totals = torch.zeros(n_clusters, dtype=torch.float64, device=points.device)
+        held = torch.zeros(prices.shape, dtype=torch.float64, device=points.device)
+        step = max(1, MOST_PRODUCTS // (8 * max(n_clusters, n_features)))
+        for start in range(0, points.n_free, step):
+            part = slice(start, min(start + step, points.n_free))
+            rows, weights = points.rows[part].to(torch.float64), points.weights[part]
+            counts = self._free_counts[:, part]
+            values = torch.addmm(norms, rows, centers.T, alpha=-2.0) * weights[:, None]
+            values += counts.T @ prices
+            least = torch.topk(values, min(2, n_clusters), dim=1, largest=False)
+            labels = least.indices[:, 0]
+            if n_clusters > 1:
+                self._margins[part] = (least.values[:, 1] - least.values[:, 0]).cpu()
+            self._labels[part, 0] = labels.to(self._labels.dtype)
+            sums.index_add_(0, labels, rows * weights[:, None])
+            totals.index_add_(0, labels, weights)
+            held.index_add_(1, labels, counts)
+        self._sums, self._totals = sums[None], totals[None]
+        return np.asarray(held.cpu().numpy())
+
+    def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
+        margins = self._margins.numpy()
+        step = max(1, len(margins) // LOOKED_AT)
+        limit = max(reach, margin_of([margins[::step]], n_wanted // step))
+        where = np.flatnonzero(margins <= limit)
+        few = where[:: step_to(len(where), most)]
+        share = len(few) / len(where) if len(where) else 1.0
+        return self._look_up(0, self.points.there(few)), limit, share
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[Any, np.ndarray]:
         torch, points = self.torch, self.points
