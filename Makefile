@@ -6,10 +6,10 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
 TORCH_READY := $(VENV)/.torch-ready
-# One release of PyTorch, so that tests of devices run on the processor wherever it can be had; the
-# build for processors is a tenth of the one for devices. TORCH_INDEX= takes what pip finds.
+# One release of PyTorch, so that tests of devices run on the processor wherever it can be had.
+# Where an index offers the build for processors, a tenth of the one for devices:
+# make test TORCH="--index-url ADDRESS torch==2.13.0"
 TORCH ?= torch==2.13.0
-TORCH_INDEX ?= --index-url https://download.pytorch.org/whl/cpu
 
 .PHONY: demo test quick lint types unit docs gallery recipes tutorials fuzz wheel clean
 
@@ -21,7 +21,7 @@ $(READY): pyproject.toml
 
 # Only the tests of devices need PyTorch.
 $(TORCH_READY): $(READY)
-	$(BIN)/python -m pip install --quiet "$(TORCH)" $(TORCH_INDEX) || $(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -c "open('$(TORCH_READY)', 'w')"
 
 # The demo needs less: no Dask, no browser.
