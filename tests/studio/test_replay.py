@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from smdeclust import Constraints, SMDEClust
+from smdeclust import Constraints, SMDEClust, TableFeatures
 from tests.studio.live import studio
 
 
@@ -18,7 +18,7 @@ def test_random_actions_against_plain_fits(tmp_path: Path) -> None:
     X, y = make_blobs(90, 3, centers=4, cluster_std=2.5, random_state=0)
     path = tmp_path / "points.npy"
     np.save(path, X)
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    scaled = TableFeatures().fit_transform(X)
     rng = np.random.default_rng(1)
     n_refused = n_compared = 0
     with studio(path, "-k", "4") as running:
