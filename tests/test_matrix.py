@@ -317,7 +317,6 @@ REFUSED: dict[tuple[str, str], str] = {
     **{("ExactMSSC", kind): "soft" for kind in SOFT},
     **{("certify", kind): "soft" for kind in SOFT},
     **{(reader, "sizes by weight"): "size_by" for reader in ("certify", "ExactMSSC")},
-    **{("fit, torch", kind): "size_min" for kind in SIZES},
     **{("fit, dask", kind): "Dask" for kind in SOFT},
     **{("predict", kind): "sample_weight" for kind in WEIGHED},
     **{("choose_n_clusters", kind): "sample_weight" for kind in WEIGHED},
