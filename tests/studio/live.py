@@ -56,7 +56,7 @@ class Running:
             kind = answer.headers.get_content_type()
             return json.loads(content) if kind == "application/json" else content
 
-    def settle(self, timeout: float = 120.0) -> dict[str, Any]:
+    def settle(self, timeout: float = 400.0) -> dict[str, Any]:
         """The state once the solver has finished."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
