@@ -1,4 +1,4 @@
-"""A few labelled rows instead of pairs.
+"""A few labeled rows instead of pairs.
 
 Rows of one class go together, rows of different classes apart. The margins show which points sit
 where they are only because of the pairs: those below zero are nearer to another center.

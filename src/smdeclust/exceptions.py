@@ -26,7 +26,7 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         The explanation as data. ``must_link_path``: ``path`` (rows joined one to the next by
         must-links) and ``pair`` (the cannot-linked ends). ``clique``: ``rows`` (one point of each
         of more than K mutually cannot-linked groups). ``too_few_groups``: ``n_groups`` and
-        ``n_clusters``. ``no_coloring``: ``rows`` (points whose groups alone admit no colouring).
+        ``n_clusters``. ``no_coloring``: ``rows`` (points whose groups alone admit no coloring).
         Sizes: the numbers in the way, ``rows`` or ``groups``, and ``nearest_size_min`` or
         ``nearest_size_max`` that would do.
         ``new_rows`` (of ``predict``): ``must_link`` and ``cannot_link``, the pairs of each

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 
+import smdeclust
 from smdeclust.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,3 +194,13 @@ def test_plain_words(page: Path) -> None:
     """Pages use common words in American spelling."""
     found = AVOIDED.findall(" ".join(page.read_text(encoding="utf-8").split()))
     assert not found, f"{page_id(page)}: {', '.join(sorted(set(found)))}"
+
+
+@pytest.mark.parametrize("name", smdeclust.__all__)
+def test_plain_words_in_docstrings(name: str) -> None:
+    """So do the docstrings of public names and of their public methods."""
+    value = getattr(smdeclust, name)
+    members = [getattr(value, m) for m in dir(value) if not m.startswith("_")]
+    texts = [inspect.getdoc(each) or "" for each in [value, *members] if not isinstance(each, str)]
+    found = AVOIDED.findall("\n".join(texts))
+    assert not found, f"{name}: {', '.join(sorted(set(found)))}"

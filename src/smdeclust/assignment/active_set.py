@@ -1,4 +1,4 @@
-"""Step 3 of the exact assignment: only groups on broken pairs need optimising.
+"""Step 3 of the exact assignment: only groups on broken pairs need optimizing.
 
 Each round solves the problem restricted to the active groups and the pairs among them, all others
 at their cheapest label. Other pairs are forgotten, and what a broken pair costs is not negative, so
@@ -117,7 +117,7 @@ def separate(costs, table, weights, graph, flags, numbers, folded, labels):
     work space. Where there is a `table` of squared distances by lanes, rows of `costs` are filled
     from it and the `weights` as they become active; else `costs` are complete. Changes `labels`.
     Returns SOLVED, INFEASIBLE, or HARD: then components with cycles are left, and are the only
-    fresh ones; when these have been labelled as well, the call can be repeated to go on.
+    fresh ones; when these have been labeled as well, the call can be repeated to go on.
     """
     active, fresh, seen = flags[0], flags[1], flags[2]
     n_linked, n_clusters = costs.shape

@@ -1,6 +1,6 @@
 """Step 4 of the exact assignment: one connected component of the active set, the easy way.
 
-Trees are solved by a dynamic programme, K = 2 by comparing the two colourings. What has a cycle is
+Trees are solved by a dynamic program, K = 2 by comparing the two colorings. What has a cycle is
 left to `elimination` or to `dense`.
 """
 
@@ -49,7 +49,7 @@ def find_component(root, indptr, indices, active, seen, parent, side, out):
 
 @kernel()
 def color_in_two(nodes, costs, side, labels):
-    """K = 2: a component has two colourings; take the cheaper one. Writes `labels`."""
+    """K = 2: a component has two colorings; take the cheaper one. Writes `labels`."""
     straight = 0.0
     swapped = 0.0
     for v in nodes:
@@ -74,9 +74,9 @@ def two_smallest(folded, v):
 
 @kernel()
 def fold_into(folded, v, u):
-    """Add to node u, for each label k of u, what its neighbour v costs if it avoids k.
+    """Add to node u, for each label k of u, what its neighbor v costs if it avoids k.
 
-    That is its smallest cost, or its second smallest where k is its favourite. O(K).
+    That is its smallest cost, or its second smallest where k is its favorite. O(K).
     """
     first, second = two_smallest(folded, v)
     least = folded[v, first]
@@ -88,7 +88,7 @@ def fold_into(folded, v, u):
 
 @kernel()
 def find_edge(indptr, indices, v, u):
-    """The entry of neighbour u in the row of v. O(degree of v)."""
+    """The entry of neighbor u in the row of v. O(degree of v)."""
     e = indptr[v]
     while indices[e] != u:
         e += 1
@@ -113,7 +113,7 @@ def fold_softly(folded, v, u, price, together):
 
 @kernel()
 def reply(folded, v, label, price, together):
-    """The label of v that is best where its neighbour has taken `label`."""
+    """The label of v that is best where its neighbor has taken `label`."""
     first, second = two_smallest(folded, v)
     if together:
         return label if folded[v, label] <= folded[v, first] + price else first

@@ -25,9 +25,9 @@ MOST_EACH, MOST_IN_ALL = 1000, 2**19
 
 @kernel()
 def peel_leaves(nodes, folded, graph, alive, degree, link, order):
-    """Fold leaves into their neighbour, again and again, until no leaf is left.
+    """Fold leaves into their neighbor, again and again, until no leaf is left.
 
-    Changes `folded`, `alive`, `degree`; writes `order` and the entry of the neighbour that each was
+    Changes `folded`, `alive`, `degree`; writes `order` and the entry of the neighbor that each was
     folded into, `link`; returns how many nodes were peeled. O(K) a node, and its row.
     """
     indptr, indices, price, together = graph
@@ -62,7 +62,7 @@ def peel_leaves(nodes, folded, graph, alive, degree, link, order):
 
 @kernel()
 def settle(nodes, folded, graph, alive, degree, labels):
-    """Label the nodes that have one label left and tell their neighbours, again and again.
+    """Label the nodes that have one label left and tell their neighbors, again and again.
 
     Changes `folded`, `alive`, `degree`, and writes `labels`. False if some node has none left.
     """

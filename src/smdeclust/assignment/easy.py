@@ -109,7 +109,7 @@ def reply_linked(weights, graph, work, labels, found):
     """Good labels where the optimal ones take long: feasible ones, improved group by group.
 
     `labels` keep the hard pairs, and so do those written to `found`: each linked group takes, in
-    turn and twice, the cheapest label that its neighbours leave it; free groups keep their nearest
+    turn and twice, the cheapest label that its neighbors leave it; free groups keep their nearest
     center. Returns what they cost.
     """
     indptr, indices, price, together = graph

@@ -1,8 +1,8 @@
-"""Step 4, cycles of low width: eliminate node after node into tables over its neighbours.
+"""Step 4, cycles of low width: eliminate node after node into tables over its neighbors.
 
-A node of degree D needs only its D + 1 cheapest labels: at most D are taken by neighbours. So the
+A node of degree D needs only its D + 1 cheapest labels: at most D are taken by neighbors. So the
 tables are small whatever K is. (Not so for a node with a soft must-link: any label may be the one
-of its neighbour.) Nodes with few neighbours go first. Where no node has at most two neighbours
+of its neighbor.) Nodes with few neighbors go first. Where no node has at most two neighbors
 (treewidth above 2) some more steps are made, as long as tables stay small. Time and memory are
 linear in the number of pairs.
 """
@@ -14,9 +14,9 @@ import numpy as np
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
-# A node with more neighbours than this is not eliminated.
+# A node with more neighbors than this is not eliminated.
 MOST_NEIGHBOURS = 7
-# Nodes with more than two neighbours that may be eliminated: each is looked for among all nodes.
+# Nodes with more than two neighbors that may be eliminated: each is looked for among all nodes.
 MOST_WIDE = 200
 # Numbers that one step may look at.
 MOST_AT_ONCE = 2**17
@@ -54,7 +54,7 @@ def _detach(node, half, head, after, before):
 
 @kernel()
 def _smallest_table(size, done, degree, head, after, ends):
-    """The node whose elimination leaves the smallest table; -1 if all have too many neighbours."""
+    """The node whose elimination leaves the smallest table; -1 if all have too many neighbors."""
     best, least = -1, MOST_AT_ONCE + 1
     for v in range(len(done)):
         if done[v] or degree[v] > MOST_NEIGHBOURS:
@@ -70,14 +70,14 @@ def _smallest_table(size, done, degree, head, after, ends):
 
 @kernel()
 def plan_elimination(size_of, n_edges, ends, order, scope, via, width):
-    """Plan the elimination of nodes, those with fewest neighbours first, joining the neighbours.
+    """Plan the elimination of nodes, those with fewest neighbors first, joining the neighbors.
 
-    `size_of` says how many labels each node needs; those with more than two neighbours go in the
+    `size_of` says how many labels each node needs; those with more than two neighbors go in the
     order of the tables they leave. `ends` holds the nodes of `n_edges` edges, each smaller end
     first, and has room for those that are made on the way. Writes, step by step, the node
-    (`order`), its neighbours at that time (`scope`, as many as `width` says) and the given edges to
+    (`order`), its neighbors at that time (`scope`, as many as `width` says) and the given edges to
     them (`via`, -1 where it was made). Returns how many nodes can be eliminated. O(n + m) but for
-    nodes with more than two neighbours.
+    nodes with more than two neighbors.
     """
     n, n_given = len(size_of), n_edges
     size = 8
@@ -226,7 +226,7 @@ def eliminate(nodes, costs, graph, active, local, most, labels):
     """Label nodes optimally, or report HARD where the tables would have more than `most` numbers.
 
     Each node, when its turn comes, knows what it costs those it depends on: a table over the labels
-    of the neighbours that it has left then. `nodes` are all active ones that hang together; `local`
+    of the neighbors that it has left then. `nodes` are all active ones that hang together; `local`
     is work space. Writes `labels` at `nodes`.
     """
     n = len(nodes)
@@ -238,7 +238,7 @@ def eliminate(nodes, costs, graph, active, local, most, labels):
     via = np.empty((n, MOST_NEIGHBOURS), np.int64)
     if plan_elimination(size, n_edges, ends, order, scope, via, width) < n:
         return HARD
-    # The table of a step is handed to the step of the neighbour that is eliminated next.
+    # The table of a step is handed to the step of the neighbor that is eliminated next.
     turn = np.empty(n, np.int64)
     for step in range(n):
         turn[order[step]] = step

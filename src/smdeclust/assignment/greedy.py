@@ -37,7 +37,7 @@ class GreedyAssignment:
 def greedy_assignment(
     problem: Problem, centers: Any, *, labels: Any = None, removed: int | None = None
 ) -> GreedyAssignment:
-    """Assign each must-link group to the nearest center that its placed neighbours leave free.
+    """Assign each must-link group to the nearest center that its placed neighbors leave free.
 
     Where a group finds no free center it takes its nearest one, and the result is infeasible.
 

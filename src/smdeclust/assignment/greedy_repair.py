@@ -1,6 +1,6 @@
 """A greedy assignment that is feasible wherever it can be (the paper's stated future work).
 
-Algorithm 2 places groups in the order of their numbers, and gives up where a group's neighbours
+Algorithm 2 places groups in the order of their numbers, and gives up where a group's neighbors
 have taken all clusters. Here components of the cannot-link graph that the nearest centers already
 serve stay as they are (which is optimal), and in the others the group that would lose most goes
 first, or the one with the fewest clusters left; a group without any is placed all the same, and a

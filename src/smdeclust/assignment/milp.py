@@ -1,4 +1,4 @@
-"""The assignment step as the paper writes it: a plain binary linear programme, point by point.
+"""The assignment step as the paper writes it: a plain binary linear program, point by point.
 
 Slow and independent of everything else here; the tests and comparisons judge by it.
 """

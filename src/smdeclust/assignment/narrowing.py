@@ -1,8 +1,8 @@
-"""Step 4, dense components: forbid labels that no optimal labelling can have.
+"""Step 4, dense components: forbid labels that no optimal labeling can have.
 
 Each pair hands costs from one end to the other so that the sum of the cheapest labels, a lower
 bound, rises (block coordinate ascent on the dual of the pairwise linear relaxation). A label whose
-cost there lifts the bound above what known labels cost is not in any optimal labelling.
+cost there lifts the bound above what known labels cost is not in any optimal labeling.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST = np.finfo(np.float64).max
 
 @kernel()
 def _cheapest_reply(own, v, nodes, costs, graph, active, local, place):
-    """The label of the v-th node that is best given the neighbours that have one (-1: none is).
+    """The label of the v-th node that is best given the neighbors that have one (-1: none is).
 
     Its own cost is that of `costs`. `own` is work space.
     """
@@ -121,7 +121,7 @@ def _hand_over(dual, message, v, u, price, together, most):
 
 @kernel()
 def narrow(nodes, costs, graph, active, local):
-    """Set `costs` of labels that no optimal labelling has to infinity; False if none were found.
+    """Set `costs` of labels that no optimal labeling has to infinity; False if none were found.
 
     `nodes` are all active ones that hang together, each with two or more finite labels; `local` is
     work space.

@@ -1,7 +1,7 @@
 """The last resort of step 5: all coupled groups and the fillers of clusters at once.
 
 Where several empty clusters compete for groups of one dense component, branching on single moves
-has weak bounds. Branch and cut sees them together: one more row of the linear programme for each
+has weak bounds. Branch and cut sees them together: one more row of the linear program for each
 cluster that would be empty. Only the linked groups and, for each cluster, its K cheapest free
 groups take part: more fillers are never needed.
 """

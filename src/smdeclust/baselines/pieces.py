@@ -76,7 +76,7 @@ class SoftPairs:
     must_cost, cannot_cost
         (m,) cost of breaking each; of a pair that was listed several times, the largest.
     indptr, indices, signed
-        Neighbours of each point, symmetric; `signed` is the cost of being apart from a must-linked
+        Neighbors of each point, symmetric; `signed` is the cost of being apart from a must-linked
         one, minus the cost of being with a cannot-linked one. Pairs of a point with itself are
         left out.
     """

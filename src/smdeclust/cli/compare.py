@@ -325,7 +325,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
     n_pairs = document["n_must_links"] + document["n_cannot_links"]
     n_soft = document["n_soft_pairs"]
     soft_pairs = f" and {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
-    scale = "standardised" if document["standardized"] else "not standardised"
+    scale = "standardized" if document["standardized"] else "not standardized"
     screen.print_table(
         rows,
         header=header,

@@ -271,7 +271,7 @@ class Inputs:
     table
         The data as they stand in the file.
     X
-        The points to cluster: those of the table, standardised if asked for.
+        The points to cluster: those of the table, standardized if asked for.
     constraints
         The pairs.
     pairs_by

@@ -81,7 +81,7 @@ def make_constraints(
 
     This is the published rule behind the constraints of the second and third set, which it
     reproduces: pairs are drawn ``n_constraints`` at a time, ordered, merged and sorted until there
-    are enough, and the first ones are kept. Keeping the first of the sorted pairs favours pairs of
+    are enough, and the first ones are kept. Keeping the first of the sorted pairs favors pairs of
     early rows; that is how the published files are.
 
     Parameters

@@ -54,7 +54,7 @@ class _Source:
 def load_set1(name: str) -> Dataset:
     """Load a data set of the first set: iris, wine, connectionist, seeds, glass, ...
 
-    Values are as published (glass is scaled to [-1, 1], the series are z-normalised). Classes come
+    Values are as published (glass is scaled to [-1, 1], the series are z-normalized). Classes come
     from ``<name>.labels.txt`` of the local folder; the original archives hold none.
 
     Raises
@@ -83,8 +83,8 @@ def load_set1(name: str) -> Dataset:
 def load_set2(name: str) -> Dataset:
     """Load a data set of the second set: banana, letter, shuttle, cifar10 or mnist.
 
-    Every column is standardised (mean 0, population standard deviation 1, constant columns only
-    centred): constraints and results refer to that.
+    Every column is standardized (mean 0, population standard deviation 1, constant columns only
+    centered): constraints and results refer to that.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
 
 
 def standardize(X: NDArray[Any]) -> NDArray[np.float64]:
-    """Return columns of mean 0 and population standard deviation 1, constant ones only centred."""
+    """Return columns of mean 0 and population standard deviation 1, constant ones only centered."""
     constant = X.min(axis=0) == X.max(axis=0)
     scaled = np.array(X, dtype=np.float64, order="C")
     scaled -= scaled.mean(axis=0)

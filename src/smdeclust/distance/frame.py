@@ -43,7 +43,7 @@ class Frame:
         """Measure the columns of `points` (dense, or CSR where nothing is rotated).
 
         A column is divided by the fourth root of its fourth moment. For columns of one shape that
-        is standardising. A column that is nearly always the same and now and then far away (a
+        is standardizing. A column that is nearly always the same and now and then far away (a
         pixel at the edge, a rare word) would be blown up by its small standard deviation; its
         fourth moment keeps it smaller.
         """

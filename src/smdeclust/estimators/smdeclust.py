@@ -109,7 +109,7 @@ class SMDEClust(ConstrainedClusterer):
         ``"paper"``, the published method (see :meth:`from_paper`); or a :class:`Search`.
     size_min, size_max
         Least and largest size of a cluster: a number for all of them, or K numbers, of which each
-        cluster takes one (which one is part of the optimisation); ``None``: no bound.
+        cluster takes one (which one is part of the optimization); ``None``: no bound.
     size_by
         What sizes count: ``"points"``, or ``"weight"`` for sums of ``sample_weight``.
     penalty
@@ -168,7 +168,7 @@ class SMDEClust(ConstrainedClusterer):
         Sum of (weighted) squared distances of the points to the centers of their clusters, in the
         distance that `metric_` names. Values of different distances cannot be compared.
     objective_
-        What was minimised: `inertia_` plus the prices of the soft pairs in `broken_`.
+        What was minimized: `inertia_` plus the prices of the soft pairs in `broken_`.
     broken_
         The soft pairs that are not kept, the costliest first: ``pair``, ``kind``, ``confidence``,
         ``price``, and ``keeping``, what keeping it would have cost with the centers as they are and
@@ -182,7 +182,7 @@ class SMDEClust(ConstrainedClusterer):
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
-        The fitted :class:`LearnedDistance`, or ``None`` for Euclid's. ``predict``, ``transform``
+        The fitted :class:`LearnedDistance`, ``None``: Euclidean. ``predict``, ``transform``
         and ``score`` use it.
     feature_weights_
         (d,) how much each column counts in a learned distance, 1 on average.
@@ -388,7 +388,7 @@ class SMDEClust(ConstrainedClusterer):
     def _weigh_soft_pairs(
         self, problem: Problem, known: Constraints | None, deadline: float | None
     ) -> None:
-        """Set what was minimised, and which soft pairs were broken."""
+        """Set what was minimized, and which soft pairs were broken."""
         self.objective_: float = self.inertia_
         self.broken_: list[BrokenPair] = []
         if known is None or problem.soft is None:

@@ -1,6 +1,6 @@
 """Two-block splitting for the relaxation: the Fantope on one side, signs and cuts on the other.
 
-Minimise ``<C, Y>`` over ``Y`` in the Fantope and ``V`` non-negative, zero on cannot-links and
+Minimize ``<C, Y>`` over ``Y`` in the Fantope and ``V`` non-negative, zero on cannot-links and
 within the cuts, ``Y = V``. Any scaled multiplier ``U`` that the V-step leaves behind has the form
 ``rho U = -(Lambda + B' mu)`` with ``Lambda >= 0`` off the cannot-links and ``mu >= 0``, so that
 

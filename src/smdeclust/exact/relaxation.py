@@ -133,7 +133,7 @@ def merge_groups(
             return None
         if n_clusters != 2 or len(cannot_link) == 0:
             return groups
-        # One neighbour of each group (the last written) is joined to all of its other neighbours.
+        # One neighbor of each group (the last written) is joined to all of its other neighbors.
         both = np.vstack([ends, ends[:, ::-1]])
         rows = np.vstack([cannot_link, cannot_link[:, ::-1]])
         partner = np.full(n_groups, -1, dtype=np.int64)

@@ -113,7 +113,7 @@ def _place_linked(
     limit = 0.5 * float(room[0].sum())
     chunks: list[IntArray] = []
     for piece in pieces:
-        # Large components are cut into runs of neighbours.
+        # Large components are cut into runs of neighbors.
         order = piece
         if size[piece].sum() > limit:
             order = breadth_first_order(graph, piece[0], directed=False)[0].astype(np.int64)
@@ -133,7 +133,7 @@ def _deal(
     part: IntArray, room: FloatArray, units: IntArray, means: FloatArray, size: IntArray,
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Deal the free groups of one cluster: neighbours to different parts, large groups first."""
+    """Deal the free groups of one cluster: neighbors to different parts, large groups first."""
     large = units[size[units] > 1]
     for unit in large[np.argsort(-size[large], kind="stable")]:
         best = int(np.argmax(room))
@@ -153,7 +153,7 @@ def _deal(
 
 
 def _along_a_tree(points: FloatArray, leaf: int) -> IntArray:
-    """Order in which neighbours follow each other: halves along the widest column, again."""
+    """Order in which neighbors follow each other: halves along the widest column, again."""
     out: list[IntArray] = []
     stack = [np.arange(len(points))]
     while stack:

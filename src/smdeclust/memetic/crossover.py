@@ -1,4 +1,4 @@
-"""Crossover (line 7): psi = S1 + F (S2 - S3), S1 and S2 relabelled onto S3; and an exchange.
+"""Crossover (line 7): psi = S1 + F (S2 - S3), S1 and S2 relabeled onto S3; and an exchange.
 
 The paper also assigns the points to the new centers here. The local search that follows starts
 from the centers alone and never looks at that assignment (in the authors' code neither), so it is

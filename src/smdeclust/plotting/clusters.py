@@ -92,7 +92,7 @@ def plot_clusters(
     cluster_handles = _draw_points(
         ax, plane.points, label, names, style.cluster_colors(plane.centers), shown, in_pair
     )
-    # Distances are what is minimised: one unit is one unit both ways.
+    # Distances are what is minimized: one unit is one unit both ways.
     flat = not plane.axis_labels[1]
     if not flat:
         ax.set_aspect("equal", adjustable="datalim")

@@ -37,7 +37,7 @@ def plot_constraint_graph(
     """Draw must-link groups as nodes and cannot-links as dashed edges.
 
     A node's area grows with its number of points, which is written into it while there are few
-    nodes. Points in no pair are left out. With labels, nodes take the colour and marker of their
+    nodes. Points in no pair are left out. With labels, nodes take the color and marker of their
     cluster, cannot-links inside a cluster and groups split over clusters are marked. A group that
     cannot-links contradict (an edge from it to itself) is marked too.
 

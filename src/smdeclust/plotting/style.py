@@ -1,4 +1,4 @@
-"""What all pictures share: colours, markers and lines that also read in grey and colour-blind."""
+"""What all pictures share: colors, markers and lines that also read in grey and color-blind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLORS = (
     "#D55E00",  # vermilion
     "#222222",  # near black
 )
-# 13 is prime to 8: cycling both at once gives 104 different pairs of colour and marker.
+# 13 is prime to 8: cycling both at once gives 104 different pairs of color and marker.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h", "d", "*")
 LINE_STYLES: tuple[Any, ...] = (
     "-",
@@ -47,14 +47,14 @@ MAX_LEGEND_CLUSTERS = 16
 
 
 def cluster_style(k: int) -> tuple[str, str]:
-    """Colour and marker of cluster number `k`; both change from one cluster to the next."""
+    """Color and marker of cluster number `k`; both change from one cluster to the next."""
     return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
 
 
 def cluster_colors(places: NDArray[np.float64]) -> list[str]:
-    """One colour for each of many clusters, so that equal colours are far apart on paper.
+    """One color for each of many clusters, so that equal colors are far apart on paper.
 
-    Few clusters keep the colour of their number, the same in all pictures.
+    Few clusters keep the color of their number, the same in all pictures.
     """
     n_clusters = len(places)
     if n_clusters <= MAX_LEGEND_CLUSTERS:
@@ -62,7 +62,7 @@ def cluster_colors(places: NDArray[np.float64]) -> list[str]:
     chosen = np.full(n_clusters, -1)
     for k in range(n_clusters):
         distance = np.linalg.norm(places[:k] - places[k], axis=1)
-        # Colour and marker together stay different.
+        # Color and marker together stay different.
         distance[np.arange(k) % len(MARKERS) == k % len(MARKERS)] *= 1e-6
         nearest = [distance[chosen[:k] == c].min(initial=np.inf) for c in range(len(COLORS))]
         chosen[k] = int(np.argmax(nearest))

@@ -1,4 +1,4 @@
-"""Solutions on a device, all labelled by one matrix product."""
+"""Solutions on a device, all labeled by one matrix product."""
 
 from __future__ import annotations
 

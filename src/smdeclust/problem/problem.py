@@ -66,7 +66,7 @@ class Problem(Structure):
             function, or ``None`` for what suits them (see ``smdeclust.points.choose``).
         size_min, size_max
             Least and largest size of a cluster: a number for all of them, or K numbers, of which
-            each cluster takes one (which one is part of the optimisation); ``None``: no bound.
+            each cluster takes one (which one is part of the optimization); ``None``: no bound.
         size_by
             What sizes count: ``"points"``, or ``"weight"`` for sums of `sample_weight`.
         soft

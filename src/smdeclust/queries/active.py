@@ -45,7 +45,7 @@ CHECK_EVERY = 10
 
 
 class ActiveClustering:
-    """Cluster with the help of somebody who answers questions.
+    """Cluster with the help of a person or a model that answers questions.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class ActiveClustering:
     refit_every
         Cluster again after so many answers (and always after one that the clustering had wrong).
         ``None``: after each; with `GuidedClustering` after ten, or fewer where they surprise. Only
-        its heaviest view is then clustered again; all views are weighed anew when there are half
+        its heaviest view is then clustered again; all views are weighed again when there are half
         as many answers more, and in the end.
     save_to
         A pairs file that gets every answer as it comes; where it is there already, its answers

@@ -36,7 +36,7 @@ def suggest_pairs(
     random_state: Any = None,
     ids: Sequence[Any] | None = None,
 ) -> list[Suggestion]:
-    """Return the pairs of rows that are most worth asking somebody about.
+    """Return the pairs of rows that are most worth asking about.
 
     No pair is returned whose answer follows from the constraints (soft pairs count where the model
     keeps them) or that was answered softly before. Fewer than `n_pairs` come back where fewer are
@@ -55,7 +55,7 @@ def suggest_pairs(
     strategy
         ``"influence"``, or ``"random"`` to compare with.
     skip
-        Pairs of rows that nobody could answer: they are not suggested again.
+        Pairs of rows whose answer was "don't know": they are not suggested again.
     random_state
         Seed for strategies that draw.
     ids
@@ -95,7 +95,7 @@ def suggest_labels(
     skip: Any = (),
     ids: Sequence[Any] | None = None,
 ) -> list[LabelQuestion]:
-    """Return the rows whose cluster is most worth asking somebody for.
+    """Return the rows whose cluster is most worth asking about.
 
     Each comes with one representative of every cluster that it may be in, the likeliest first:
     "to which of these does this one belong?" One such answer says as much as several about pairs.

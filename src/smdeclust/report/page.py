@@ -60,7 +60,7 @@ def _lead(content: Content) -> str:
         held = f"{n_broken:,} of {n_pairs:,} pairs do not hold"
     if content.n_soft_pairs:
         held += f"; {content.broken_soft_pairs:,} of {content.n_soft_pairs:,} soft pairs are broken"
-    scaled = "columns standardised" if content.standardized else "columns as given"
+    scaled = "columns standardized" if content.standardized else "columns as given"
     return (
         f"{len(content.X):,} points in {content.n_clusters} clusters by {content.method_title}; "
         f"{held}; {scaled}." + (f" This clustering is {content.proof}." if content.proof else "")

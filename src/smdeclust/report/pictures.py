@@ -92,7 +92,7 @@ def details(content: Content) -> list[Figure]:
                 "svg",
                 "Graph of the pairs between groups of points",
                 "The pairs: points joined by must-links are one sign with their number in it, "
-                "cannot-links are dashed lines between signs. Colours and shapes are the clusters.",
+                "cannot-links are dashed lines between signs. Colors and shapes are the clusters.",
             )
         )
     return found

@@ -13,7 +13,7 @@ MAX_POINTS = 2000
 MAX_PAIRS = 1500
 N_COLORS = 8
 _WIDTH, _EDGE = 720.0, 24.0
-# 7 is prime to the 8 colours: together they tell 56 clusters apart. Circle, square, triangles,
+# 7 is prime to the 8 colors: together they tell 56 clusters apart. Circle, square, triangles,
 # diamond, plus, cross; all about as large.
 MARKERS = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
@@ -40,7 +40,7 @@ class Drawing:
 
 
 def cluster_marks(cluster: int) -> dict[str, int]:
-    """Number of the colour and of the marker of a cluster."""
+    """Number of the color and of the marker of a cluster."""
     return {"color": cluster % N_COLORS, "marker": cluster % len(MARKERS)}
 
 

@@ -24,7 +24,7 @@ Rows = tuple[Any, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class SizeBounds:
-    """Least and largest sizes. Which cluster gets which of them is part of the optimisation.
+    """Least and largest sizes. Which cluster gets which of them is part of the optimization.
 
     Attributes
     ----------

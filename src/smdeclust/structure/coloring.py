@@ -1,4 +1,4 @@
-"""Colourings of the cannot-link graph: peeling, cliques, DSATUR with backtracking, tabu search."""
+"""Colorings of the cannot-link graph: peeling, cliques, DSATUR with backtracking, tabu search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOVES_AT_ONCE = 10_000
 
 @kernel()
 def peel(indptr, indices, k, alive, order):
-    """Remove nodes with fewer than k neighbours, again and again: they can be coloured last.
+    """Remove nodes with fewer than k neighbors, again and again: they can be colored last.
 
     Writes which nodes are left (`alive`) and the `order` of removal; returns how many were removed.
     O(edges).
@@ -53,7 +53,7 @@ def peel(indptr, indices, k, alive, order):
 
 @kernel()
 def color_the_rest(indptr, indices, order, n_gone, n_colors, colors):
-    """Colour the peeled nodes, the last one first: each has a colour left. Changes `colors`."""
+    """Color the peeled nodes, the last one first: each has a color left. Changes `colors`."""
     taken = np.full(n_colors, -1, np.int64)
     for i in range(n_gone - 1, -1, -1):
         v = order[i]
@@ -68,10 +68,10 @@ def color_the_rest(indptr, indices, order, n_gone, n_colors, colors):
 
 @kernel()
 def grow_clique(indptr, indices, starts, most, clique):
-    """Grow cliques from some nodes, always by the candidate with most neighbours among the others.
+    """Grow cliques from some nodes, always by the candidate with most neighbors among the others.
 
     Writes the largest to `clique` and returns its size; stops at the first of more than `most`.
-    Where there are many candidates, the one with most neighbours at all is taken.
+    Where there are many candidates, the one with most neighbors at all is taken.
     """
     n = len(indptr) - 1
     among = np.full(n, -1, np.int64)  # in which step a node was still a candidate
@@ -122,7 +122,7 @@ def grow_clique(indptr, indices, starts, most, clique):
 
 @kernel()
 def _comes_first(v, u, colors, saturation, indptr):
-    """Whether v is more urgent than u: more colours around it, then more neighbours."""
+    """Whether v is more urgent than u: more colors around it, then more neighbors."""
     if v < 0 or colors[v] >= 0:
         return False
     if u < 0 or colors[u] >= 0:
@@ -144,7 +144,7 @@ def _play(v, leaves, winner, colors, saturation, indptr):
 
 @kernel()
 def _set_color(v, c, indptr, indices, blocked, saturation, colors, leaves, winner):
-    """Give colour c to node v, or take its colour away (c < 0)."""
+    """Give color c to node v, or take its color away (c < 0)."""
     change = 1 if c >= 0 else -1
     color = c if c >= 0 else colors[v]
     colors[v] = c
@@ -160,11 +160,11 @@ def _set_color(v, c, indptr, indices, blocked, saturation, colors, leaves, winne
 
 @kernel()
 def color_exhaustively(indptr, indices, n_colors, clique, limit, colors):
-    """Backtracking colouring, most saturated node first (DSATUR).
+    """Backtracking coloring, most saturated node first (DSATUR).
 
-    Colours beyond the first new one are symmetric and are not tried; the clique is coloured once
+    Colors beyond the first new one are symmetric and are not tried; the clique is colored once
     and for all. Writes `colors`. Returns SOME, NONE, or OPEN after `limit` placements; then some
-    nodes have colour -1.
+    nodes have color -1.
     """
     n = len(indptr) - 1
     blocked = np.zeros((n, n_colors), np.int32)
@@ -181,7 +181,7 @@ def color_exhaustively(indptr, indices, n_colors, clique, limit, colors):
         winner[i] = a if _comes_first(a, b, colors, saturation, indptr) else b
     for c in range(len(clique)):
         _set_color(clique[c], c, indptr, indices, blocked, saturation, colors, leaves, winner)
-    # Each frame: the node, how many colours were in use before it, the next colour to try.
+    # Each frame: the node, how many colors were in use before it, the next color to try.
     frames = np.empty((n + 1, 3), np.int64)
     depth, steps, n_used = 0, 0, len(clique)
     while depth < n - len(clique):
@@ -213,7 +213,7 @@ def color_exhaustively(indptr, indices, n_colors, clique, limit, colors):
 def count_conflicts(graph, labels, conflicts, crowd, place):
     """Fill the state of the tabu search for these labels; returns how many nodes are in conflict.
 
-    Writes how many neighbours of each node have each label (`conflicts`), the nodes in conflict
+    Writes how many neighbors of each node have each label (`conflicts`), the nodes in conflict
     (`crowd`) and where each is among them (`place`, -1 elsewhere). Only hard pairs count.
     """
     indptr, indices, price, _ = graph
@@ -290,7 +290,7 @@ MOST_MOVES = 300_000
 
 
 class Verdict(Enum):
-    """What is known about the existence of a K-colouring."""
+    """What is known about the existence of a K-coloring."""
 
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
@@ -299,18 +299,18 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Coloring:
-    """Outcome of the search for a colouring with K colours.
+    """Outcome of the search for a coloring with K colors.
 
     Attributes
     ----------
     verdict
         FEASIBLE and INFEASIBLE are proven; UNKNOWN means that the budget ended the search.
     witness
-        If infeasible, nodes which alone admit no colouring (a clique where one was found).
+        If infeasible, nodes which alone admit no coloring (a clique where one was found).
     is_clique
         Whether `witness` is a set of mutually adjacent nodes.
     colors
-        (n,) a colouring, if feasible.
+        (n,) a coloring, if feasible.
     """
 
     verdict: Verdict
@@ -326,10 +326,10 @@ def find_coloring(
     budget: int = 20_000,
     deadline: float = np.inf,
 ) -> Coloring:
-    """Decide whether the graph has a proper colouring with `n_colors` colours.
+    """Decide whether the graph has a proper coloring with `n_colors` colors.
 
-    Nodes with fewer than K neighbours can always be coloured last, so only the K-core matters.
-    There, a clique of more than K nodes is looked for, then colours are tried exhaustively, most
+    Nodes with fewer than K neighbors can always be colored last, so only the K-core matters.
+    There, a clique of more than K nodes is looked for, then colors are tried exhaustively, most
     saturated node first (DSATUR), for at most `budget` placements beyond a straight run; then a
     tabu search makes at most `MOST_MOVES` moves, until `deadline` (of ``time.perf_counter()``).
     But for the DSATUR budget and the moves, time and memory are linear in the pairs.
@@ -359,7 +359,7 @@ def find_coloring(
 def _color_component(
     indptr: np.ndarray, indices: np.ndarray, n_colors: int, budget: int, deadline: float
 ) -> Coloring:
-    """The same for a connected graph whose nodes all have at least K neighbours."""
+    """The same for a connected graph whose nodes all have at least K neighbors."""
     n = len(indptr) - 1
     starts = np.argsort(-np.diff(indptr), kind="stable")[:MOST_STARTS]
     clique = np.empty(n, dtype=np.int64)

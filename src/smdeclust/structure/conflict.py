@@ -41,7 +41,7 @@ class Conflict:
         K.
     minimal
         Whether every one of the pairs is proven to be needed: without it, the others can hold.
-        False only where time or the budget of a colouring ended the search.
+        False only where time or the budget of a coloring ended the search.
     """
 
     reason: str
@@ -78,12 +78,12 @@ def find_conflict(
     max_time
         Seconds after which the narrowing ends with what it has.
     budget
-        Placements that one search for a colouring may try.
+        Placements that one search for a coloring may try.
 
     Returns
     -------
     Conflict or None
-        None where the pairs can hold together, or where a colouring was neither found nor
+        None where the pairs can hold together, or where a coloring was neither found nor
         excluded within the budget.
     """
     loops = np.flatnonzero(cannot_link[:, 0] == cannot_link[:, 1])
@@ -178,7 +178,7 @@ class _Narrowing:
         self.minimal = True
 
     def infeasible(self, edges: Iterable[Edge]) -> bool:
-        """Whether this graph is proven to have no K-colouring."""
+        """Whether this graph is proven to have no K-coloring."""
         array = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
         if len(array) == 0:
             return False
@@ -190,7 +190,7 @@ class _Narrowing:
         return verdict is Verdict.INFEASIBLE
 
     def narrow_graph(self, edges: set[Edge], nodes: set[int]) -> set[Edge]:
-        """Leave out nodes, then edges, as long as no colouring exists."""
+        """Leave out nodes, then edges, as long as no coloring exists."""
         kept = {e for e in edges if e[0] in nodes and e[1] in nodes}
         order = sorted(nodes, key=lambda v: sum(v in e for e in kept))
         chosen = self.needed(order, lambda some: self.infeasible(_induced(kept, set(some))))
@@ -250,7 +250,7 @@ def _as_pairs(
             map(tuple, np.sort(grouping.of_point[cannot_link[chosen]]).tolist())
         )
 
-    if reason != "clique":  # splitting a node of a clique always frees a colour
+    if reason != "clique":  # splitting a node of a clique always frees a color
         trees = search.needed(sorted(trees), still)
     return Conflict(
         reason,

@@ -22,7 +22,7 @@ class PairGraph:
     Attributes
     ----------
     indptr, indices
-        The neighbours of each linked group, sorted.
+        The neighbors of each linked group, sorted.
     price
         (nnz,) what a broken pair costs; infinite where it must not be broken.
     together
@@ -117,9 +117,9 @@ class PairGraph:
         return PairGraph(indptr, self.indices, self.price, self.together)
 
     def coloring(self, n_colors: int, deadline: float = np.inf) -> np.ndarray | None:
-        """Return colours that keep every hard pair, or ``None`` where none were found.
+        """Return colors that keep every hard pair, or ``None`` where none were found.
 
-        They are looked for once for each number of colours.
+        They are looked for once for each number of colors.
         """
         known = self._colorings
         if n_colors not in known:

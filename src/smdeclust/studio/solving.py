@@ -381,7 +381,7 @@ def _finite(value: float) -> float | None:
 
 
 def _cost(model: Any) -> float:
-    """What was minimised: the sum of squares, and the price of broken soft pairs."""
+    """What was minimized: the sum of squares, and the price of broken soft pairs."""
     return float(getattr(model, "objective_", model.inertia_))
 
 

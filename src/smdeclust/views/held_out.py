@@ -2,7 +2,7 @@
 
 Every pair is held out once, in one of four folds. A pair says something only where the others do
 not imply it, so must-links are first replaced by a star in each group, and cannot-links by one for
-every two groups. Cutting an edge of a star sets one point free, which is how labelled points are
+every two groups. Cutting an edge of a star sets one point free, which is how labeled points are
 held out, too: all that its group says of other groups is then evidence about this point.
 """
 

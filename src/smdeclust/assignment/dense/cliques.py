@@ -13,7 +13,7 @@ INTEGRALITY = 1e-6
 
 @kernel()
 def has_edge(indptr: IntArray, indices: IntArray, u: int, v: int) -> bool:
-    """Binary search of v among the (sorted) neighbours of u."""
+    """Binary search of v among the (sorted) neighbors of u."""
     low = indptr[u]
     high = indptr[u + 1]
     while low < high:
@@ -78,7 +78,7 @@ def violated_cliques(
                 members[1] = local[j]
                 m = 2
                 total = x[v, k] + x[local[j], k]
-                # A node of the clique with few neighbours bounds the candidates.
+                # A node of the clique with few neighbors bounds the candidates.
                 for f in range(indptr[v], indptr[v + 1]):
                     q = position[indices[f]]
                     if q > i and q != j:

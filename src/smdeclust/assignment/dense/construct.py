@@ -1,10 +1,10 @@
-"""A first feasible labelling: regret and saturation order, then repair by tabu search.
+"""A first feasible labeling: regret and saturation order, then repair by tabu search.
 
 Two orders are tried. By regret: the node that loses most if denied its cheapest available label
 goes first; cheap and usually enough. By saturation (DSATUR): the node with the fewest available
 labels goes first, regret breaks ties; safer where the number of labels is tight. Where both run
-into a node without label, a min-conflicts tabu search (TabuCol) repairs the complete labelling.
-Pairs that may be broken raise or lower the costs of their neighbours' labels, no more.
+into a node without label, a min-conflicts tabu search (TabuCol) repairs the complete labeling.
+Pairs that may be broken raise or lower the costs of their neighbors' labels, no more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_MOVES = 100_000
 
 @kernel()
 def _goes_before(v, u, done, count, regret, by_saturation):
-    """Whether node v is to be labelled before node u; -1 stands for no node."""
+    """Whether node v is to be labeled before node u; -1 stands for no node."""
     if v < 0 or done[v]:
         return False
     if u < 0 or done[u]:
@@ -144,7 +144,7 @@ def construct(
     max_repair_moves: int = MOST_MOVES,
     budget: Budget | None = None,
 ) -> IntArray | None:
-    """Build a strong feasible labelling in milliseconds.
+    """Build a strong feasible labeling in milliseconds.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Feasible labellings made cheaper by Kempe chains.
+"""Feasible labelings made cheaper by Kempe chains.
 
 Swapping the two labels on a connected component of the subgraph of two labels (a Kempe chain)
-keeps a labelling feasible, whatever the graph. A chain of one node is the usual relabelling. Only
+keeps a labeling feasible, whatever the graph. A chain of one node is the usual relabeling. Only
 hard pairs make chains; a pair that may be broken adds to what a swap costs.
 """
 
@@ -113,7 +113,7 @@ def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
 def swap_chains(
     costs: FloatArray, graph: Graph, labels: IntArray, budget: Budget | None = None
 ) -> IntArray:
-    """Swap Kempe chains of a feasible labelling while the cost falls; returns new labels.
+    """Swap Kempe chains of a feasible labeling while the cost falls; returns new labels.
 
     It stops at the deadline, and after a number of visits in proportion to the problem.
     """

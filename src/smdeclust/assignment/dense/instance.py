@@ -1,7 +1,7 @@
 """A dense core as branch and cut sees it: nodes, hard pairs, and one more node a soft pair.
 
 A pair that may be broken is a node of its own with two labels: 0, kept, at no cost, and 1, broken,
-at its price. Rows of the linear programme tie it to the labels of its two ends.
+at its price. Rows of the linear program tie it to the labels of its two ends.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from smdeclust.structure.graph import PairGraph
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Nodes to be labelled.
+    """Nodes to be labeled.
 
     Attributes
     ----------
     costs
         (n + m, K) cost of each label of the n nodes and of the m soft pairs.
     indptr, indices
-        The hard pairs, neighbours sorted.
+        The hard pairs, neighbors sorted.
     ends, together
         (m, 2) nodes of each soft pair, and its kind.
     need, counts

@@ -184,7 +184,7 @@ class LinearRelaxation:
             self.x[np.flatnonzero(idle), best] = 1.0
 
     def solve(self, budget: Budget) -> bool:
-        """Re-optimise; False if the LP is infeasible or could not be solved (see `feasible`).
+        """Re-optimize; False if the LP is infeasible or could not be solved (see `feasible`).
 
         Charges the pivots, at least one.
         """

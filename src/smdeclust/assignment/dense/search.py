@@ -276,7 +276,7 @@ def _tree(
             if bound >= best.cutoff - best.tolerance:
                 continue
         v, k = _choose(lp, allowed)
-        if v < 0:  # one labelling left
+        if v < 0:  # one labeling left
             labels = allowed[: lp.instance.n_nodes].argmax(axis=1).astype(np.int64)
             best.offer(labels, lp.instance.cost(labels))
             continue

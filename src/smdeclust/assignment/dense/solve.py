@@ -29,7 +29,7 @@ Coloring = Callable[[], "IntArray | None"]
 LEAST_SIZE, LARGEST_SIZE = 2.0**-6, 2.0**20
 # Rounding of sums of costs.
 RELATIVE_ROUNDING = 1e-15
-# With a budget, no proof is begun where more labels than this are open: one linear programme alone
+# With a budget, no proof is begun where more labels than this are open: one linear program alone
 # would take longer.
 MOST_OPEN = 300_000
 
@@ -95,7 +95,7 @@ def solve_core(
     limited = min(budget.deadline, budget.max_nodes, budget.max_pivots) < np.inf
     if budget.is_spent() or (limited and np.count_nonzero(allowed) > MOST_OPEN):
         return _result(instance, labels, base, 0.0, rounding, 0, 0)
-    # The linear programmes have absolute tolerances. Powers of two round nothing.
+    # The linear programs have absolute tolerances. Powers of two round nothing.
     largest = float(np.where(allowed, regrets.costs, 0.0).max())
     fits = LEAST_SIZE <= largest <= LARGEST_SIZE or largest == 0
     exponent = 0 if fits else int(np.frexp(largest)[1])
@@ -175,8 +175,8 @@ def _first_labels(
 def useful_labels(instance: Instance) -> BoolArray:
     """The labels that can matter, of nodes and soft pairs.
 
-    A node needs its D + 1 cheapest finite labels: D neighbours cannot block or price them all. One
-    with a soft must-link may follow its neighbour to any label, and one that counts may be the only
+    A node needs its D + 1 cheapest finite labels: D neighbors cannot block or price them all. One
+    with a soft must-link may follow its neighbor to any label, and one that counts may be the only
     one to have a label that is needed.
     """
     n, n_labels = instance.costs.shape

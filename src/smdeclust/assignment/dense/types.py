@@ -30,13 +30,13 @@ class CoreResult:
     cost
         The cost of `labels`; infinity without labels.
     bound
-        A true lower bound on the cost of every feasible labelling; equals `cost` when proven.
+        A true lower bound on the cost of every feasible labeling; equals `cost` when proven.
     proven
         Whether `labels` is proven optimal, or, without labels, proven not to exist.
     nodes
         Nodes of the search tree; 0 where the bound alone closed the gap.
     pivots
-        Simplex pivots of all linear programmes.
+        Simplex pivots of all linear programs.
     """
 
     labels: IntArray | None

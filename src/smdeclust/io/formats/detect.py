@@ -1,6 +1,6 @@
 """Which constraint format a file is in, from its content alone.
 
-Each format is recognised by the shape of its first lines, so that a mistake further down is
+Each format is recognized by the shape of its first lines, so that a mistake further down is
 reported at its line and not as an unknown format. Where two formats fit, both are named: nothing is
 guessed.
 """
