@@ -108,9 +108,8 @@ def k_prototypes(frame: pd.DataFrame, features: TableFeatures, k: int, seed: int
              for n in others]  # fmt: skip
     if not numbers:
         return KModes(k, random_state=seed, n_init=5).fit_predict(np.column_stack(words))
-    units = one_hot(
-        frame[numbers], TableFeatures(dict.fromkeys(numbers, "number")).fit(frame[numbers])
-    )
+    roles = {name: features.roles_[name] for name in numbers}
+    units = one_hot(frame[numbers], TableFeatures(roles).fit(frame[numbers]))
     if not words:
         from sklearn.cluster import KMeans
 

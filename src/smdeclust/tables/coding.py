@@ -63,15 +63,17 @@ class Coder:
 
 @dataclass
 class NumberCoder(Coder):
-    """z = (x - median) / (IQR / 1.349), then 3 z / sqrt(9 + z^2): no value is far beyond 3.
+    """z = (x - median) / (IQR / 1.349), then 3 z / sqrt(9 + z^2), divided by its deviation.
 
-    Not `soft`: (x - center) / scale, and a missing value is an error.
+    The clip takes variance away, more of it where tails are long: with standard deviation 1 every
+    column counts alike again. Not `soft`: (x - center) / scale, and a missing value is an error.
     """
 
     center: float = 0.0
     scale: float = 1.0
     odd: list[str] = field(default_factory=list)
     soft: bool = True
+    deviation: float = 1.0  # of the clipped numbers
 
     @classmethod
     def learn(cls, values: Values, name: str) -> NumberCoder:
@@ -83,7 +85,9 @@ class NumberCoder(Coder):
         # Compared with the numbers themselves: a spread below their precision is none.
         if not scale > 1e-12 * max(abs(low), abs(high)):
             scale = there.std() or 1.0
-        return cls([name], center=float(center), scale=float(scale), odd=list(values.odd))
+        made = cls([name], center=float(center), scale=float(scale), odd=list(values.odd))
+        made.deviation = float(np.nanstd(made.code(values, f"Column {name!r}"))) or 1.0
+        return made
 
     @classmethod
     def learn_plain(cls, values: Values, name: str, *, standardize: bool) -> NumberCoder:
@@ -107,7 +111,7 @@ class NumberCoder(Coder):
         numbers = _as_numbers(values, where, self.odd)
         z = (numbers - self.center) / self.scale
         if self.soft:
-            return (3 * z / np.hypot(3, z))[:, None]
+            return (3 * z / np.hypot(3, z) / self.deviation)[:, None]
         if np.isnan(numbers).any():
             row = int(np.isnan(numbers).argmax())
             raise InvalidInputError(
@@ -145,11 +149,11 @@ def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> n
 
 @dataclass
 class CategoryCoder(Coder):
-    """One coordinate a level, (1[x = level] - p) / sqrt(p) with p its share of the rows.
+    """One coordinate a level, 1[x = level] - p with p its share of the rows, times a factor.
 
-    Two levels need one coordinate only, which has the same distances. Rare levels are one level,
-    as are those beyond the thirty most frequent. The variances add up to the number of levels less
-    one, at most to `most`: a column of many levels counts no more than that.
+    The factor makes the variances add up to 1: a category counts as much as a number. Two levels
+    need one coordinate only, which has the same distances. Rare levels are one level, as are those
+    beyond the thirty most frequent.
     """
 
     levels: list[str] = field(default_factory=list)
@@ -158,7 +162,7 @@ class CategoryCoder(Coder):
     factor: float = 1.0
 
     @classmethod
-    def learn(cls, values: Values, name: str, most: float = 3.0) -> CategoryCoder:
+    def learn(cls, values: Values, name: str) -> CategoryCoder:
         """Learn levels and how frequent they are."""
         counts = levels_of(values).dropna().value_counts()
         counts = counts.iloc[np.lexsort((counts.index.astype(str), -counts.to_numpy()))]
@@ -175,7 +179,7 @@ class CategoryCoder(Coder):
             shares, names = [*shares, rest], [*names, f"{name}=(other)"]
         if len(shares) == 2:
             names = names[:1]
-        factor = min(1.0, np.sqrt(most / max(len(shares) - 1, 1)))
+        factor = 1 / np.sqrt(max(sum(p * (1 - p) for p in shares), 1e-12))
         zeros = [0.0] * len(names)
         return cls(names, zeros, levels=levels, shares=shares, others=others, factor=float(factor))
 
@@ -183,8 +187,8 @@ class CategoryCoder(Coder):
     def done(self) -> str:
         rest = " and (other)" if self.others else ""
         if len(self.levels) > 6:
-            return f"one coordinate for each of {len(self.levels)} values{rest}, by frequency"
-        return f"one coordinate a value ({', '.join(self.levels)}{rest}), by frequency"
+            return f"one coordinate for each of {len(self.levels)} values{rest}"
+        return f"one coordinate a value ({', '.join(self.levels)}{rest})"
 
     def _positions(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
         """The number of each level, -1 where it was never seen; and which values are missing."""
@@ -205,9 +209,9 @@ class CategoryCoder(Coder):
     def code(self, values: Values, where: str) -> np.ndarray:
         position, missing = self._positions(values)
         shares = np.array(self.shares)
-        of_level = (np.eye(len(shares)) - shares) / np.sqrt(shares)
+        of_level = np.eye(len(shares)) - shares
         if len(shares) == 2:  # one coordinate, the same distances
-            of_level = of_level[:, :1] / np.sqrt(1 - shares[0])
+            of_level = of_level[:, :1] * np.sqrt(2)
         of_level = np.vstack([self.factor * of_level, np.full(len(self.names), np.nan)])
         # a level never seen before is missing too: both are in the last line
         return of_level[np.where(missing, -1, position)]
