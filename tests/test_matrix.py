@@ -20,6 +20,7 @@ from smdeclust import (
     Constraints,
     COPKMeans,
     ExactMSSC,
+    Search,
     SMDEClust,
     certify,
     choose_n_clusters,
@@ -36,6 +37,9 @@ N, K = 8, 3
 X = np.random.default_rng(8).normal(size=(N, 2))
 WEIGHTS = np.array([1.0, 2.0, 0.5, 1.5, 1.0, 3.0, 1.0, 2.0])
 PENALTY = 1.0
+# Eight points need no long search; on Dask every search takes a while.
+SHORT = Search(max_populations=1, max_no_improvement=50)
+SHORTEST = Search(max_populations=1, population_size=6, max_no_improvement=30)
 EVERY = np.array(list(itertools.product(range(K), repeat=N)))
 
 
@@ -144,7 +148,8 @@ KNOWN = {
 
 
 def fitted(known: Known, storage: Any = None, **options: Any) -> SMDEClust:
-    model = SMDEClust(K, penalty=PENALTY, random_state=0, **(known.sizes | options))
+    given = {"search": SHORT, **known.sizes, **options}
+    model = SMDEClust(K, penalty=PENALTY, random_state=0, **given)
     model._storage = storage
     return model.fit(X, constraints=known.constraints, sample_weight=known.weight)
 
@@ -162,7 +167,7 @@ def read_fit(known: Known, storage: Any = None, **options: Any) -> None:
 
 def read_dask(known: Known) -> None:
     dask = pytest.importorskip("dask.array")
-    model = SMDEClust(K, penalty=PENALTY, random_state=0, **known.sizes)
+    model = SMDEClust(K, penalty=PENALTY, random_state=0, search=SHORTEST, **known.sizes)
     points = dask.from_array(X, chunks=(4, 2))
     model.fit(points, constraints=known.constraints, sample_weight=known.weight)
     agree(model.objective_, known)
@@ -286,7 +291,7 @@ def read_suggest(known: Known) -> None:
 
 READERS = {
     "fit, dense": read_fit,
-    "fit, Lloyd alone": lambda known: read_fit(known, local_search="lloyd"),
+    "fit, Lloyd alone": lambda known: read_fit(known, search=replace(SHORT, local_search="lloyd")),
     "fit, blocks": lambda known: read_fit(known, "blocks"),
     "fit, sparse": lambda known: read_fit(known, "sparse"),
     "fit, torch": read_torch,
