@@ -27,5 +27,5 @@ print(f"{len(seen)} local searches, from {seen[0]:.2f} to {seen[-1]:.2f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 plot_convergence(model.history_, ax=left)
-plot_diversity(model.history_, tol=model.tol, ax=right)
+plot_diversity(model.history_, tol=model.search.tol, ax=right)
 figure.savefig("watch_a_run.png", dpi=110)

@@ -271,7 +271,7 @@ def test_partial_labels_are_not_ignored_without_a_word(y):
     with pytest.warns(UserWarning, match=r"Constraints.from_labels\(y\)"):
         quick(n_clusters=4).fit(X, y)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         quick(n_clusters=4).fit(X, Y)
         quick(n_clusters=4).fit(X, Y.astype(float))
         labels = quick(n_clusters=4).fit_predict(X, constraints=Constraints.from_labels(y))

@@ -54,14 +54,15 @@ def test_paper_variants(variant):
     """Each of the paper's variants fits, feasibly."""
     model = SMDEClust.from_paper(variant, n_clusters=3, random_state=1).fit(IRIS[0], **PAIRS)
     assert Problem.build(IRIS[0], 3, **PAIRS).violations(model.labels_) == (0, 0)
-    assert model.local_search == "lloyd"
-    assert model.tol == 1e-4
+    assert model.search.local_search == "lloyd"
+    assert model.search.tol == 1e-4
 
 
 def test_paper_settings_can_be_overridden():
     """from_paper takes overrides and rejects unknown variants."""
     model = SMDEClust.from_paper("SM-MDE", n_clusters=4, population_size=10, max_generations=10)
-    assert (model.population_size, model.max_generations, model.assignment) == (10, 10, "exact")
+    search = model.search
+    assert (search.population_size, search.max_generations, search.assignment) == (10, 10, "exact")
     with pytest.raises(InvalidInputError, match="variant must be one of"):
         SMDEClust.from_paper("X", n_clusters=2)
 

@@ -8,9 +8,13 @@ from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
 import smdeclust
-from smdeclust import estimators
+from smdeclust import baselines, estimators
 
-METHODS = [name for name in estimators.__all__ if hasattr(getattr(estimators, name), "fit_predict")]
+METHODS = [
+    name
+    for name in sorted({*estimators.__all__, *baselines.__all__})
+    if hasattr(getattr(smdeclust, name, None), "fit_predict")
+]
 
 
 @pytest.mark.parametrize("name", METHODS)

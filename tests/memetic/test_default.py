@@ -113,7 +113,7 @@ def test_local_searches_are_limited():
     assert (model.n_local_searches_, model.stop_reason_) == (35, "max_local_searches")
     few = SMDEClust(3, random_state=0).fit(X)
     assert few.stop_reason_ != "max_local_searches"
-    assert SMDEClust.from_paper("SG-MDE", n_clusters=3).max_local_searches is None
+    assert SMDEClust.from_paper("SG-MDE", n_clusters=3).search.max_local_searches is None
     with pytest.raises(InvalidInputError, match="max_local_searches"):
         SMDEClust(3, max_local_searches=0).fit(X)
 

@@ -23,7 +23,8 @@ def test_takes_fitted_models() -> None:
     distance = LearnedDistance(2, random_state=0).fit(X, must_link=[(0, 1)])
     assert distance.euclidean_weights_.mean() == pytest.approx(1.0)
     assert len(plot_feature_weights(distance).lines) == 2
-    model = SMDEClust(2, metric="diagonal", max_populations=1, random_state=0).fit(X)
+    model = SMDEClust(2, metric="diagonal", max_populations=1, random_state=0)
+    model.fit(X, must_link=[(0, 1), (2, 3)])
     assert len(plot_feature_weights(model).patches) == 3
 
 

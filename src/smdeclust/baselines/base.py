@@ -33,6 +33,7 @@ SOLUTION = {
     "cluster_centers_": "(K, d) means of the clusters, in lexicographic order.",
     "inertia_": "Sum of (weighted) squared distances of the points to the centers of their\n"
     "clusters.",
+    "soft_prices_": "What a broken soft pair would cost by its confidence; ``predict`` uses it.",
     "n_iter_": "Rounds of the method's own loop; where several starts are made, of the best one.",
 }
 SIZES = {

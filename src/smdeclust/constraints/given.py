@@ -81,6 +81,8 @@ def known_pairs(
 def _mention_index(X: Any, name: str) -> None:
     """Warn where pairs of row positions may have been meant as entries of an index of integers."""
     index = getattr(X, "index", None)
+    if hasattr(index, "dask"):  # not in memory: nothing is computed for a warning
+        return
     if getattr(getattr(index, "dtype", None), "kind", "") not in "iu" or index is None:
         return
     if not np.array_equal(index, np.arange(len(index))):

@@ -126,7 +126,9 @@ def certify(
     bounds = problem.bounds
     sizes = (0.0, np.inf)
     if bounds is not None:
-        sizes = float(bounds.low.min()), float(bounds.high.max())
+        # (as given: that no cluster may be empty is no bound that a certificate could name)
+        least = 0.0 if size_min is None else float(np.min(size_min))
+        sizes = least, float(bounds.high.max())
     if bounds is not None and not bounds.hold(np.bincount(given).astype(np.float64)):
         raise InvalidInputError(
             f"labels: the clusters have {np.bincount(given).min()} to {np.bincount(given).max()} "

@@ -62,7 +62,7 @@ class RowPart(ABC):
 
     def count(self, counts: np.ndarray) -> None:
         """Say what each free row counts: (B, free rows), or (B, 1) where all count the same."""
-        if counts.shape[1] > 1 and counts.shape[1] < self.n_rows:
+        if counts.shape[1] != 1 and counts.shape[1] < self.n_rows:
             wide = np.zeros((len(counts), self.n_rows))
             wide[:, self.free] = counts
             counts = wide
