@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -212,4 +213,6 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
     raise InvalidInputError(f"A value of type {type(value).__name__} cannot be written as JSON.")
