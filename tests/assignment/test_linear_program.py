@@ -79,7 +79,7 @@ def test_a_changed_private_module_is_noticed(monkeypatch):
         warm_start_works.cache_clear()
 
 
-@pytest.mark.skipif(find_spec("ortools") is None, reason="needs OR-Tools")
+@pytest.mark.skipif(find_spec("ortools") is None, reason="OR-Tools is absent, and no dependency")
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_or_tools_can_be_imported_before_and_after(ours_first):
     theirs = (
