@@ -216,6 +216,15 @@ def test_soft_pairs(tmp_path: Path) -> None:
     assert found.soft_must_link_confidence.tolist() == [0.5]
 
 
+def test_notes_of_people_are_passed_over(tmp_path: Path) -> None:
+    """Columns note and by of a pairs CSV are for people; any other column is refused."""
+    path = save(tmp_path, 'i,j,type,confidence,note,by\n0,1,ml,,"same name, same street",Ann\n')
+    found = read_constraints(path, n_points=2)
+    assert found.must_link.tolist() == [[0, 1]]
+    with pytest.raises(InvalidInputError, match="Remove the other columns"):
+        read_constraints(save(tmp_path, "i,j,type,color\n0,1,ml,red\n"))
+
+
 @pytest.mark.parametrize("format", ["json", "links", "csv"])
 def test_round_trip(tmp_path: Path, format: str) -> None:
     """What is written is read back equal, soft pairs too where the format holds them."""

@@ -143,14 +143,15 @@ def test_two_writers_do_not_share_a_file(tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(200, 2))
     first = written(tmp_path / "first.parquet", X)
     second = written(tmp_path / "second.parquet", -X[:70])
-    store, between, whole = tmp_path / "X.npy", [], parquet_store._reject_non_finite
+    store, between, pieces = tmp_path / "X.npy", [], parquet_store._pieces
 
-    def interrupted(piece, path, row, names):
-        if row == 100 and path == first:
-            between.append(np.array(map_parquet(second, store)))
-        whole(piece, path, row, names)
+    def interrupted(pq, paths, names):
+        for number, piece in enumerate(pieces(pq, paths, names)):
+            if number == 1 and paths == [first]:
+                between.append(np.array(map_parquet(second, store)))
+            yield piece
 
-    monkeypatch.setattr(parquet_store, "_reject_non_finite", interrupted)
+    monkeypatch.setattr(parquet_store, "_pieces", interrupted)
     np.testing.assert_array_equal(map_parquet(first, store), X)
     np.testing.assert_array_equal(between[0], -X[:70])
     assert sorted(each.name for each in tmp_path.iterdir() if "parquet" not in each.name) == [

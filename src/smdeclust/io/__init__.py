@@ -1,7 +1,7 @@
 """Files in and out: pairs of every format, data tables, labels and results."""
 
+from smdeclust.constraints import Constraints
 from smdeclust.io.cells import plain_cell, safe_cell
-from smdeclust.io.constraints import Constraints
 from smdeclust.io.parquet_store import map_parquet
 from smdeclust.io.read import FORMATS, pairs_from_groups, read_constraints
 from smdeclust.io.table import Table, read_table

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.files import PathLike, as_utf8, decode, read_bytes
-from smdeclust.io.formats import csv_pairs
+from smdeclust.io.pair_forms import header_of
 from smdeclust.io.tokens import parse_kind
 from smdeclust.io.wording import argument
 
@@ -23,25 +23,13 @@ _CANNOT = {"ml": "cl", "together": "apart", "same": "different", "1": "-1", "+1"
 
 @dataclass(frozen=True)
 class PairsShape:
-    """How a CSV of pairs is written.
-
-    Attributes
-    ----------
-    names
-        The columns in their order: ``i``, ``j``, ``type``, perhaps ``confidence``.
-    delimiter, line_end
-        What parts cells and lines.
-    words
-        The word for ``must_link`` and the one for ``cannot_link``.
-    ended
-        Whether the last line is ended.
-    """
+    """How a CSV of pairs is written: the words are those for must_link and cannot_link."""
 
     names: Sequence[str] = ("i", "j", "type", "confidence")
     delimiter: str = ","
     line_end: str = "\n"
     words: Mapping[str, str] = field(default_factory=lambda: words_of([]))
-    ended: bool = True
+    ended: bool = True  # whether the last line is
 
     def line(self, cells: Sequence[object]) -> str:
         """Cells as a line, with its end."""
@@ -62,7 +50,7 @@ def shape_of(path: PathLike, encoding: str | None = None) -> PairsShape | None:
         return None
     content = as_utf8(read_bytes(path), path, encoding)
     text = "" if b"\0" in content else decode(content, path)
-    header = csv_pairs.header_of(text.partition("\n")[0])
+    header = header_of(text.partition("\n")[0])
     if header is None:
         raise InvalidInputError(
             f"{os.fspath(path)}: answers can be added only to a CSV of pairs, headed i,j,type or "
@@ -78,9 +66,8 @@ def shape_of(path: PathLike, encoding: str | None = None) -> PairsShape | None:
         raise InvalidInputError(
             f"{os.fspath(path)}, line {rows.line_num}: not a CSV line ({error}). Correct it."
         ) from error
-    words = words_of(written)
     line_end = "\r\n" if b"\r\n" in content else "\n"
-    return PairsShape(names, delimiter, line_end, words, ended=text.endswith("\n"))
+    return PairsShape(names, delimiter, line_end, words_of(written), ended=text.endswith("\n"))
 
 
 def words_of(written: Sequence[str]) -> dict[str, str]:
@@ -110,25 +97,10 @@ def append_pair(
     confidence: float | None = None,
     encoding: str | None = None,
 ) -> tuple[int, int]:
-    """Add a pair to a CSV, on the disk at once; a new file gets a header.
+    """Add a pair of ids or rows to a CSV, on the disk at once; a new file gets a header.
 
-    Parameters
-    ----------
-    path
-        The file.
-    pair
-        Two ids or row numbers, as the file is to name them.
-    kind
-        ``must_link`` or ``cannot_link``.
-    confidence
-        Of a soft pair; None for a hard one.
-    encoding
-        Of the file; None is UTF-8, or UTF-16 where the file begins with its mark.
-
-    Returns
-    -------
-    tuple
-        Sizes of the file before and after the pair, in bytes.
+    `kind` is ``must_link`` or ``cannot_link``, `confidence` that of a soft pair. Returns the sizes
+    of the file before and after, in bytes.
     """
     shape = shape_of(path, encoding)
     if shape is None:
@@ -142,7 +114,7 @@ def append_pair(
             f"({argument('answers')})."
         )
     cells = {"i": pair[0], "j": pair[1], "type": shape.words[kind], "confidence": sure}
-    line = shape.line([cells[name] for name in shape.names])
+    line = shape.line([cells.get(name, "") for name in shape.names])
     before = Path(path).stat().st_size
     _write(path, line if shape.ended else shape.line_end + line, encoding)
     return before, Path(path).stat().st_size

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from smdeclust.extras import optional
 from smdeclust.io.files import PathLike, bad_line, check_path, shown
 from smdeclust.io.table import feature_columns
 from smdeclust.io.wording import argument
+from smdeclust.io.write import aside
 
 # Numbers held at once while copying (32 MiB in float64).
 MOST_NUMBERS = 2**22
@@ -52,8 +51,13 @@ def map_parquet(
         If a file cannot be read or written, a value is missing or not finite, a column holds no
         numbers, or `features` names one twice.
     """
-    pq = _import_parquet()
-    _reject_repeated(features)
+    with optional("Reading Parquet"):
+        import pyarrow.parquet as pq
+    repeated = [name for name, count in Counter(features or ()).items() if count > 1]
+    if repeated:
+        raise InvalidInputError(
+            f"features names the column {shown(repeated[0])} more than once; name each column once."
+        )
     paths = _files(path)
     names, dtype = _columns(pq, paths, features)
     n_points = sum(_open(pq, each).metadata.num_rows for each in paths)
@@ -64,39 +68,20 @@ def map_parquet(
         # Not after hours of copying; and a device must not be replaced.
         raise InvalidInputError(f"{target}: cannot be written (not a file).")
     try:
-        _write(target.resolve(), _pieces(pq, paths, names), (n_points, len(names)), dtype)
+        with aside(target) as part:  # another process may be writing the same file
+            shape = (n_points, len(names))
+            out = np.lib.format.open_memmap(part, mode="w+", dtype=dtype, shape=shape)
+            done = 0
+            for piece in _pieces(pq, paths, names):
+                out[done : done + len(piece)] = piece
+                done += len(piece)
+            out.flush()
+            del out
     except OSError as error:
         raise InvalidInputError(
             f"{target}: cannot be written ({error.strerror or error})."
         ) from error
     return np.asarray(np.load(target, mmap_mode="r"))
-
-
-def _write(
-    target: Path, pieces: Iterator[np.ndarray], shape: tuple[int, int], dtype: np.dtype[Any]
-) -> None:
-    """Write an ``.npy`` file whole or not at all; another process may be writing the same one."""
-    aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
-    try:
-        out = np.lib.format.open_memmap(aside, mode="w+", dtype=dtype, shape=shape)
-        done = 0
-        for piece in pieces:
-            out[done : done + len(piece)] = piece
-            done += len(piece)
-        out.flush()
-        del out
-        aside.replace(target)
-    except BaseException:
-        # (Where there is no such folder there is nothing to remove, and the first error counts.)
-        with suppress(OSError):
-            aside.unlink()
-        raise
-
-
-def _import_parquet() -> Any:
-    with optional("Reading Parquet"):
-        import pyarrow.parquet as pq
-    return pq
 
 
 def _files(path: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -122,14 +107,6 @@ def _open(pq: Any, path: Path) -> Any:
     # Damaged files raise ArrowInvalid, OSError, ArrowNotImplementedError and others.
     except Exception as error:
         raise InvalidInputError(f"{path}: not a valid Parquet file ({shown(error)}).") from error
-
-
-def _reject_repeated(features: Sequence[str] | None) -> None:
-    repeated = [name for name, count in Counter(features or ()).items() if count > 1]
-    if repeated:
-        raise InvalidInputError(
-            f"features names the column {shown(repeated[0])} more than once; name each column once."
-        )
 
 
 def _columns(
@@ -176,7 +153,11 @@ def _pieces(pq: Any, paths: list[Path], names: list[str]) -> Iterator[np.ndarray
                         "a number in every row",
                     )  # fmt: skip
             piece = np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
-            _reject_non_finite(piece, path, first, names)
+            if piece.dtype.kind == "f" and not np.isfinite(piece).all():
+                row, at = np.argwhere(~np.isfinite(piece))[0].tolist()
+                found = f"{piece[row, at]} in column {shown(names[at])} (row {first + row})"
+                advice = "Fill in or remove the rows with missing values."
+                raise bad_line(path, None, found, "a finite number", advice)
             yield piece
             first += len(piece)
 
@@ -189,13 +170,3 @@ def _batches(pq: Any, path: Path, rows: int, names: list[str]) -> Iterator[Any]:
     # As in `_open`: a file damaged beyond its first pages raises many kinds of errors.
     except Exception as error:
         raise InvalidInputError(f"{path}: cannot be read ({shown(error)}).") from error
-
-
-def _reject_non_finite(piece: np.ndarray, path: Path, first: int, names: list[str]) -> None:
-    if piece.dtype.kind != "f" or np.isfinite(piece).all():
-        return
-    row, column = np.argwhere(~np.isfinite(piece))[0].tolist()
-    raise bad_line(
-        path, None, f"{piece[row, column]} in column {shown(names[column])} (row {first + row})",
-        "a finite number", "Fill in or remove the rows with missing values.",
-    )  # fmt: skip

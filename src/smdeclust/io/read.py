@@ -3,44 +3,50 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
+import numpy as np
+
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.collector import Reading
-from smdeclust.io.constraints import Constraints, merge
-from smdeclust.io.files import PathLike, as_paths, as_utf8, read_bytes, shown
-from smdeclust.io.formats import (
-    csv_pairs,
-    graphs,
-    json_pairs,
-    links,
-    matrix,
-    per_point,
-    signed,
-    two_column,
-)
-from smdeclust.io.formats.detect import detect
+from smdeclust.io import pair_forms, per_point
+from smdeclust.io.arrays import NPY_MAGIC, ZIP_MAGIC, parse_npy
+from smdeclust.io.files import PathLike, as_paths, as_utf8, decode, lines_of, read_bytes, shown
+from smdeclust.io.matrix import read_matrix
+from smdeclust.io.pair_forms import Entry, Reading
 from smdeclust.io.table import Table
-from smdeclust.io.tokens import RowResolver, check_n_points, index_ids, parse_kind
+from smdeclust.io.tokens import (
+    RowResolver,
+    check_n_points,
+    data_lines,
+    index_ids,
+    parse_kind,
+    parse_number,
+    parse_whole,
+    split_words,
+)
 from smdeclust.io.wording import argument
 
-READERS: dict[str, Callable[[bytes, Reading], Constraints]] = {
-    "json": json_pairs.read,
-    "links": links.read,
-    "csv": csv_pairs.read,
-    "signed": signed.read,
-    "graphs": graphs.read,
-    "two-column": two_column.read,
-    "matrix": matrix.read,
+# Formats that write pairs one by one, and those from which pairs follow.
+_ENTRIES: dict[str, Callable[[bytes, Reading], Iterable[Entry]]] = {
+    "json": pair_forms.read_json,
+    "csv": pair_forms.read_csv,
+    **{form: partial(pair_forms.read_lines, form=form) for form in pair_forms.LINE_FORMS},
+}
+_WHOLE: dict[str, Callable[[bytes, Reading], Constraints]] = {
+    "matrix": read_matrix,
     "groups": per_point.read_groups,
     "labels": per_point.read_labels,
 }
-FORMATS = (*READERS, "ids")
+_NAMES = (
+    "json", "links", "csv", "signed", "graphs", "two-column", "matrix", "groups", "labels",
+)  # fmt: skip
+FORMATS = (*_NAMES, "ids")
 # Formats that do not write which kind their pairs are, and those of them that come in two files.
 _NEED_KIND = ("graphs", "two-column", "groups")
 _TWO_FILES = ("graphs", "two-column")
 _BASES = {"graphs": 1}
-_NO_IDS = ("matrix", "groups", "labels")
 
 
 def read_constraints(
@@ -103,21 +109,21 @@ def read_constraints(
     named = _parse_role(kind)
     contents = [as_utf8(read_bytes(path), path, encoding) for path in paths]
     formats = [
-        format if format not in (None, "ids") else detect(content, path, n_points, ids is not None)
+        format if format not in (None, "ids") else _detect(content, path, n_points, ids is not None)
         for content, path in zip(contents, paths, strict=True)
     ]
     roles = _roles(formats, paths, named)
     parts = []
     for path, content, name, role in zip(paths, contents, formats, roles, strict=True):
-        if format == "ids" and name in _NO_IDS:
+        if format == "ids" and name in _WHOLE:
             raise InvalidInputError(f"{path}: the content is a {name} file, expected pairs of ids.")
         base = _BASES.get(name, 0) if index_base is None else index_base
         rows = RowResolver(n_points, row_of_id, base)
         try:
-            parts.append(READERS[name](content, Reading(path, rows, role, must_link_sign)))
+            parts.append(_read(name, content, Reading(path, rows, role, must_link_sign)))
         except MemoryError as error:
             raise InvalidInputError(f"{path}: its pairs do not fit into memory.") from error
-    return merge(parts)
+    return _merge(parts)
 
 
 def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
@@ -194,3 +200,130 @@ def _roles(formats: list[str], paths: list[PathLike], named: str | None) -> list
             f"together or apart. Say {argument('kind')}{two_files}."
         )
     return roles
+
+
+def _read(name: str, content: bytes, reading: Reading) -> Constraints:
+    """Read one file of a format, each pair with the line where it stands."""
+    if name in _WHOLE:
+        return _WHOLE[name](content, reading)
+    pairs: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    lines: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    sure: dict[str, list[float]] = {kind: [] for kind in KINDS[2:]}
+    for kind, i, j, line, confidence in _ENTRIES[name](content, reading):
+        if confidence is not None:
+            kind = kind if kind.startswith("soft_") else f"soft_{kind}"
+            sure[kind].append(confidence)
+        pairs[kind] += (reading.rows(word, reading.path, line) for word in (i, j))
+        lines[kind].append(line)
+    return Constraints(
+        **{kind: np.array(flat, dtype=np.int64).reshape(-1, 2) for kind, flat in pairs.items()},
+        **{f"{kind}_confidence": np.array(values) for kind, values in sure.items()},
+        files=(os.fspath(reading.path),),
+        origins={
+            kind: np.outer(np.array(found, dtype=np.int64), [0, 1, 1])
+            for kind, found in lines.items()
+        },
+    )
+
+
+def _merge(parts: list[Constraints]) -> Constraints:
+    """Join the pairs of several files in order, repeated ones too."""
+    if len(parts) == 1:
+        return parts[0]
+    names = [*KINDS, *(f"{kind}_confidence" for kind in KINDS[2:])]
+    shifted = {
+        kind: [part._origin(kind) + [number, 0, 0] for number, part in enumerate(parts)]
+        for kind in KINDS
+    }
+    return Constraints(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+        files=tuple(part.files[0] for part in parts),
+        origins={kind: np.concatenate(found) for kind, found in shifted.items()},
+        columns=tuple(column for part in parts for column in part.columns),
+    )
+
+
+# ---- which format a file is in, from its content alone
+#
+# Each format is recognized by the shape of its first lines, so that a mistake further down is
+# reported at its line and not as an unknown format. Where two formats fit, both are named.
+
+_LOOKED_AT = 1000
+
+
+def _detect(content: bytes, path: PathLike, n_points: int | None, given_ids: bool) -> str:
+    """Return the name of the format, or raise an error that names the candidates."""
+    found = _candidates(content, path, n_points, given_ids)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InvalidInputError(
+            f"{path}: the content fits the formats {' and '.join(found)}. Say which one it is "
+            f"({argument('format')})."
+        )
+    first = next((line for _, line in data_lines(lines_of(decode(content, path)))), "")
+    raise InvalidInputError(
+        f"{path}, line 1: found {shown(first)}, expected one of the formats "
+        f"{', '.join(_NAMES)}. Say which one it is ({argument('format')}), or write "
+        f"lines 'ML i j' / 'CL i j', or a CSV headed {pair_forms.SPELLINGS}."
+    )
+
+
+def _candidates(
+    content: bytes, path: PathLike, n_points: int | None = None, given_ids: bool = False
+) -> list[str]:
+    """Return the names of all formats that the content may be in."""
+    if content.startswith(NPY_MAGIC):
+        return ["matrix"] if parse_npy(content, path).ndim == 2 else ["groups", "labels"]
+    if content.startswith(ZIP_MAGIC):
+        return ["matrix"]
+    lines = data_lines(lines_of(decode(content, path)))
+    if not lines:
+        raise InvalidInputError(
+            f"{path}: the file is empty, expected pairs. Say a format such as links "
+            f"({argument('format')}) if a file without any pair is meant."
+        )
+    first = lines[0][1]
+    if first[0] in "{[":
+        return ["json"]
+    # Ids may be called anything, also ML: then a row of three words still reads as links.
+    if split_words(first)[0].upper() in pair_forms.KEYWORDS:
+        return ["links"]
+    if pair_forms.header_of(first) is not None:
+        return ["csv"]
+    if per_point.header_of(first) is not None:
+        return ["labels"]
+    table = [split_words(line) for _, line in lines[:_LOOKED_AT]]
+    return _by_columns(table, len(lines), n_points, given_ids)
+
+
+def _by_columns(
+    table: list[list[str]], n_lines: int, n_points: int | None, given_ids: bool
+) -> list[str]:
+    width = len(table[0])
+    found = []
+    if width == 1:
+        numeric = all(parse_whole(row[0]) is not None for row in table if len(row) == 1)
+        found = ["groups", "labels"] if numeric else ["labels"]
+    elif width == 2 and (given_ids or _rows_written(table)):
+        found = ["two-column"]
+    elif width == 3 and (given_ids or _rows_written(table)):
+        weights = {parse_number(row[2]) for row in table if len(row) == 3}
+        if -1 in weights:
+            found = ["signed"]
+        elif weights & {1.0} == weights:
+            found = ["signed", "graphs"]
+        elif None not in weights:
+            found = ["graphs"]
+    if width == n_lines and width > 1:
+        whole = all(parse_whole(word) in (-1, 0, 1) for row in table for word in row)
+        if whole and (n_points in (None, n_lines) or not found):
+            found = [*found, "matrix"]
+        elif not found and all(parse_number(word) is not None for word in table[0]):
+            found = ["matrix"]  # its wrong entry is then named
+    return found
+
+
+def _rows_written(table: list[list[str]]) -> bool:
+    """Whether the first line starts with two row positions (else these are ids or a header)."""
+    return all(parse_whole(word) is not None for word in table[0][:2])

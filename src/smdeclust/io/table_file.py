@@ -9,7 +9,7 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -88,11 +88,7 @@ class TableFile:
         first, n = (2 if self.header else 1), len(self.frame)
         if '"' not in self.text:
             return range(first, first + n)
-        starts, line = [], 0
-        reader = csv.reader(io.StringIO(self.text), delimiter=self.separator[-1:])
-        for _ in reader:
-            starts.append(line + 1)
-            line = reader.line_num
+        starts = [line for line, _ in records(self.text, self.separator, self.path)]
         return starts[first - 1 : first - 1 + n]
 
 
@@ -227,7 +223,6 @@ def decode_any(content: bytes, path: PathLike, encoding: str | None) -> tuple[st
 
 
 def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | None) -> TableFile:
-
     text, encoding = decode_any(content, path, encoding)
     notes = [] if encoding.startswith("utf") else [f"Read as {encoding} text."]
     text = text.rstrip("\n ")
@@ -235,12 +230,12 @@ def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | N
         raise bad_line(path, 1, "an empty file", "a header and one line a point")
     sample = _sample(text)
     separator = _separator(sample)
-    records = _records(sample, separator, path)[:_LOOK]
-    named = _has_header(records) if header is None else header
+    first = [cells for _, cells in records(sample, separator, path) if cells][:_LOOK]
+    named = _has_header(first) if header is None else header
     if header is None and not named:
         notes.append("There is no header line: columns are called x0, x1, ...")
-    names = _names(records[0], path) if named else [f"x{i}" for i in range(len(records[0]))]
-    body = records[1:] if named else records
+    names = _names(first[0], path) if named else [f"x{i}" for i in range(len(first[0]))]
+    body = first[1:] if named else first
     if not body:
         raise bad_line(path, 1, "a header and no line below it", "one line a point")
     decimal = decimal_mark(
@@ -328,12 +323,18 @@ def _separator(sample: str) -> str:
     return best
 
 
-def _records(text: str, separator: str, path: Path) -> list[list[str]]:
+def records(text: str, separator: str, path: PathLike) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a CSV: where each begins, and its cells; none for a blank line."""
     if separator == r"\s+":
-        return [line.split() for line in lines_of(text) if line.strip()]
+        for number, line in enumerate(lines_of(text), start=1):
+            yield number, line.split()
+        return
     reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
+    begins = 1
     try:
-        return [[cell.strip() for cell in record] for record in reader if record]
+        for cells in reader:
+            yield begins, [cell.strip() for cell in cells]
+            begins = reader.line_num + 1
     except csv.Error as error:
         raise InvalidInputError(
             f"{path}, line {reader.line_num}: not a CSV line ({error}). Correct its quotes."
@@ -396,17 +397,7 @@ def _hidden_codes(frame: DataFrame, data: bytes, separator: str) -> bool:
 
 def _check_widths(text: str, separator: str, width: int, path: Path) -> None:
     """Say which lines have another number of cells than the first."""
-    if separator == r"\s+":
-        found = [(number, line.split()) for number, line in enumerate(lines_of(text), start=1)]
-    else:
-        reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
-        try:
-            found = [(reader.line_num, cells) for cells in reader]
-        except csv.Error as error:
-            raise InvalidInputError(
-                f"{path}, line {reader.line_num}: not a CSV line ({error}). Correct its quotes."
-            ) from error
-    wrong = [(line, cells) for line, cells in found if len(cells) != width]
+    wrong = [(line, cells) for line, cells in records(text, separator, path) if len(cells) != width]
     if width == 1:
         wrong = [(line, cells) for line, cells in wrong if len(cells) > 1]
     if not wrong:

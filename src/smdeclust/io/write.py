@@ -6,12 +6,12 @@ was there before, or none.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
+from smdeclust.io import pair_forms
 from smdeclust.io.cells import as_csv, safe_cell
-from smdeclust.io.constraints import Constraints
 from smdeclust.io.files import PathLike, read_bytes, shown
-from smdeclust.io.formats import csv_pairs, json_pairs, links
-from smdeclust.io.table_file import TableFile, decode_any
+from smdeclust.io.table_file import TableFile, decode_any, records
 
 WRITERS: dict[str, Callable[[Constraints], str]] = {
-    "json": json_pairs.write,
-    "links": links.write,
-    "csv": csv_pairs.write,
+    "json": pair_forms.write_json,
+    "links": pair_forms.write_links,
+    "csv": pair_forms.write_csv,
 }
 WRITABLE_FORMATS = tuple(WRITERS)
 
@@ -48,16 +48,23 @@ def write_bytes(path: PathLike, content: bytes) -> None:
         # A device or a pipe cannot be replaced; a folder fails here by itself.
         target.write_bytes(content)
         return
-    target = target.resolve()  # through a link, so that the link stays
-    aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
+    with aside(target) as part, part.open("xb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextmanager
+def aside(path: PathLike) -> Iterator[Path]:
+    """Yield the path of a new file beside `path`, which takes its place where all went well."""
+    target = Path(path).resolve()  # through a link, so that the link stays
+    part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
     try:
-        with aside.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(aside, target)
+        yield part
+        os.replace(part, target)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):  # where there is no such folder, the first error counts
+            part.unlink()
         raise
 
 
@@ -159,10 +166,7 @@ def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
     if file.format == "csv":
         text = decode_any(read_bytes(file.path), file.path, file.encoding)[0].rstrip("\n ")
         separator = "," if file.separator == r"\s+" else file.separator
-        if file.separator == r"\s+":
-            cells: Any = [line.split() for line in text.split("\n")]
-        else:
-            cells = list(csv.reader(io.StringIO(text), delimiter=separator))
+        cells = [row for _, row in records(text, file.separator, file.path)]
         added = [np.asarray(column).tolist() for column in columns.values()]
         rows = [[*row, *new] for row, *new in zip(cells[int(file.header) :], *added, strict=True)]
         head = [[*cells[0], *columns]] if file.header else []

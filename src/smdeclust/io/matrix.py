@@ -1,0 +1,134 @@
+"""``matrix``: n x n, dense (text, ``.npy``, ``.npz``) or sparse (``.npz`` of scipy), +1 ML, -1 CL.
+
+One triangle or both may be filled. The diagonal says nothing and is passed over, but a cannot-link
+of a row with itself is an error. One library uses the opposite sign: ``must_link_sign=-1``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from smdeclust.constraints import Constraints
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.arrays import NPY_MAGIC, ZIP_MAGIC, parse_npy, parse_npz
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.pair_forms import Reading
+from smdeclust.io.tokens import data_lines, parse_whole, split_words
+
+# scipy's formats, and the arrays of each beside the entries.
+_SPARSE = {"coo": ("row", "col"), "csr": ("indices", "indptr"), "csc": ("indices", "indptr")}
+
+
+def read_matrix(content: bytes, reading: Reading) -> Constraints:
+    """Read a matrix of any of the four forms."""
+    from scipy.sparse import coo_array
+
+    path = reading.path
+    if not content.startswith((NPY_MAGIC, *ZIP_MAGIC)):
+        return _from_text(content, reading)
+    arrays = parse_npz(content, path) if content.startswith(ZIP_MAGIC) else {}
+    if set(arrays) >= {"format", "shape", "data"}:
+        return _from_entries(_from_sparse(arrays, path), None, reading)
+    if len(arrays) > 1:
+        found = f"the arrays {', '.join(sorted(arrays))}"
+        expected = "one dense array, or a sparse matrix as scipy.sparse.save_npz writes it"
+        raise bad_line(path, None, found, expected)
+    matrix = next(iter(arrays.values())) if arrays else parse_npy(content, path)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise bad_line(path, None, f"an array of shape {matrix.shape}", "n x n")
+    return _from_entries(coo_array(_whole(matrix, path)), None, reading)
+
+
+def _from_text(content: bytes, reading: Reading) -> Constraints:
+    from scipy.sparse import coo_array
+
+    path = reading.path
+    lines = data_lines(lines_of(decode(content, path)))
+    entries: list[tuple[int, int, int]] = []
+    for row, (number, line) in enumerate(lines):
+        words = split_words(line)
+        if len(words) != len(lines):
+            expected = f"{len(lines)}, as many as there are lines (the matrix is n x n)"
+            raise bad_line(path, number, f"{len(words)} entries", expected)
+        for column, word in enumerate(words):
+            value = parse_whole(word)
+            if value is None or abs(value) > 1:
+                raise bad_line(path, number, f"the entry {shown(word)}", "1, -1 or 0")
+            if value:
+                entries.append((value, row, column))
+    values, rows, columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+    numbers = np.array([number for number, _ in lines], dtype=np.int64)
+    size = (len(lines), len(lines))
+    return _from_entries(coo_array((values, (rows, columns)), shape=size), numbers, reading)
+
+
+def _from_sparse(arrays: dict[str, np.ndarray], path: PathLike) -> Any:
+    """The matrix that scipy's arrays are of, its indices checked (scipy trusts them)."""
+    from scipy import sparse
+
+    kind = bytes(arrays["format"].tobytes()).replace(b"\0", b"").decode("ascii", "replace")
+    shape = arrays["shape"]
+    if shape.shape != (2,) or not np.issubdtype(shape.dtype, np.integer) or shape[0] != shape[1]:
+        raise bad_line(path, None, f"a sparse matrix of shape {shown(shape.tolist())}", "n x n")
+    if kind not in _SPARSE:
+        raise bad_line(path, None, f"the sparse format {shown(kind)}", "coo, csr or csc")
+    values = _whole(arrays["data"], path)
+    try:
+        first, second = (arrays[name] for name in _SPARSE[kind])
+    except KeyError as error:
+        raise bad_line(path, None, f"a {kind} matrix without {error}", "all its arrays") from error
+    if any(not np.issubdtype(each.dtype, np.integer) for each in (first, second)):
+        raise bad_line(path, None, f"indices of type {first.dtype}", "whole numbers")
+    if first.size and (first.min() < 0 or first.max() >= shape[0]):
+        raise bad_line(path, None, "an index outside the matrix", f"0 to {shape[0] - 1}")
+    size = (int(shape[0]), int(shape[0]))
+    try:
+        if kind == "coo":
+            return sparse.coo_array((values, (first, second)), shape=size)
+        made = getattr(sparse, f"{kind}_array")((values, first, second), shape=size)
+        made.check_format(full_check=True)
+        return made.tocoo()
+    except (ValueError, TypeError, IndexError) as error:
+        raise bad_line(path, None, f"arrays that do not fit ({error})", "those of scipy") from error
+
+
+def _whole(entries: np.ndarray, path: PathLike) -> np.ndarray:
+    # bool and unsigned arrays can hold must-links only, which is legal
+    if entries.dtype.kind not in "biuf":
+        raise bad_line(path, None, f"entries of type {entries.dtype}", "1, -1 and 0")
+    wrong = ~np.isin(entries, (-1, 0, 1))
+    if np.any(wrong):
+        raise bad_line(path, None, f"the entry {shown(entries[wrong].flat[0])}", "1, -1 or 0")
+    return entries.astype(np.int64)
+
+
+def _from_entries(matrix: Any, numbers: np.ndarray | None, reading: Reading) -> Constraints:
+    """Pairs from a sparse matrix; `numbers` are the lines of its rows in a text file."""
+    path, n_points, size = reading.path, reading.rows.n_points, matrix.shape[0]
+    if n_points is not None and size != n_points:
+        expected = f"{n_points} x {n_points}, one row a point of the data"
+        raise bad_line(path, None, f"a matrix of {size} x {size}", expected)
+    rows, columns, values = matrix.row, matrix.col, matrix.data * reading.must_link_sign
+    own = (rows == columns) & (values < 0)
+    if np.any(own):
+        raise bad_line(path, None, f"row {rows[own][0]} cannot-linked to itself", "0 there")
+    off = (rows != columns) & (values != 0)
+    low, high = np.minimum(rows, columns)[off], np.maximum(rows, columns)[off]
+    # Both triangles may be filled: one pair each, and they must agree.
+    entries = np.unique(np.stack([low, high, values[off]], axis=1).astype(np.int64), axis=0)
+    repeated = np.all(entries[1:, :2] == entries[:-1, :2], axis=1)
+    if np.any(repeated):
+        i, j, _ = entries[1:][repeated][0]
+        raise InvalidInputError(
+            f"{path}: the entries ({i}, {j}) and ({j}, {i}) contradict each other, one is 1 and "
+            "the other -1. Make the matrix symmetric."
+        )
+    lines = entries[:, 0] + 1 if numbers is None else numbers[entries[:, 0]]
+    origin = np.stack([np.zeros_like(lines), lines, lines], axis=1)
+    must, cannot = entries[:, 2] > 0, entries[:, 2] < 0
+    origins = {"must_link": origin[must], "cannot_link": origin[cannot]}
+    files = (os.fspath(path),)
+    return Constraints(entries[must, :2], entries[cannot, :2], files=files, origins=origins)

@@ -1,0 +1,342 @@
+"""The forms in which pairs are written one by one: lines of words, CSV, JSON.
+
+Each reader yields entries (kind, point, other point, line, confidence): points as they are written,
+a confidence only for soft pairs.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from smdeclust.constraints import KINDS, Constraints
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.cells import as_csv
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.tokens import (
+    RowResolver,
+    data_lines,
+    parse_kind,
+    parse_number,
+    parse_whole,
+    split_words,
+)
+from smdeclust.io.wording import argument
+
+Entry = tuple[str, str, str, int, float | None]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a format reader needs beside the content of the file.
+
+    Attributes
+    ----------
+    path
+        The file, for messages and origins.
+    rows
+        From written rows or ids to row positions.
+    kind
+        ``must_link`` or ``cannot_link`` for formats that do not write the kind of a pair.
+    must_link_sign
+        The sign that means must-link in a matrix.
+    """
+
+    path: PathLike
+    rows: RowResolver = field(default_factory=RowResolver)
+    kind: str | None = None
+    must_link_sign: int = 1
+
+
+def parse_confidence(word: str, path: PathLike, line: int | None, place: str = "") -> float:
+    """Return a confidence; `place` says where it stands, for lists without lines."""
+    number = parse_number(word)
+    if number is None or not 0.5 <= number <= 1:
+        advice = (
+            "Leave the confidence out for a hard pair; below 0.5, write the other kind of pair, "
+            "and 1 minus this."
+        )
+        found = f"the confidence {shown(word)}{place}"
+        raise bad_line(path, line, found, "a number from 0.5 to 1", advice)
+    return number
+
+
+# ---- lines of words
+
+_LINKS = {"ML": "must_link", "CL": "cannot_link"}
+_SIGNS = {1: "must_link", -1: "cannot_link"}
+# Cluster size and diameter bounds of related solvers: legal lines, but not pairs.
+_PARAMETERS = ("GAMMA", "DELTA")
+KEYWORDS = (*_LINKS, *_PARAMETERS)
+
+# Words of a line and the kind of all pairs -> kind, point, other point, weight; None: wrong.
+_Words = Callable[[list[str], str | None], Sequence[Any] | None]
+
+
+def _links(words: list[str], kind: str | None) -> Sequence[Any] | None:
+    keyword = words[0].upper()
+    if keyword in _PARAMETERS and len(words) == 2 and parse_number(words[1]) is not None:
+        return ()
+    return (_LINKS[keyword], *words[1:], "") if keyword in _LINKS and len(words) == 3 else None
+
+
+def _signed(words: list[str], kind: str | None) -> Sequence[Any] | None:
+    sign = parse_whole(words[2]) if len(words) == 3 else None
+    return (_SIGNS[sign], *words[:2], "") if sign in _SIGNS else None
+
+
+# Format -> what its lines look like, and how they are read. `links` is that of PC-SOS-SDP, `signed`
+# of COP-Kmeans, `graphs` of S-HG-MEANS (where 1 is a hard pair), `two-column` of conclust.
+LINE_FORMS: dict[str, tuple[str, _Words]] = {
+    "links": ("'ML i j' or 'CL i j' (or 'GAMMA x', 'DELTA x')", _links),
+    "signed": ("'i j 1' (must-link) or 'i j -1' (cannot-link)", _signed),
+    "graphs": ("'i j weight'", lambda words, kind: (kind, *words) if len(words) == 3 else None),
+    "two-column": (
+        "'i j' or 'i,j'", lambda words, kind: (kind, *words, "") if len(words) == 2 else None
+    ),
+}  # fmt: skip
+
+
+def read_lines(content: bytes, reading: Reading, form: str) -> Iterator[Entry]:
+    """Read one pair a line, in one of `LINE_FORMS`."""
+    expected, parse = LINE_FORMS[form]
+    for number, line in data_lines(lines_of(decode(content, reading.path))):
+        found = parse(split_words(line), reading.kind)
+        if found is None:
+            advice = f"Correct the line, or say the format of the file ({argument('format')})."
+            raise bad_line(reading.path, number, shown(line), expected, advice)
+        if found:
+            kind, i, j, weight = found
+            sure = parse_confidence(weight, reading.path, number) if weight else 1.0
+            yield kind, i, j, number, None if sure == 1 else sure
+
+
+def write_links(constraints: Constraints) -> str:
+    """Return the pairs as ``links`` text; there is no room for soft pairs."""
+    return "".join(
+        f"{keyword} {i} {j}\n"
+        for keyword, kind in _LINKS.items()
+        for i, j in constraints.named(kind)
+    )
+
+
+# ---- CSV
+
+_NEEDED = ("i", "j", "type")
+# Notes, and who said it, are for people.
+_OPTIONAL = ("confidence", "note", "by")
+# Other names of the columns; upper case, spaces and hyphens do not matter.
+_OTHER_NAMES = {
+    "type": ("constraint_type", "constraint", "kind", "link", "link_type", "pair_type", "relation"),
+    "confidence": ("weight", "proba", "probability", "p", "score"),
+    "i": ("a", "first", "left", "source", "from", "u"),
+    "j": ("b", "second", "right", "target", "to", "v"),
+}
+_ENDS = ("id", "row", "point", "item", "node", "index", "record")
+SPELLINGS = (
+    "i,j,type (also id_1,id_2,constraint_type and the like: id, row, point, item, node, index or "
+    "record with 1 and 2 or a and b; first,second; left,right; source,target; from,to; a,b), and "
+    "optionally confidence (or weight, probability), note and by"
+)
+_STANDARD = {
+    **{name: name for name in _NEEDED + _OPTIONAL},
+    **{other: name for name, others in _OTHER_NAMES.items() for other in others},
+    **{
+        f"{end}{joint}{mark}": name
+        for name, marks in (("i", "1ai"), ("j", "2bj"))
+        for mark in marks for end in _ENDS for joint in ("", "_")
+    },
+}  # fmt: skip
+_TYPES = {"must_link": "ml", "cannot_link": "cl"}
+
+
+def header_of(line: str) -> tuple[list[str], str] | None:
+    """Return the column names and the delimiter where ``line`` is the header of a pairs CSV."""
+    for delimiter in (",", ";", "\t"):
+        words = [name.strip().strip('"').lower() for name in line.split(delimiter)]
+        words = [word.replace(" ", "_").replace("-", "_") for word in words]
+        names = [_STANDARD.get(word, word) for word in words]
+        if set(_NEEDED) <= set(names):
+            return names, delimiter
+    return None
+
+
+def read_csv(content: bytes, reading: Reading) -> Iterator[Entry]:
+    """Read the pairs below the header; columns may stand in any order."""
+    path, text = reading.path, decode(content, reading.path)
+    first, _, _ = text.partition("\n")
+    header = header_of(first)
+    if header is None:
+        raise bad_line(path, 1, shown(first), f"a header {SPELLINGS}", "Add the header.")
+    names, delimiter = header
+    if not set(names) <= {*_NEEDED, *_OPTIONAL} or len(set(names)) != len(names):
+        expected = f"these columns, once each: {SPELLINGS}"
+        raise bad_line(path, 1, shown(first), expected, "Remove the other columns.")
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    next(rows)
+    try:
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                # line_num is the last line of a record that spans lines
+                yield _csv_entry([cell.strip() for cell in row], names, rows.line_num, path)
+    except csv.Error as error:
+        raise InvalidInputError(
+            f"{path}, line {rows.line_num}: not a CSV line ({error}). Correct its quotes."
+        ) from error
+
+
+def _csv_entry(row: list[str], names: list[str], line: int, path: PathLike) -> Entry:
+    if len(row) != len(names):
+        raise bad_line(path, line, f"{len(row)} cells", f"{len(names)}, as the header has")
+    cells = dict(zip(names, row, strict=True))
+    kind = parse_kind(cells["type"])
+    if kind is None:
+        expected = "ml or cl (must-link or cannot-link, 1 or -1)"
+        raise bad_line(path, line, f"the type {shown(cells['type'])}", expected)
+    sure = cells.get("confidence")
+    confidence = parse_confidence(sure, path, line) if sure else None
+    return kind, cells["i"], cells["j"], line, confidence
+
+
+def write_csv(constraints: Constraints) -> str:
+    """Return the pairs as CSV text, with a confidence column only where there are soft pairs."""
+    soft = any(len(getattr(constraints, kind)) for kind in KINDS[2:])
+    rows: list[list[object]] = [[*_NEEDED, *_OPTIONAL[:1]] if soft else [*_NEEDED]]
+    for kind, name in _TYPES.items():
+        end = [""] if soft else []
+        rows += ([i, j, name, *end] for i, j in constraints.named(kind))
+    for kind, name in _TYPES.items():
+        pairs = constraints.named(f"soft_{kind}")
+        confidences = getattr(constraints, f"soft_{kind}_confidence").tolist()
+        rows += ([*pair, name, repr(sure)] for pair, sure in zip(pairs, confidences, strict=True))
+    return as_csv(rows).decode()
+
+
+# ---- JSON, as the authors of S-MDEClust and PCCC write it
+
+_LISTS = dict(zip(("ml", "cl", "sml", "scl"), KINDS, strict=True))
+_CONFIDENCES = {"sml": ("sml_proba", "sml_weights"), "scl": ("scl_proba", "scl_weights")}
+_KEYS = (*_LISTS, *(name for names in _CONFIDENCES.values() for name in names))
+_FORM = 'an object {"ml": [[i, j], ...], "cl": [[i, j], ...]}'
+# A string (so that brackets within it do not count), or one character that matters.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,\n]')
+
+
+def read_json(content: bytes, reading: Reading) -> Iterator[Entry]:
+    """Read the lists of pairs of the object."""
+    path, text = reading.path, decode(content, reading.path)
+    document = _load(text, path)
+    if not isinstance(document, dict):
+        raise bad_line(path, 1, f"a {type(document).__name__}", _FORM)
+    unknown = sorted(set(document) - set(_KEYS))
+    if unknown:
+        raise bad_line(path, None, f"the key {shown(unknown[0])}", f"one of {', '.join(_KEYS)}")
+    if not set(_LISTS) & set(document):
+        raise bad_line(path, 1, "an object without any list of pairs", _FORM)
+    lines_of_key = _pair_lines(text)
+    for key, kind in _LISTS.items():
+        pairs = document.get(key, [])
+        if not isinstance(pairs, list):
+            raise bad_line(path, None, f"{key} = {shown(pairs)}", "a list of pairs [[i, j], ...]")
+        lines = lines_of_key.get(key, [])
+        confidences = _confidences(document, key, len(pairs), path)
+        for index, pair in enumerate(pairs):
+            line = lines[index] if index < len(lines) else 1
+            if not isinstance(pair, list) or len(pair) != 2:
+                found = f"{shown(pair)} as entry {index} of {key}"
+                raise bad_line(path, line, found, "a pair [i, j]")
+            i, j = (_word(value, key, line, reading) for value in pair)
+            yield kind, i, j, line, confidences[index] if confidences else None
+
+
+def _load(text: str, path: PathLike) -> Any:
+    def no_repeat(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in items}) != len(items):
+            raise bad_line(path, None, "a key twice in one object", "every key once")
+        return dict(items)
+
+    # Numbers stay text: a number of a million digits is a wrong row, not a conversion to wait for.
+    as_text: dict[str, Any] = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _Number)
+    try:
+        return json.loads(text, **as_text, object_pairs_hook=no_repeat)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(
+            f"{path}, line {error.lineno}: not valid JSON ({error.msg}, column {error.colno}). "
+            f"Correct it there; expected {_FORM}."
+        ) from error
+    except RecursionError as error:
+        raise bad_line(path, None, "very deeply nested brackets", _FORM) from error
+
+
+class _Number(str):
+    """A number as written, to tell it from a string id."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _word(value: object, key: str, line: int, reading: Reading) -> str:
+    # Positions must be numbers; ids may be numbers or strings.
+    by_id = reading.rows.row_of_id is not None
+    if isinstance(value, _Number) or (isinstance(value, str) and by_id):
+        return str(value).strip()
+    found = f"{shown(value if isinstance(value, str) else json.dumps(value))} in {key}"
+    advice = f"If the file names points by their ids, say where these are ({argument('ids')})."
+    raise bad_line(reading.path, line, found, "a row position", advice)
+
+
+def _confidences(
+    document: dict[str, Any], key: str, n_pairs: int, path: PathLike
+) -> list[float] | None:
+    names = [name for name in _CONFIDENCES.get(key, ()) if name in document]
+    if key not in _CONFIDENCES or (not names and n_pairs == 0):
+        return None
+    if len(names) != 1:
+        found = f"both {' and '.join(names)}" if names else f"{n_pairs} pairs in {key} without them"
+        expected = f"their confidences in one of {' or '.join(_CONFIDENCES[key])}"
+        raise bad_line(path, None, found, expected)
+    name, values = names[0], document[names[0]]
+    if not isinstance(values, list) or len(values) != n_pairs:
+        found = f"{len(values)} numbers" if isinstance(values, list) else shown(values)
+        raise bad_line(path, None, f"{found} in {name}", f"{n_pairs} numbers, one a pair of {key}")
+    wrong = [value for value in values if not isinstance(value, _Number)]
+    if wrong:
+        raise bad_line(path, None, f"{shown(wrong[0])} in {name}", "numbers in (0, 1]")
+    return [
+        parse_confidence(str(value), path, None, f" (entry {index} of {name})")
+        for index, value in enumerate(values)
+    ]
+
+
+def _pair_lines(text: str) -> dict[str, list[int]]:
+    """Return the line at which each pair of each list opens (the JSON module does not tell)."""
+    lines: dict[str, list[int]] = {}
+    line, depth, key, last_string = 1, 0, "", ""
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token == "\n":
+            line += 1
+        elif token[0] == '"':
+            last_string = token[1:-1]
+        elif token == ":" and depth == 1:
+            key = last_string
+        elif token in "[{":
+            depth += 1
+            if depth == 3:
+                lines.setdefault(key, []).append(line)
+        elif token in "]}":
+            depth -= 1
+    return lines
+
+
+def write_json(constraints: Constraints) -> str:
+    """Return the pairs as one JSON object, all six lists present as the authors have them."""
+    document: dict[str, Any] = {key: constraints.named(kind) for key, kind in _LISTS.items()}
+    for key, names in _CONFIDENCES.items():
+        document[names[0]] = getattr(constraints, f"{_LISTS[key]}_confidence").tolist()
+    return json.dumps(document, default=str)  # ids may be anything, and are compared as text
