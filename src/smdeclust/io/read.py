@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -215,9 +216,12 @@ def _read(name: str, content: bytes, reading: Reading) -> Constraints:
             sure[kind].append(confidence)
         pairs[kind] += (reading.rows(word, reading.path, line) for word in (i, j))
         lines[kind].append(line)
-    return Constraints(
+    arrays: dict[str, Any] = {
         **{kind: np.array(flat, dtype=np.int64).reshape(-1, 2) for kind, flat in pairs.items()},
         **{f"{kind}_confidence": np.array(values) for kind, values in sure.items()},
+    }
+    return Constraints(
+        **arrays,
         files=(os.fspath(reading.path),),
         origins={
             kind: np.outer(np.array(found, dtype=np.int64), [0, 1, 1])
@@ -235,8 +239,11 @@ def _merge(parts: list[Constraints]) -> Constraints:
         kind: [part._origin(kind) + [number, 0, 0] for number, part in enumerate(parts)]
         for kind in KINDS
     }
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+    }
     return Constraints(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+        **arrays,
         files=tuple(part.files[0] for part in parts),
         origins={kind: np.concatenate(found) for kind, found in shifted.items()},
         columns=tuple(column for part in parts for column in part.columns),
