@@ -218,17 +218,17 @@ def compare_field() -> None:
     The objective is the sum of squares over that of the default, a median over the instances that
     have no broken pair and over all. Methods without a limit of their own get ten seconds.
     """
-    from smdeclust.cli.methods import METHODS, make_model
+    from smdeclust.cli.methods import METHODS, Setup, make_model
 
     given = [row for row in instances() if row[0].split()[0] in SET1]
     found: dict[str, list[tuple[float, int, float]]] = {name: [] for name in METHODS}
     for _, X, k, must, cannot in given[:3]:  # compiled before the clock
         for name in found:
-            strict_fit(make_model(name, k, seed=1, max_time=2.0), X, must, cannot)
+            strict_fit(make_model(Setup(name, k, 1, 2.0)), X, must, cannot)
     for _, X, k, must, cannot in given:
         reference = None
         for name, rows in found.items():
-            model = make_model(name, k, seed=0, max_time=10.0)
+            model = make_model(Setup(name, k, 0, 10.0))
             seconds, f = timed(lambda: strict_fit(model, X, must, cannot))  # noqa: B023
             broken = judge(X, model.labels_, must, cannot)[1] if np.isfinite(f) else -1
             reference = f if reference is None else reference

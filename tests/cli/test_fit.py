@@ -211,10 +211,10 @@ def test_max_time_covers_the_report(cli, flowers, tmp_path, monkeypatch):
     calls = []
     real = fit_module.methods.run_method
 
-    def counted(*arguments, **options):
-        calls.append(options["patience"])
-        found = real(*arguments, **options)
-        options["patience"]._deadline = 0.0  # the time is over
+    def counted(setup, X, constraints):
+        calls.append(setup)
+        found = real(setup, X, constraints)
+        setup.patience._deadline = 0.0  # the time is over
         return found
 
     monkeypatch.setattr(fit_module.methods, "run_method", counted)

@@ -27,6 +27,7 @@ from smdeclust.cli.errors import (
     explain,
 )
 from smdeclust.cli.options import WORDS
+from smdeclust.cli.spread import option
 from smdeclust.io.wording import use_words
 
 # typer carries its own copy of click in newer versions: take the classes from it, wherever it is.
@@ -53,7 +54,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _program(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, option("--version", "Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """k-means clustering that keeps your must-link and cannot-link pairs, all of them.

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.spread import option
 
 # Columns shown for a question: those that differ most. Clusters shown at once.
 MOST_COLUMNS = 40
@@ -26,32 +25,27 @@ def ask(
     constraints: options.ConstraintFiles = None,
     answers: Annotated[
         Path | None,
-        typer.Option(
-            "--answers",
-            metavar="FILE",
-            help="CSV that answers are added to (default: the last --constraints file).",
+        option(
+            "--answers FILE",
+            "CSV that answers are added to (default: the last --constraints file).",
         ),
     ] = None,
     labels: Annotated[
         bool,
-        typer.Option(
-            "--labels",
-            help='Ask "which of these is it like?" with one record of each cluster.',
-        ),
+        option("--labels", 'Ask "which of these is it like?" with one record of each cluster.'),
     ] = False,
     strategy: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="How pairs are chosen: influence, or random."),
+        str, option("NAME", "How pairs are chosen: influence, or random.")
     ] = "influence",
     metric: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="guided (clusters of any shape), or round clusters in a distance: euclidean, "
+        option(
+            "NAME",
+            "guided (clusters of any shape), or round clusters in a distance: euclidean, "
             "diagonal, learned (from pairs) or auto.",
         ),
     ] = "guided",
-    budget: Annotated[int, typer.Option(metavar="N", min=1, help="Most questions.")] = 1000,
+    budget: Annotated[int, option("N", "Most questions.", min=1)] = 1000,
     seed: options.Seed = 0,
     *,
     reading: Reading,
@@ -81,7 +75,7 @@ def ask(
         reading.index_base or 0,
         reading.encoding,
     )
-    shown = _all_columns(data, inputs, reading)
+    shown = None if inputs.file is None else inputs.file.frame
     session = _Session(inputs, k, saved, strategy, metric, seed, labels, shown)
     try:
         session.solve()
@@ -105,20 +99,6 @@ def _check_answers(file: Path, reading: Reading) -> bool:
             "pairs. Leave it out, or make a CSV of the pairs with smdeclust convert."
         )
     return shape_of(file, reading.encoding) is not None
-
-
-def _all_columns(data: Path, inputs: Inputs, reading: Reading) -> Any:
-    """The person's own table, text and all; None where the file holds coordinates alone."""
-    from smdeclust.io import read_frame
-
-    file = read_frame(
-        data,
-        format=reading.data_format,
-        header=False if reading.no_header else None,
-        encoding=reading.encoding,
-    )
-    whole = file.points is None and len(file.frame) == len(inputs.X)
-    return file.frame if whole else None
 
 
 @dataclass

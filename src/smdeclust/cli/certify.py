@@ -7,20 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
+from smdeclust.cli.fitted import beside
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
-from smdeclust.cli.preparation import beside
+from smdeclust.cli.spread import option
 
 WeightFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--weights", metavar="FILE", help="CSV of two columns: row or id, and the point's weight."
-    ),
+    Path | None, option("--weights FILE", "CSV of two columns: row or id, and the point's weight.")
 ]
 
 _STATUS = {
@@ -37,31 +33,19 @@ _STATUS = {
 @options.reads_files()
 def certify(
     data: options.DataFile,
-    labels: Annotated[
-        Path, typer.Option("--labels", "-l", metavar="FILE", help="labels.csv of a fit.")
-    ],
+    labels: Annotated[Path, option("--labels -l FILE", "labels.csv of a fit.")],
     constraints: options.ConstraintFiles = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Certificate to write (.npz)."),
-    ] = None,
+    out: Annotated[Path | None, option("--out -o FILE", "Certificate to write (.npz).")] = None,
     tol: Annotated[
-        float,
-        typer.Option(metavar="GAP", min=0, max=0.999, help="Relative gap that counts as proven."),
+        float, option("GAP", "Relative gap that counts as proven.", min=0, max=0.999)
     ] = 1e-4,
     weights: WeightFile = None,
     parts: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|N", help="Parts to split the points into: weaker bounds for large data."
-        ),
+        str, option("auto|N", "Parts to split the points into: weaker bounds for large data.")
     ] = "auto",
-    jobs: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Processes that prove parts side by side.")
-    ] = 1,
+    jobs: Annotated[int, option("N", "Processes that prove parts side by side.", min=1)] = 1,
     folder: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep finished parts here, to go on from another time."),
+        Path | None, option("DIR", "Keep finished parts here, to go on from another time.")
     ] = None,
     max_time: options.MaxTime = None,
     as_json: options.AsJson = False,

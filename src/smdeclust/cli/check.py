@@ -5,21 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import methods, options, screen
 from smdeclust.cli.errors import INFEASIBLE, CommandError, Outcome
 from smdeclust.cli.explain_conflict import (
     conflict_rows,
     judgement,
-    repair_rows,
     repair_words,
     summary,
 )
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.settings import Settings
-from smdeclust.cli.spread import spread
+from smdeclust.cli.spread import option, spread
 
 # For the search for all contradictions and the least repair.
 _SECONDS = 30.0
@@ -35,16 +32,10 @@ def check(
     constraints: options.ConstraintFiles = None,
     repair: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the pairs without those of the least repair (.csv, .json or .txt).",
-        ),
+        option("FILE", "Write the pairs without those of the least repair (.csv, .json or .txt)."),
     ] = None,
     soft: Annotated[
-        bool,
-        typer.Option(
-            "--soft", help="Soft pairs are to hold too; those of little confidence go first."
-        ),
+        bool, option("--soft", "Soft pairs are to hold too; those of little confidence go first.")
     ] = False,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
@@ -174,11 +165,12 @@ def _show(result: dict[str, Any], inputs: Inputs) -> None:
     sizes = ", ".join(map(str, groups["largest_sizes"]))
     if groups["n_of_several_points"] > len(groups["largest_sizes"]):
         sizes += ", ..."
+    data = f"{result['data']}: {result['n_points']:,} points, {result['n_features']} features"
+    several = (
+        f"{groups['n_groups']:,}, of which {groups['n_of_several_points']:,} of several points"
+    )
     rows = [
-        (
-            "data",
-            f"{result['data']}: {result['n_points']:,} points, {result['n_features']} features",
-        ),
+        ("data", data),
         ("clusters", str(k)),
         ("must-links", _pairs_line(result["must_links"])),
         ("cannot-links", _pairs_line(result["cannot_links"])),
@@ -186,20 +178,17 @@ def _show(result: dict[str, Any], inputs: Inputs) -> None:
         ("points in pairs", f"{groups['n_points_in_pairs']:,}"),
         (
             "groups",
-            f"{groups['n_groups']:,}, of which {groups['n_of_several_points']:,} of several points"
-            + (f" (sizes {sizes})" if sizes else ""),
+            f"{groups['n_groups']:,}, of which {several}" + f" (sizes {sizes})" * bool(sizes),
         ),
         ("groups with cannot-links", f"{groups['n_with_cannot_links']:,}"),
     ]
     if "kmeans" in result:
-        broken = result["kmeans"]
-        rows.append(
-            (
-                "broken by plain k-means",
-                f"{broken['broken_must_links']:,} must-links, "
-                f"{broken['broken_cannot_links']:,} cannot-links",
-            )
+        must, cannot = (
+            result["kmeans"]["broken_must_links"],
+            result["kmeans"]["broken_cannot_links"],
         )
+        broken = f"{must:,} must-links, {cannot:,} cannot-links"
+        rows.append(("broken by plain k-means", broken))
     words = {
         "feasible": "yes, these pairs can all hold",
         "infeasible": "NO, these pairs contradict each other",
@@ -225,7 +214,9 @@ def _show_conflicts(result: dict[str, Any], k: int, inputs: Inputs) -> None:
     if not result["complete"]:
         screen.note("there may be more contradictions: the time was over (--max-time).")
     if len(conflicts) > 1 or result["conflict"]["n_pairs"] > 1:
-        screen.print_table(repair_rows(result), header=header, title=repair_words(result))
+        screen.print_table(
+            conflict_rows(result["repair"]), header=header, title=repair_words(result)
+        )
     if "repaired" not in result:
         screen.print_result("With --repair FILE, the other pairs are written to a file.")
 

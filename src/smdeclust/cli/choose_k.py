@@ -5,31 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Reading
+from smdeclust.cli.spread import option
 
 
 @options.reads_files()
 def choose_k(
     data: options.DataFile,
     clusters: Annotated[
-        str, typer.Option("--clusters", "-k", metavar="A..B", help="Numbers to try, as in 2..12.")
+        str, option("--clusters -k A..B", "Numbers to try, as in 2..12.")
     ] = "2..10",
     constraints: options.ConstraintFiles = None,
-    folds: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Parts that pairs are held out in.")
-    ] = 5,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the table as a picture.")
-    ] = None,
+    folds: Annotated[int, option("N", "Parts that pairs are held out in.", min=2)] = 5,
+    plot: Annotated[Path | None, option("--plot FILE", "Draw the table as a picture.")] = None,
     seed: options.Seed = 0,
-    max_time: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Most seconds of each single fit.")
-    ] = 10.0,
+    max_time: Annotated[float, option("SECONDS", "Most seconds of each single fit.", min=0)] = 10.0,
     as_json: options.AsJson = False,
     force: options.Force = False,
     *,

@@ -22,21 +22,10 @@ from smdeclust.cli.verify import verify
 from smdeclust.cli.warm_up import warm_up
 from smdeclust.cli.what_if import what_if
 
+_ORDER = (
+    demo, fit, check, what_if, ask, choose_k, predict, compare, plot, convert, generate, certify,
+    verify, studio, warm_up, paper,
+)  # fmt: skip
 COMMANDS: dict[str, Callable[..., Any]] = {
-    "demo": demo,
-    "fit": fit,
-    "check": check,
-    "what-if": what_if,
-    "ask": ask,
-    "choose-k": choose_k,
-    "predict": predict,
-    "compare": compare,
-    "plot": plot,
-    "convert": convert,
-    "generate": generate,
-    "certify": certify,
-    "verify": verify,
-    "studio": studio,
-    "warm-up": warm_up,
-    "paper": paper,
+    command.__name__.replace("_", "-"): command for command in _ORDER
 }

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from smdeclust.cli import methods, options, pictures, screen
+from smdeclust.cli import methods, options, screen
 from smdeclust.cli.check import require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
-from smdeclust.cli.fit import _json
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings, has_option
-from smdeclust.cli.spread import spread
+from smdeclust.cli.spread import option, spread
 from smdeclust.io.cells import as_csv
+from smdeclust.io.write import as_json as written
 
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
 SIZES = ("size_min", "size_max")
@@ -31,22 +30,14 @@ def compare(
     constraints: options.ConstraintFiles = None,
     chosen: Annotated[
         str | None,
-        typer.Option(
-            "--methods",
-            "--method",
-            "-m",
-            metavar="A,B,...",
-            help=f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
+        option(
+            "--methods --method -m A,B,...",
+            f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
         ),
     ] = None,
-    runs: Annotated[
-        int, typer.Option(metavar="N", min=1, max=1000, help="Runs a method, with other seeds.")
-    ] = 1,
+    runs: Annotated[int, option("N", "Runs a method, with other seeds.", min=1, max=1000)] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help=f"Folder for {TABLE}, {PICTURE}, {RESULT}."
-        ),
+        Path | None, option("--out -o DIR", f"Folder for {TABLE}, {PICTURE}, {RESULT}.")
     ] = None,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
@@ -77,14 +68,12 @@ def compare(
         update(screen.starting(), 0)
         _warm_up(names, k, bounded)
         results: list[dict[str, Any]] = []
-        for number, name in enumerate(names):
+        for name in names:
             try:
-                done = number * runs
                 given = sizes if has_option(name, SIZES[0]) else {}
+                setup = methods.Setup(name, k, seed, max_time, given)
                 with conflicts_explained(inputs, k, update, as_json=as_json):
-                    result = _run_all(
-                        inputs, k, name, runs, seed, max_time, update, done, given, sizes
-                    )
+                    result = _run_all(inputs, setup, runs, sizes, update, len(results) * runs)
                 result["bounds_used"] = bool(given) or not bounded
                 results.append(result)
             except KeyboardInterrupt:
@@ -106,7 +95,7 @@ def compare(
         }
         if out is not None:
             update("drawing", len(names) * runs)
-            files = {TABLE: as_csv(_rows_for_machines(results)), RESULT: _json(document)}
+            files = {TABLE: as_csv(_rows_for_machines(results)), RESULT: written(document).encode()}
             files[PICTURE] = _picture(results)
             write_folder(out, files)
             document["files"] = {name.split(".")[1]: str(out / name) for name in sorted(files)}
@@ -149,54 +138,36 @@ def _warm_up(names: list[str], k: int, bounded: bool) -> None:
     for name in names:
         given = {"size_min": 2} if bounded and has_option(name, "size_min") else {}
         try:
-            methods.run_method(name, X, min(k, 4), pairs, seed=0, max_time=5.0, settings=given)
+            methods.run_method(methods.Setup(name, min(k, 4), 0, 5.0, given), X, pairs)
         except SMDEClustError:
             continue
 
 
 def _run_all(
-    inputs: Inputs,
-    k: int,
-    name: str,
-    runs: int,
-    seed: int,
-    max_time: float | None,
-    update: Any,
-    done: int,
-    given: dict[str, Any],
-    sizes: dict[str, Any],
+    inputs: Inputs, setup: methods.Setup, runs: int, sizes: dict[str, Any], update: Any, done: int
 ) -> dict[str, Any]:
     from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 
-    title = methods.METHODS[name].title
+    name, title = setup.method, methods.METHODS[setup.method].title
     found: list[methods.Run] = []
     failures = []
     for number in range(runs):
         update(title, done + number)
+        again = replace(setup, seed=setup.seed + number)
         try:
-            found.append(
-                methods.run_method(
-                    name,
-                    inputs.X,
-                    k,
-                    inputs.constraints,
-                    seed=seed + number,
-                    max_time=max_time,
-                    settings=given,
-                    update=lambda *_, **__: None,
-                )
-            )
+            found.append(methods.run_method(again, inputs.X, inputs.constraints))
         except InfeasibleConstraintsError:
             raise
         except SMDEClustError as error:
             failures.append(str(error))
+    outside = [_n_out_of_bounds(run.labels, setup.n_clusters, sizes) for run in found]
     return {
         "method": name,
         "title": title,
         "objective": [run.objective for run in found],
         "violations": [run.n_broken for run in found],
         "broken_soft_pairs": [run.broken_soft_pairs for run in found],
-        "clusters_out_of_bounds": [_n_out_of_bounds(run.labels, k, sizes) for run in found],
+        "clusters_out_of_bounds": outside,
         "soft_pairs_used": methods.takes_soft_pairs(name),
         "seconds": [run.seconds for run in found],
         "ari": [_ari(inputs, run) for run in found] if inputs.table.labels is not None else [],
@@ -231,18 +202,9 @@ def _mean(values: list[float]) -> float | None:
 
 def _best_objective(results: list[dict[str, Any]]) -> float | None:
     """The least objective of a run that keeps every pair, and the bounds on sizes if any."""
-    valid = [
-        objective
-        for result in results
-        for objective, *broken in zip(
-            result["objective"],
-            result["violations"],
-            result["clusters_out_of_bounds"],
-            strict=True,
-        )
-        if not any(broken)
-    ]
-    return min(valid, default=None)
+    keys = ("objective", "violations", "clusters_out_of_bounds")
+    runs = [run for result in results for run in zip(*(result[key] for key in keys), strict=True)]
+    return min((objective for objective, *broken in runs if not any(broken)), default=None)
 
 
 def _rows_for_machines(results: list[dict[str, Any]]) -> list[Any]:
@@ -264,6 +226,7 @@ def _rows_for_machines(results: list[dict[str, Any]]) -> list[Any]:
 
 def _picture(results: list[dict[str, Any]]) -> bytes:
     from smdeclust.plotting import plot_comparison
+    from smdeclust.plotting.render import render
 
     drawn = {
         result["title"]: {
@@ -277,68 +240,68 @@ def _picture(results: list[dict[str, Any]]) -> bytes:
     }
     if not drawn:
         raise CommandError("Every method failed: " + str(results[0]["failure"]))
-    return pictures.render(plot_comparison, drawn)
+    return render(plot_comparison, drawn)
 
 
 def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
     best = _best_objective(results)
-    several = document["runs"] > 1
-    with_soft = document["n_soft_pairs"] > 0
-    bounded = any(document[name] is not None for name in SIZES)
-    with_classes = any(result["ari"] for result in results)
-    rows = []
-    for result in results:
-        mean = _mean(result["objective"])
-        broken = _mean(result["violations"])
-        outside = _mean(result["clusters_out_of_bounds"])
-        valid = best is not None and broken == 0 and outside == 0
-        above = f"{100 * (mean - best) / best:.3f}" if valid and mean and best else "-"
-        if valid and best == 0:
-            above = "0.000" if mean == 0 else "-"
-        row = [
-            result["title"] + ("" if result["bounds_used"] else " °"),
-            "failed" if mean is None else screen.number(mean, 8),
-            above,
-            "-" if broken is None else screen.number(broken, 4),
-        ]
-        if bounded:
-            row.append("-" if outside is None else screen.number(outside, 4))
-        if with_soft:
-            soft = _mean(result["broken_soft_pairs"])
-            unused = "" if result["soft_pairs_used"] else "*"
-            row.append("-" if soft is None else screen.number(soft, 4) + unused)
-        if with_classes:
-            ari = _mean(result["ari"])
-            row.append("-" if ari is None else f"{ari:.3f}")
-        time = _mean(result["seconds"])
-        row.append("-" if time is None else screen.seconds(time))
-        if any(r["n_failed"] for r in results):
-            row.append(str(result["n_failed"]))
-        rows.append(row)
-    header = ["method", "mean objective" if several else "objective", "% above", "broken"]
-    header += ["sizes off"] if bounded else []
-    header += ["broken soft"] if with_soft else []
-    header += ["ARI"] if with_classes else []
-    header.append("time")
-    if any(r["n_failed"] for r in results):
-        header.append("failed")
-    n_pairs = document["n_must_links"] + document["n_cannot_links"]
     n_soft = document["n_soft_pairs"]
+    bounded = any(document[name] is not None for name in SIZES)
+    failed = any(result["n_failed"] for result in results)
+    classes = any(result["ari"] for result in results)
+    # Column -> whether it is shown.
+    columns = {
+        "method": True,
+        "mean objective" if document["runs"] > 1 else "objective": True,
+        "% above": True,
+        "broken": True,
+        "sizes off": bounded,
+        "broken soft": n_soft > 0,
+        "ARI": classes,
+        "time": True,
+        "failed": failed,
+    }
+    rows = [_cells(result, best) for result in results]
+    n_pairs = document["n_must_links"] + document["n_cannot_links"]
     soft_pairs = f" and {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
     scale = "standardized" if document["standardized"] else "not standardized"
     screen.print_table(
-        rows,
-        header=header,
-        right=range(1, len(header)),
+        [[cell for cell, there in zip(row, columns.values(), strict=True) if there]
+         for row in rows],
+        header=[name for name, there in columns.items() if there],
+        right=range(1, len(columns)),
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
         f"clusters, {n_pairs:,} pairs{soft_pairs}, {scale}",
         caption="% above the best objective with no pair broken"
         + (" and no size off (clusters smaller or larger than asked)" if bounded else "")
-        + ("; * does not use soft pairs" if with_soft else "")
+        + ("; * does not use soft pairs" if n_soft else "")
         + ("" if all(r["bounds_used"] for r in results) else "; ° does not bound sizes"),
-    )
+    )  # fmt: skip
     for result in results:
         if result["failure"]:
             screen.note(f"{result['title']}: {result['failure']}")
     if "files" in document:
         screen.print_result("\n".join(f"{path}" for path in document["files"].values()))
+
+
+def _cells(result: dict[str, Any], best: float | None) -> list[str]:
+    """What a method did, one cell a column."""
+    mean, broken, outside, soft, ari, time = (
+        _mean(result[key])
+        for key in ("objective", "violations", "clusters_out_of_bounds", "broken_soft_pairs",
+                    "ari", "seconds")
+    )  # fmt: skip
+    above = "-"
+    if best is not None and mean is not None and broken == 0 and outside == 0:
+        above = f"{100 * (mean - best) / best:.3f}" if best else "0.000" if mean == 0 else "-"
+    return [
+        result["title"] + ("" if result["bounds_used"] else " °"),
+        "failed" if mean is None else screen.number(mean, 8),
+        above,
+        screen.number(broken, 4),
+        screen.number(outside, 4),
+        screen.number(soft, 4) + ("" if result["soft_pairs_used"] or soft is None else "*"),
+        "-" if ari is None else f"{ari:.3f}",
+        "-" if time is None else screen.seconds(time),
+        str(result["n_failed"]),
+    ]

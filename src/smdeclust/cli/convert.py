@@ -11,6 +11,7 @@ from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Reading
+from smdeclust.cli.spread import option
 
 _SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
@@ -23,22 +24,14 @@ def convert(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of pairs; several are joined.")
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="File to write (default: print)."),
-    ] = None,
+    out: Annotated[Path | None, option("--out -o FILE", "File to write (default: print).")] = None,
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="json, links or csv (default: as the name of --out ends, or json)."
-        ),
+        option("NAME", "json, links or csv (default: as the name of --out ends, or json)."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DATA",
-            help="Data file, to check rows and to look up ids (no other column is read).",
-        ),
+        option("DATA", "Data file, to check rows and to look up ids (no other column is read)."),
     ] = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
@@ -76,17 +69,8 @@ def convert(
         ids = None if reading.pairs_by_row is True else table.ids
     elif reading.id_column is not None or reading.pairs_by_row is False:
         raise CommandError("Ids are looked up in the data: name the file with --data.")
-    pairs = read_constraints(
-        list(files),
-        format=reading.format,
-        n_points=n_points,
-        ids=ids,
-        kind=reading.kind,
-        index_base=reading.index_base,
-        must_link_sign=reading.must_link_sign,
-        encoding=reading.encoding,
-    )
-    n_soft = len(pairs.soft_must_link) + len(pairs.soft_cannot_link)
+    pairs = read_constraints(list(files), n_points=n_points, ids=ids, **reading.pair_options())
+    n_soft = pairs.n_soft
     if target == "links" and n_soft:
         raise CommandError(
             f"There are {screen.plural(n_soft, 'soft pair')}, which the format links cannot hold. "

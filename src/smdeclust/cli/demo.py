@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from smdeclust.cli import options, pictures, screen
+from smdeclust.cli import options, screen
 from smdeclust.cli.folder import check_folder, write_folder
+from smdeclust.cli.spread import option
+from smdeclust.io.cells import as_csv
 
 FILES = ("labels.csv", "clusters.png")
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for labels.csv and clusters.png.")
-    ] = Path("demo-output"),
-    pairs: Annotated[
-        int, typer.Option(metavar="N", min=0, max=5000, help="How many random pairs.")
-    ] = 100,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Random seed.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    out: Annotated[Path, option("--out -o", "Folder for labels.csv and clusters.png.")] = Path(
+        "demo-output"
+    ),
+    pairs: Annotated[int, option("N", "How many random pairs.", min=0, max=5000)] = 100,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
     """Cluster the iris flowers under random pairs taken from their classes.
@@ -56,6 +52,7 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         from smdeclust import SMDEClust
         from smdeclust.datasets import make_constraints
         from smdeclust.plotting import plot_clusters
+        from smdeclust.plotting.render import render
         from smdeclust.structure.pairs import count_broken
 
         iris = load_iris()
@@ -78,33 +75,27 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
             plain = KMeans(3, n_init=10, random_state=seed).fit(X)
             plain_elapsed = time.perf_counter() - start
         update("drawing", 3)
-        picture = pictures.render(
-            plot_clusters, X, model.labels_, centers=model.cluster_centers_, **links
-        )
+        picture = render(plot_clusters, X, model.labels_, centers=model.cluster_centers_, **links)
+
+    def judge(found: Any, seconds: float) -> dict[str, Any]:
+        return {
+            "objective": float(found.inertia_),
+            "violations": sum(count_broken(**links, labels=found.labels_)),
+            "seconds": seconds,
+            "ari": float(adjusted_rand_score(classes, found.labels_)),
+        }
+
     result = {
         "data": "iris (150 flowers, 4 features, 3 classes)",
         "must_links": len(pairs.must_link),
         "cannot_links": len(pairs.cannot_link),
         "seed": seed,
-        "smdeclust": {
-            "objective": float(model.inertia_),
-            "violations": sum(count_broken(**links, labels=model.labels_)),
-            "seconds": elapsed,
-            "ari": float(adjusted_rand_score(classes, model.labels_)),
-        },
-        "kmeans": {
-            "objective": float(plain.inertia_),
-            "violations": sum(count_broken(**links, labels=plain.labels_)),
-            "seconds": plain_elapsed,
-            "ari": float(adjusted_rand_score(classes, plain.labels_)),
-        },
+        "smdeclust": judge(model, elapsed),
+        "kmeans": judge(plain, plain_elapsed),
     }
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["row", "label", "class"])
-    rows = zip(model.labels_.tolist(), iris.target_names[classes].tolist(), strict=True)
-    writer.writerows([row, label, name] for row, (label, name) in enumerate(rows))
-    return result, buffer.getvalue().encode(), picture
+    labels = zip(model.labels_.tolist(), iris.target_names[classes].tolist(), strict=True)
+    rows = [[row, *both] for row, both in enumerate(labels)]
+    return result, as_csv([["row", "label", "class"], *rows]), picture
 
 
 def _show(result: dict[str, Any], out: Path) -> None:

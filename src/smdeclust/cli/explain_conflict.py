@@ -70,14 +70,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
 def pairs_document(found: Any, judged: Any, name: Callable[[int], str]) -> list[dict[str, Any]]:
     """The pairs of a conflict or of a repair, by row, id and place in the files.
 
-    Parameters
-    ----------
-    found
-        Positions of pairs, as ``must_link`` and ``cannot_link``.
-    judged
-        The pairs that these are positions of.
-    name
-        From a row to its id.
+    `found` has positions among the pairs `judged`; `name` makes an id of a row.
     """
     pairs = []
     for kind in ("must_link", "cannot_link"):
@@ -96,15 +89,9 @@ def judgement(check: Any, inputs: Inputs) -> dict[str, Any]:
     conflicts = []
     for conflict in check.conflicts:
         pairs = pairs_document(conflict, check.judged, inputs.name)
-        conflicts.append(
-            {
-                "reason": conflict.reason,
-                "explanation": _REASONS[conflict.reason],
-                "minimal": conflict.minimal,
-                "n_pairs": len(pairs),
-                "pairs": pairs,
-            }
-        )
+        about = {"reason": conflict.reason, "explanation": _REASONS[conflict.reason]}
+        about |= {"minimal": conflict.minimal, "n_pairs": len(pairs), "pairs": pairs}
+        conflicts.append(about)
     repair = check.repair
     return {
         "conflict": conflicts[0],
@@ -117,11 +104,6 @@ def judgement(check: Any, inputs: Inputs) -> dict[str, Any]:
             "proven": repair.proven,
         },
     }
-
-
-def repair_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The pairs to drop as the rows of a table."""
-    return conflict_rows(document["repair"])
 
 
 def repair_words(document: dict[str, Any]) -> str:
@@ -140,20 +122,12 @@ def repair_words(document: dict[str, Any]) -> str:
 def conflict_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     """A conflict as the rows of a table."""
     rows = [
-        (
-            "must-link" if pair["type"] == "must_link" else "cannot-link",
-            " - ".join(pair["ids"]),
-            pair["where"],
-        )
+        (pair["type"].replace("_", "-"), " - ".join(pair["ids"]), pair["where"])
         for pair in document["pairs"]
     ]
     if len(rows) > _SHOWN:
-        left = len(rows) - _SHOWN
-        rows = [
-            *rows[: _SHOWN // 2],
-            ("...", f"and {left} more", "(all with --json)"),
-            *rows[-_SHOWN // 2 :],
-        ]
+        left_out = ("...", f"and {len(rows) - _SHOWN} more", "(all with --json)")
+        rows = [*rows[: _SHOWN // 2], left_out, *rows[-_SHOWN // 2 :]]
     return rows
 
 

@@ -10,24 +10,26 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import methods, options, provenance, screen
-from smdeclust.cli.broken_soft import broken_lines, broken_soft_document
+from smdeclust.cli.certify import as_bytes
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
-from smdeclust.cli.fit_proof import prove_fit
-from smdeclust.cli.fitted import model_document
+from smdeclust.cli.fitted import COLUMNS, model_document, preparation_document
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
-from smdeclust.cli.preparation import COLUMNS, preparation_document
-from smdeclust.cli.quotas import Quotas, quota_lines, with_quotas
+from smdeclust.cli.quotas import Quotas, with_quotas
+from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
 from smdeclust.cli.settings import Settings
-from smdeclust.cli.size_words import tight_words
-from smdeclust.cli.spread import spread
+from smdeclust.cli.spread import option, spread
 from smdeclust.io.cells import as_csv
+from smdeclust.io.write import as_json as written
+from smdeclust.io.write import labels_csv
 
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
 TABLE = "table"  # with the ending of the data file
 PROOF = "proof.npz"
+# Seconds for the proof where --max-time sets no limit.
+_PROOF_SECONDS = 60.0
 
 
 @options.reads_files()
@@ -37,34 +39,30 @@ def fit(
     data: options.DataFile,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
-    method: Annotated[
-        str, typer.Option("--method", "-m", metavar="NAME", help="Method; 'compare' lists them.")
-    ] = methods.DEFAULT,
+    method: options.MethodName = methods.DEFAULT,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder for the table with its clusters, labels, centers, result and report.",
+        option(
+            "--out -o DIR",
+            "Folder for the table with its clusters, labels, centers, result and report.",
         ),
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write an HTML report into --out.")
+        bool, option("--report/--no-report", "Write an HTML report into --out.")
     ] = True,
     pair_costs: Annotated[
         int,
-        typer.Option(
-            metavar="N",
+        option(
+            "N",
+            "For the report: how many pairs to leave out one by one, to see what they cost.",
             min=0,
-            help="For the report: how many pairs to leave out one by one, to see what they cost.",
         ),
     ] = 10,
     certify: Annotated[
         bool,
-        typer.Option(
+        option(
             "--certify",
-            help="Prove how far from the best possible it is at most (half of --max-time, or a "
+            "Prove how far from the best possible it is at most (half of --max-time, or a "
             "minute), and write proof.npz.",
         ),
     ] = False,
@@ -102,7 +100,7 @@ def fit(
         update("reading")
         if quota and certify:
             raise CommandError("--certify does not know quotas: leave one of them out.")
-        inputs = with_quotas(options.read_inputs(data, constraints, reading), quota, reading)
+        inputs = with_quotas(options.read_inputs(data, constraints, reading), quota)
         options.mention_columns(inputs)
         k = options.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):
@@ -111,23 +109,21 @@ def fit(
         update(screen.starting())
         patience.begin()
         half = max_time / 2 if certify and max_time is not None else max_time
-        run = solve(inputs, k, name, seed, half, patience, update, chosen, as_json=as_json)
+        setup = methods.Setup(name, k, seed, half, chosen, patience, update)
+        run = solve(setup, inputs, as_json=as_json)
         result = result_document(inputs, run, k, seed, context.obj or [])
         proof = None
         if certify:
-            proof = prove_fit(replace(inputs, X=run.X), run, chosen, patience, update)
-        if proof is not None:
-            result["proof"] = proof.document
+            result["proof"], proof = prove(replace(inputs, X=run.X), run, setup)
         if out is not None:
             page: dict[str, bytes] = {}
             if report:
                 from smdeclust.cli.fit_report import make_report
 
+                setup = replace(setup, max_time=max_time)
                 page[REPORT], result["pair_costs"] = make_report(
-                    inputs, reading, run, k, result,
-                    seed=seed, n_costs=pair_costs, max_time=max_time, settings=chosen,
-                    patience=patience, update=update,
-                )  # fmt: skip
+                    inputs, reading, setup, run, result, pair_costs
+                )
             document = {
                 **result,
                 **labels_document(inputs, run),
@@ -136,11 +132,11 @@ def fit(
             }
             contents = {
                 **own_table(inputs, run.labels),
-                LABELS: labels_csv(inputs, run.labels),
+                LABELS: labels_csv(run.labels, inputs.table.ids, inputs.table.id_name),
                 CENTERS: centers_csv(inputs, run.labels, k),
-                COLUMNS: _json(preparation_document(inputs)),
-                **({} if proof is None or proof.content is None else {PROOF: proof.content}),
-                RESULT: _json(document),
+                COLUMNS: written(preparation_document(inputs)).encode(),
+                **({} if proof is None else {PROOF: proof}),
+                RESULT: written(document).encode(),
                 **page,
             }
             write_folder(out, contents)
@@ -173,31 +169,50 @@ def _check_report_can_be_made() -> None:
         )
 
 
-def solve(
-    inputs: Inputs,
-    k: int,
-    name: str,
-    seed: int,
-    max_time: float | None,
-    patience: Patience,
-    update: Any,
-    settings: dict[str, Any],
-    as_json: bool,
-) -> methods.Run:
+def solve(setup: methods.Setup, inputs: Inputs, *, as_json: bool) -> methods.Run:
     """Run the method; where the pairs contradict each other, say which and leave with code 2."""
-    with conflicts_explained(inputs, k, update, as_json=as_json):
-        run = methods.run_method(
-            name,
-            inputs.X,
-            k,
-            inputs.constraints,
-            seed=seed,
-            max_time=max_time,
-            patience=patience,
-            settings=settings,
-            update=update,
-        )
+    with conflicts_explained(inputs, setup.n_clusters, setup.update, as_json=as_json):
+        run = methods.run_method(setup, inputs.X, inputs.constraints)
     return run  # noqa: RET504  (a return in the block: mypy cannot see that it always comes)
+
+
+def prove(
+    inputs: Inputs, run: methods.Run, setup: methods.Setup
+) -> tuple[dict[str, Any], bytes | None]:
+    """How far from the best possible the clustering is at most; and the certificate as a file.
+
+    Where that cannot be proven, why. Sizes that differ between clusters count by their extremes.
+    """
+    if run.n_broken:
+        return {"sentence": "not certified: it breaks pairs"}, None
+    if inputs.constraints.n_soft:
+        return {"sentence": "not certified: proofs are about hard pairs only"}, None
+    from smdeclust.exact import certify
+    from smdeclust.exact.certificate import above_best
+
+    setup.update("proving how good it is")
+    sizes: dict[str, Any] = {
+        name: extreme(given) if isinstance(given := setup.settings.get(name), list) else given
+        for name, extreme in (("size_min", min), ("size_max", max))
+    }
+    left = setup.patience.left()
+    certificate = certify(
+        inputs.X,
+        run.labels,
+        must_link=inputs.constraints.must_link,
+        cannot_link=inputs.constraints.cannot_link,
+        max_time=_PROOF_SECONDS if left is None else left,
+        progress=setup.update,
+        **sizes,
+    )
+    document = {
+        "sentence": above_best(run.objective, certificate.lower_bound),
+        "status": certificate.status,
+        "lower_bound": certificate.lower_bound,
+        "better_found": certificate.improved,
+        "seconds": certificate.seconds,
+    }
+    return document, as_bytes(certificate)
 
 
 def result_document(
@@ -262,23 +277,15 @@ def labels_document(inputs: Inputs, run: methods.Run) -> dict[str, Any]:
 
 def used_columns(inputs: Inputs) -> list[str]:
     """The columns of the table that were used; of points, their coordinates."""
-    if inputs.features is None or inputs.file.points is not None:
+    if not inputs.is_table:
         return list(inputs.table.feature_names)
     return inputs.features.used_columns
-
-
-def labels_csv(inputs: Inputs, labels: Any) -> bytes:
-    """One line a point: its id, or else its row, and its cluster."""
-    ids = inputs.table.ids
-    header = ["row" if ids is None else inputs.table.id_name or "id", "label"]
-    keys = range(len(labels)) if ids is None else ids
-    return as_csv([header, *zip(keys, labels.tolist(), strict=True)])
 
 
 def centers_csv(inputs: Inputs, labels: Any, k: int) -> bytes:
     """One line a cluster in the units of the data: what is typical of it, or its mean of points."""
     features = inputs.features
-    if features is not None and inputs.file.points is None and features.scaling == "robust":
+    if inputs.is_table and features.scaling == "robust":
         from smdeclust.tables.profile import typical_rows
 
         names, typical = typical_rows(inputs.file.frame, features, labels, k)
@@ -305,35 +312,9 @@ def own_table(inputs: Inputs, labels: Any) -> dict[str, bytes]:
     return {_table_name(inputs.path): frame_bytes(inputs.file, {name: labels})}
 
 
-def _json(document: dict[str, Any]) -> bytes:
-    from smdeclust.io.write import as_json
-
-    return as_json(document).encode()
-
-
 def show(result: dict[str, Any], inputs: Inputs) -> None:
     """The result for people."""
-    n_pairs = result["n_must_links"] + result["n_cannot_links"]
-    n_broken = result["broken_must_links"] + result["broken_cannot_links"]
-    rows = [
-        ("objective (sum of squares)", screen.number(result["objective"], 10)),
-        ("broken pairs", f"{n_broken:,} of {n_pairs:,}" if n_pairs else "none were given"),
-        ("cluster sizes", _sizes(result["cluster_sizes"])),
-        *([("bounds on sizes", tight_words(result))] if "size_bounds" in result else []),
-        *quota_lines(result.get("quotas", [])),
-        ("columns", options.columns_line(inputs)),
-        *([("distance", distance_line(result))] if "distance" in result else []),
-        *([("views", views_line(result))] if "view_weights" in result else []),
-        ("time", screen.seconds(result["seconds"])),
-    ]
-    if "proof" in result:
-        rows.insert(1, ("so it is", result["proof"]["sentence"]))
-    if result["n_soft_pairs"]:
-        broken = f"{result['broken_soft_pairs']:,} of {result['n_soft_pairs']:,}"
-        left_out = "" if result["soft_pairs_used"] else " (not used by this method)"
-        rows.insert(2, ("broken soft pairs", broken + left_out))
-    if "ari" in result:
-        rows.insert(2, ("agreement with the classes (ARI)", f"{result['ari']:.3f}"))
+    rows = [*facts(result), ("columns", options.columns_line(inputs))]
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"
     screen.print_table(rows, title=title)
     lines = broken_lines(result["broken_soft"]) + result.get("notes", [])
@@ -351,24 +332,3 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
     )
     if "files" in result:
         screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
-
-
-def views_line(result: dict[str, Any]) -> str:
-    """Which views decided, the heaviest first."""
-    weights = result["view_weights"]
-    order = sorted(weights, key=lambda name: -weights[name])
-    return ", ".join(f"{name} {weights[name]:.0%}" for name in order)
-
-
-def distance_line(result: dict[str, Any]) -> str:
-    """A learned distance in words: what counts most, as a share of what all columns count."""
-    weights = result["feature_weights"]
-    order = sorted(range(len(weights)), key=lambda column: -weights[column])
-    shown = ", ".join(f"{result['coordinates'][c]} {weights[c]:.2g}" for c in order[:6])
-    more = ", ..." if len(weights) > 6 else ""
-    return f"{result['distance']}; columns count (1 on average): {shown}{more}"
-
-
-def _sizes(sizes: list[int]) -> str:
-    shown = ", ".join(map(str, sizes[:20]))
-    return shown if len(sizes) <= 20 else f"{shown}, ..."

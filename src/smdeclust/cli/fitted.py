@@ -1,4 +1,7 @@
-"""What ``result.json`` keeps of a fit, so that new rows can be placed later without the data."""
+"""What a fit leaves in its folder for other commands: how columns were prepared, and the model.
+
+``columns.json`` says how rows become points, ``result.json`` where points belong.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,51 @@ from typing import Any
 from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.options import Inputs
+
+COLUMNS = "columns.json"
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """Read a JSON object; `what` the file should be."""
+    from smdeclust.io.files import decode, read_bytes
+
+    try:
+        document = json.loads(decode(read_bytes(path), path))
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path}: this is not JSON ({error}). Name {what}.") from error
+    if not isinstance(document, dict):
+        raise CommandError(f"{path}: this is not a JSON object. Name {what}.")
+    return document
+
+
+def preparation_document(inputs: Inputs) -> dict[str, Any]:
+    """What was done to the columns, for `read_preparation`."""
+    if not inputs.is_table:
+        return {"scaling": "standard" if inputs.standardized else "none"}
+    return inputs.features.as_dict()
+
+
+def read_preparation(place: Path) -> dict[str, Any]:
+    """Read what `fit --out` wrote into a folder; `place` is the folder or a file in it."""
+    path = (place if place.is_dir() else place.parent) / COLUMNS
+    if not path.exists():
+        raise CommandError(
+            f"{place}: there is no {COLUMNS} (--result). Name the folder that 'smdeclust fit "
+            "--out' wrote."
+        )
+    document = read_json(path, "the folder that 'smdeclust fit --out' wrote")
+    if document.get("scaling") not in ("robust", "standard", "none"):
+        raise CommandError(
+            f"{path}: this does not say how columns were prepared. Fit again, with --out."
+        )
+    return document
+
+
+def beside(labels: Path | None) -> Path | None:
+    """The folder of the fit whose labels these are, if it is one."""
+    if labels is not None and (labels.parent / COLUMNS).exists():
+        return labels.parent
+    return None
 
 
 def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
@@ -36,18 +84,8 @@ def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
 class Fitted:
     """An earlier fit, read back.
 
-    Attributes
-    ----------
-    columns
-        The features, by name.
-    ids, labels
-        Of the points that were fitted; ids are None where they had none.
-    objective
-        Of the labels.
-    model
-        As `model_document` gives it, with arrays.
-    soft_prices
-        What soft pairs of new rows cost: spread and penalty of the fit.
+    `ids` and `labels` are of the points that were fitted, `model` is as `model_document` gives it,
+    and `soft_prices` are spread and penalty of the fit, for what soft pairs of new rows cost.
     """
 
     columns: list[str]
@@ -80,17 +118,14 @@ def read_fitted(path: Path) -> Fitted:
     """Read the ``result.json`` of a fit (or of the folder of one)."""
     import numpy as np
 
-    from smdeclust.io.files import decode, read_bytes
-
     file = path / "result.json" if path.is_dir() else path
     if not file.exists():
         raise CommandError(
             f"{file}: there is no such file (--result). Name the folder that 'smdeclust fit --out' "
             "wrote."
         )
-    content = decode(read_bytes(file), file)
+    document = read_json(file, "the folder that 'smdeclust fit --out' wrote")
     try:
-        document = json.loads(content)
         if "view_weights" in document:
             raise ValueError(
                 "it is of --method guided, whose clusters need not be round; "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from smdeclust.cli.errors import CommandError
+from smdeclust.io.write import aside, write_new
 
 
 def check_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
@@ -49,18 +50,11 @@ def check_file(path: Path, *, force: bool) -> None:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files aside, then rename them into place; on any failure leave nothing new."""
     made = _make(folder)
-    aside = {name: folder / f".{name}.{secrets.token_hex(6)}.part" for name in files}
     try:
-        for name, content in files.items():
-            with aside[name].open("xb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-        for name, part in aside.items():
-            os.replace(part, folder / name)
+        with ExitStack() as all_of_them:
+            for name, content in files.items():
+                write_new(all_of_them.enter_context(aside(folder / name)), content)
     except BaseException as error:
-        for part in aside.values():
-            part.unlink(missing_ok=True)
         for new in made:
             try:
                 new.rmdir()

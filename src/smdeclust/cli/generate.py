@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Reading
+from smdeclust.cli.spread import option
 from smdeclust.io.cells import as_csv
 
 DATA, PAIRS = "data.csv", "constraints.json"
@@ -18,27 +17,14 @@ DATA, PAIRS = "data.csv", "constraints.json"
 
 @options.reads_files("label", "data_format", "no_header", "encoding")
 def generate(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write to.")],
-    points: Annotated[
-        int, typer.Option("--points", "-n", metavar="N", min=1, help="Number of points.")
-    ] = 1000,
-    clusters: Annotated[
-        int, typer.Option("--clusters", "-k", metavar="K", min=1, help="Number of Gaussians.")
-    ] = 5,
-    n_features: Annotated[
-        int, typer.Option("--dimension", "-d", metavar="D", min=1, help="Number of features.")
-    ] = 2,
-    spread: Annotated[
-        float, typer.Option(metavar="S", min=0, help="Standard deviation of each Gaussian.")
-    ] = 10.0,
-    pairs: Annotated[
-        int, typer.Option(metavar="M", min=0, help="Number of random pairs, by the classes.")
-    ] = 100,
+    out: Annotated[Path, option("--out -o DIR", "Folder to write to.")],
+    points: Annotated[int, option("--points -n N", "Number of points.", min=1)] = 1000,
+    clusters: Annotated[int, option("--clusters -k K", "Number of Gaussians.", min=1)] = 5,
+    n_features: Annotated[int, option("--dimension -d D", "Number of features.", min=1)] = 2,
+    spread: Annotated[float, option("S", "Standard deviation of each Gaussian.", min=0)] = 10.0,
+    pairs: Annotated[int, option("M", "Number of random pairs, by the classes.", min=0)] = 100,
     data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data", metavar="DATA", help="Make pairs for this file with classes, no new data."
-        ),
+        Path | None, option("--data DATA", "Make pairs for this file with classes, no new data.")
     ] = None,
     seed: options.Seed = 24,
     as_json: options.AsJson = False,

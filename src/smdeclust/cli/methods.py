@@ -97,27 +97,36 @@ def check_method(name: str) -> str:
     return key
 
 
-def make_model(
-    name: str,
-    n_clusters: int,
-    *,
-    seed: int | None,
-    max_time: float | None,
-    callback: Any = None,
-    settings: Mapping[str, Any] | None = None,
-) -> Any:
-    """The estimator of a method: seed, time and callback where it has them, and `settings`."""
+@dataclass(frozen=True)
+class Setup:
+    """Everything about a run but the data: the method, how it is set up, how long it may take.
+
+    Where the time of `patience` is over, or Ctrl-C was pressed, a run ends with the best so far.
+    """
+
+    method: str
+    n_clusters: int
+    seed: int = 0
+    max_time: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    patience: Patience = field(default_factory=Patience)
+    update: Callable[..., None] = lambda *_, **__: None
+
+
+def make_model(setup: Setup, callback: Any = None) -> Any:
+    """The estimator of a method: seed, time and callback where it has them, and the settings."""
     import smdeclust
 
-    method = METHODS[name]
+    method = METHODS[setup.method]
     estimator = getattr(smdeclust, method.estimator)
     has = inspect.signature(estimator.__init__).parameters
-    wanted = {"random_state": seed, "max_time": max_time, "callback": callback}
+    max_time = setup.patience.left(setup.max_time)
+    wanted = {"random_state": setup.seed, "max_time": max_time, "callback": callback}
     options = {key: value for key, value in wanted.items() if key in has and value is not None}
-    options |= settings or {}
+    options |= setup.settings
     if method.variant is not None:
-        return estimator.from_paper(method.variant, n_clusters=n_clusters, **options)
-    return estimator(n_clusters, **options)
+        return estimator.from_paper(method.variant, n_clusters=setup.n_clusters, **options)
+    return estimator(setup.n_clusters, **options)
 
 
 def takes_soft_pairs(name: str) -> bool:
@@ -147,49 +156,27 @@ def fit_arguments(name: str, constraints: Any) -> dict[str, Any]:
     return arguments
 
 
-def run_method(
-    name: str,
-    X: Any,
-    n_clusters: int,
-    constraints: Any,
-    *,
-    seed: int,
-    max_time: float | None = None,
-    patience: Patience | None = None,
-    settings: Mapping[str, Any] | None = None,
-    update: Callable[..., None] = lambda *_, **__: None,
-) -> Run:
-    """Fit one method and measure it; violations are counted here, not taken from the model.
-
-    Where `patience` is given, its time limit and its Ctrl-C end the run with the best so far.
-    """
+def run_method(setup: Setup, X: Any, constraints: Any) -> Run:
+    """Fit one method and measure it; violations are counted here, not taken from the model."""
     from smdeclust.structure.pairs import count_broken
 
-    patience = Patience(max_time) if patience is None else patience
-    callback = screen.solver_progress(update, lambda: patience.stopped)
-    model = make_model(
-        name,
-        n_clusters,
-        seed=seed,
-        max_time=patience.left(max_time),
-        callback=callback,
-        settings=settings,
-    )
+    patience = setup.patience
+    model = make_model(setup, screen.solver_progress(setup.update, lambda: patience.stopped))
     patience.can_stop = "callback" in model.get_params(deep=False)
     start = time.perf_counter()
-    model.fit(X, **fit_arguments(name, constraints))
+    model.fit(X, **fit_arguments(setup.method, constraints))
     elapsed = time.perf_counter() - start
     patience.can_stop = False
     broken = count_broken(constraints.must_link, constraints.cannot_link, model.labels_)
     soft = count_broken(constraints.soft_must_link, constraints.soft_cannot_link, model.labels_)
     used = {k: v for k, v in model.get_params(deep=False).items() if k != "callback"}
     if "max_time" in used:
-        used["max_time"] = max_time
+        used["max_time"] = setup.max_time
     if getattr(used.get("init"), "ndim", 0):
         used["init"] = "earlier labels"
     distance = getattr(model, "distance_", None)
     return Run(
-        method=name,
+        method=setup.method,
         labels=model.labels_,
         objective=float(model.inertia_),
         broken_must_links=broken[0],

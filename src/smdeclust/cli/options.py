@@ -11,7 +11,7 @@ import typer
 
 from smdeclust.cli import screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.spread import Command, spread
+from smdeclust.cli.spread import Command, option, spread
 
 _DATA, _PAIRS = "Reading the data", "Reading the pairs"
 
@@ -45,180 +45,140 @@ DataFile = Annotated[
     ),
 ]
 NClusters = Annotated[
-    int | None,
-    typer.Option(
-        "--clusters", "-k", metavar="K", min=1, help="Number of clusters (or in the data's header)."
-    ),
+    int | None, option("--clusters -k K", "Number of clusters (or in the data's header).", min=1)
 ]
 ConstraintFiles = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--constraints",
-        "-c",
-        metavar="FILE",
-        help="Pairs, in any of the formats; repeat for several files.",
-    ),
+    option("--constraints -c FILE", "Pairs, in any of the formats; repeat for several files."),
 ]
 
 
-def _data(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=_DATA, **more)
-
-
-Role = Annotated[
-    list[str] | None,
-    _data(
-        "--role",
-        metavar="COLUMN=ROLE",
-        help="What a column is: number, category, yes/no, date, text, id, class, weight or 'left "
-        "out' (default: guessed, and shown); repeat for more.",
-    ),
-]
-IdColumn = Annotated[
-    str | None, _data("--id", metavar="COLUMN", help="Column of ids: --role COLUMN=id.")
-]
-LabelColumn = Annotated[
-    str | None,
-    _data(
-        "--label",
-        metavar="COLUMN",
-        help="Column of known classes, only to compare with: --role COLUMN=class.",
-    ),
-]
-Features = Annotated[
-    str | None,
-    _data(metavar="A,B,...", help="The only columns to use (default: as their roles say)."),
-]
-Sheet = Annotated[
-    str | None,
-    _data(metavar="NAME", help="Sheet of a spreadsheet (default: the first that is not empty)."),
-]
-Points = Annotated[
-    Path | None,
-    _data(metavar="FILE", help="Cluster these points (.npy, ...), one for each row of the table."),
-]
-DataFormat = Annotated[
-    str | None,
-    _data(
-        metavar="NAME",
-        help="csv, excel, parquet, feather, jsonl, h5ad, npy, npz or text (default: seen from the "
-        "content).",
-    ),
-]
-NoHeader = Annotated[bool, _data("--no-header", help="The CSV has no header line.")]
-Raw = Annotated[
-    bool,
-    _data("--raw", help="Take columns of numbers as they are, and leave all others out."),
-]
-Standardize = Annotated[
-    bool | None,
-    _data(
-        "--standardize/--no-standardize",
-        help="Only columns of numbers, with mean 0 and standard deviation 1; --no-standardize is "
-        "--raw.",
-        show_default=False,
-    ),
-]
-Result = Annotated[
-    Path | None,
-    _data(
-        "--result",
-        "-r",
-        metavar="DIR",
-        help="What 'fit --out' wrote: columns are prepared in the same way.",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    _data(metavar="NAME", help="Encoding of text files, such as cp1252 (default: recognized)."),
-]
-GroupColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Rows with equal values in this column go together (--kind ml) or apart (--kind cl); "
-        "it is not used for clustering.",
-        rich_help_panel=_PAIRS,
-    ),
-]
-PairFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids "
-        "(default: seen from the content).",
-        rich_help_panel=_PAIRS,
-    ),
-]
-PairKind = Annotated[
-    str | None,
-    typer.Option(
-        "--kind",
-        metavar="ml|cl",
-        help="What the pairs are, where the file does not say.",
-        rich_help_panel=_PAIRS,
-    ),
-]
-IndexBase = Annotated[
-    int | None,
-    typer.Option(
-        metavar="0|1",
-        min=0,
-        max=1,
-        help="Number of the first row in the pairs files (default: as the format says).",
-        rich_help_panel=_PAIRS,
-    ),
-]
-MatrixSign = Annotated[
-    int,
-    typer.Option(
-        "--must-link-sign",
-        metavar="1|-1",
-        help="The sign that means must-link in a matrix.",
-        rich_help_panel=_PAIRS,
-    ),
-]
-PairsByRow = Annotated[
-    bool | None,
-    typer.Option(
-        "--pairs-by-row/--pairs-by-id",
-        help="The pairs files name rows or ids (default: ids where the data have them).",
-        rich_help_panel=_PAIRS,
-        show_default=False,
-    ),
-]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Random seed.")]
+Seed = Annotated[int, option("N", "Random seed.", min=0, max=2**31 - 1)]
 MaxTime = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", min=0, help="Stop then, with the best found so far."),
+    float | None, option("SECONDS", "Stop then, with the best found so far.", min=0)
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+AsJson = Annotated[bool, option("--json", "Print the result as JSON, for machines.")]
+Force = Annotated[bool, option("--force", "Replace files that exist.")]
+Labels = Annotated[Path | None, option("--labels -l FILE", "labels.csv of a fit.")]
+MethodName = Annotated[str, option("--method -m NAME", "Method; 'compare' lists them.")]
 
 
 @dataclass(frozen=True)
 class Reading:
     """How data and pairs are to be read: one field an option (see `reads_files`)."""
 
-    role: Role = None
-    id_column: IdColumn = None
-    label: LabelColumn = None
-    features: Features = None
-    sheet: Sheet = None
-    points: Points = None
-    data_format: DataFormat = None
-    no_header: NoHeader = False
-    raw: Raw = False
-    standardize: Standardize = None
-    result: Result = None
-    format: PairFormat = None
-    kind: PairKind = None
-    index_base: IndexBase = None
-    must_link_sign: MatrixSign = 1
-    pairs_by_row: PairsByRow = None
-    encoding: Encoding = None
-    group_column: GroupColumn = None
+    role: Annotated[
+        list[str] | None,
+        option(
+            "--role COLUMN=ROLE",
+            "What a column is: number, category, yes/no, date, text, id, class, weight or 'left "
+            "out' (default: guessed, and shown); repeat for more.",
+            _DATA,
+        ),
+    ] = None
+    id_column: Annotated[
+        str | None, option("--id COLUMN", "Column of ids: --role COLUMN=id.", _DATA)
+    ] = None
+    label: Annotated[
+        str | None,
+        option(
+            "--label COLUMN",
+            "Column of known classes, only to compare with: --role COLUMN=class.",
+            _DATA,
+        ),
+    ] = None
+    features: Annotated[
+        str | None,
+        option("A,B,...", "The only columns to use (default: as their roles say).", _DATA),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        option("NAME", "Sheet of a spreadsheet (default: the first that is not empty).", _DATA),
+    ] = None
+    points: Annotated[
+        Path | None,
+        option("FILE", "Cluster these points (.npy, ...), one for each row of the table.", _DATA),
+    ] = None
+    data_format: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "csv, excel, parquet, feather, jsonl, h5ad, npy, npz or text (default: seen from the "
+            "content).",
+            _DATA,
+        ),
+    ] = None
+    no_header: Annotated[bool, option("--no-header", "The CSV has no header line.", _DATA)] = False
+    raw: Annotated[
+        bool,
+        option("--raw", "Take columns of numbers as they are, and leave all others out.", _DATA),
+    ] = False
+    standardize: Annotated[
+        bool | None,
+        option(
+            "--standardize/--no-standardize",
+            "Only columns of numbers, with mean 0 and standard deviation 1; --no-standardize is "
+            "--raw.",
+            _DATA,
+            show_default=False,
+        ),
+    ] = None
+    result: Annotated[
+        Path | None,
+        option(
+            "--result -r DIR",
+            "What 'fit --out' wrote: columns are prepared in the same way.",
+            _DATA,
+        ),
+    ] = None
+    format: Annotated[
+        str | None,
+        option(
+            "--format NAME",
+            "json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids (default:"
+            " seen from the content).",
+            _PAIRS,
+        ),
+    ] = None
+    kind: Annotated[
+        str | None,
+        option("--kind ml|cl", "What the pairs are, where the file does not say.", _PAIRS),
+    ] = None
+    index_base: Annotated[
+        int | None,
+        option(
+            "0|1",
+            "Number of the first row in the pairs files (default: as the format says).",
+            _PAIRS,
+            min=0,
+            max=1,
+        ),
+    ] = None
+    must_link_sign: Annotated[
+        int, option("--must-link-sign 1|-1", "The sign that means must-link in a matrix.", _PAIRS)
+    ] = 1
+    pairs_by_row: Annotated[
+        bool | None,
+        option(
+            "--pairs-by-row/--pairs-by-id",
+            "The pairs files name rows or ids (default: ids where the data have them).",
+            _PAIRS,
+            show_default=False,
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        option("NAME", "Encoding of text files, such as cp1252 (default: recognized).", _DATA),
+    ] = None
+    group_column: Annotated[
+        str | None,
+        option(
+            "COLUMN",
+            "Rows with equal values in this column go together (--kind ml) or apart (--kind cl); "
+            "it is not used for clustering.",
+            _PAIRS,
+        ),
+    ] = None
 
     def feature_names(self) -> list[str] | None:
         """The columns of ``--features``."""
@@ -228,6 +188,11 @@ class Reading:
         if not names:
             raise CommandError("--features names no column. Name some, separated by commas.")
         return names
+
+    def pair_options(self) -> dict[str, Any]:
+        """How pairs files are read, for `read_constraints`."""
+        names = ("format", "kind", "index_base", "must_link_sign", "encoding")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def scaling(self) -> str:
@@ -261,35 +226,16 @@ def reads_files(*names: str) -> Callable[[Command], Command]:
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """Data and pairs as read.
+class Data:
+    """A table and its points to cluster.
 
-    Attributes
-    ----------
-    path, pair_paths
-        The files.
-    table
-        The data as they stand in the file.
-    X
-        The points to cluster: those of the table, standardized if asked for.
-    constraints
-        The pairs.
-    pairs_by
-        ``"id"`` or ``"row"``: what the pairs files name.
-    features
-        How the columns became points; None where points were given as such.
-    file
-        The table as read, None for arrays.
-    standardized
-        Whether the columns of `X` were scaled to standard deviation 1.
+    `table` is the data as they stand in the file, `X` the points, `features` how columns became
+    points (None where points were given as such), `file` the table as read (None for arrays), and
+    `standardized` whether the columns of `X` were scaled to standard deviation 1.
     """
 
-    path: Path
-    pair_paths: tuple[Path, ...]
     table: Any
     X: Any
-    constraints: Any
-    pairs_by: str
     features: Any = None
     file: Any = None
     standardized: bool = False
@@ -298,16 +244,20 @@ class Inputs:
         """The id of a row, or its number."""
         return str(row) if self.table.ids is None else self.table.ids[row]
 
+    @property
+    def is_table(self) -> bool:
+        """Whether the points were made of columns with roles."""
+        return self.features is not None and self.file.points is None
 
-@dataclass(frozen=True)
-class Data:
-    """A table, its points to cluster, and how they were made; see `Inputs`."""
 
-    table: Any
-    X: Any
-    features: Any = None
-    file: Any = None
-    standardized: bool = False
+@dataclass(frozen=True, kw_only=True)
+class Inputs(Data):
+    """Data and pairs as read, their files, and whether these name points by ``id`` or ``row``."""
+
+    path: Path
+    pair_paths: tuple[Path, ...]
+    constraints: Any
+    pairs_by: str
 
 
 def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> Data:
@@ -315,7 +265,7 @@ def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> 
 
     Beside an earlier result, `id_column` names the ids of this table where they are in another.
     """
-    from smdeclust.cli.preparation import read_preparation
+    from smdeclust.cli.fitted import read_preparation
     from smdeclust.io import read_frame, read_table
     from smdeclust.io.files import read_bytes
     from smdeclust.io.table_file import ARRAY_FORMATS, detect_table
@@ -363,13 +313,13 @@ def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -
     from smdeclust.io.table import find_column, table_of
 
     names = [str(name) for name in file.frame.columns]
-    for option, name in (
+    for asked, name in (
         ("label", reading.label), ("id_column", reading.id_column or id_column),
         ("group_column", reading.group_column),
         *(("features", name) for name in reading.feature_names() or ()),
     ):  # fmt: skip
         if name is not None:
-            find_column(names, file.path, option, name)
+            find_column(names, file.path, asked, name)
     if reading.points is not None:
         file = replace(file, points=read_table(reading.points).X)
         if len(file.points) != len(file.frame):
@@ -430,14 +380,7 @@ def _read_pairs(
     known = Constraints(ids=ids, n_points=n_points)
     if pair_paths:
         known = Constraints.read(
-            list(pair_paths),
-            ids=ids,
-            n_points=n_points,
-            format=reading.format,
-            kind=reading.kind,
-            index_base=reading.index_base,
-            must_link_sign=reading.must_link_sign,
-            encoding=reading.encoding,
+            list(pair_paths), ids=ids, n_points=n_points, **reading.pair_options()
         )
     if table.groups is not None:
         if reading.kind is None:
@@ -473,7 +416,7 @@ _SCALED = {
 
 def columns_line(inputs: Inputs) -> str:
     """Which columns are used for clustering, and how."""
-    if inputs.features is None or inputs.file.points is not None:
+    if not inputs.is_table:
         how = "standardized" if inputs.standardized else "as given"
         return f"{inputs.X.shape[1]} coordinates, {how}"
     names = inputs.features.used_columns
@@ -519,8 +462,7 @@ def mention_columns(inputs: Inputs) -> None:
 
 def mention_soft(inputs: Inputs, what: str) -> int:
     """Say that soft pairs are left out; return how many there are."""
-    pairs = inputs.constraints
-    n_soft = len(pairs.soft_must_link) + len(pairs.soft_cannot_link)
+    n_soft: int = inputs.constraints.n_soft
     if n_soft:
         screen.note(f"{screen.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
     return n_soft

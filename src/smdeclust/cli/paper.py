@@ -6,9 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import options, screen
+from smdeclust.cli.spread import option
 
 
 class Scale(StrEnum):
@@ -22,32 +21,29 @@ class Scale(StrEnum):
 def paper(
     experiment: Annotated[
         list[str] | None,
-        typer.Option(
-            "--experiment",
-            "-e",
-            metavar="NAME",
-            help="Which one: violations, variants, synthetic, large, exact, soft; repeat for "
+        option(
+            "--experiment -e NAME",
+            "Which one: violations, variants, synthetic, large, exact, soft; repeat for "
             "several (default: all).",
         ),
     ] = None,
     scale: Annotated[
         Scale,
-        typer.Option(
-            help="How much to run: a minute, a quarter of an hour, all (71 minutes on two cores)."
+        option(
+            "",
+            "How much to run: a minute, a quarter of an hour, all (71 minutes on two cores).",
         ),
     ] = Scale.smoke,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for results; a run resumes.")
-    ] = Path("results"),
+    out: Annotated[Path, option("--out -o DIR", "Folder for results; a run resumes.")] = Path(
+        "results"
+    ),
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes (default: one a core)."),
+        int | None, option("--jobs -j N", "Processes (default: one a core).", min=1)
     ] = None,
     budget: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0, help="Stop then; the next call goes on."),
+        float | None, option("SECONDS", "Stop then; the next call goes on.", min=0)
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
+    retry: Annotated[bool, option("--retry", "Repeat runs that failed before.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Run the experiments of the paper, and write their tables and figures.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import options, pictures, screen
+from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
+from smdeclust.cli.fitted import beside, read_json
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.labels import read_labels
 from smdeclust.cli.options import Reading
-from smdeclust.cli.preparation import beside
+from smdeclust.cli.spread import option
 
+FORMATS = ("png", "svg", "pdf")
 KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
 
 
@@ -24,17 +26,11 @@ def plot(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Data file; for runs, result.json of a fit.")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Picture: .png, .svg or .pdf.")
-    ],
+    out: Annotated[Path, option("--out -o FILE", "Picture: .png, .svg or .pdf.")],
     picture: Annotated[
-        str,
-        typer.Option("--picture", "-p", metavar="NAME", help=f"One of {', '.join(KINDS)}."),
+        str, option("--picture -p NAME", f"One of {', '.join(KINDS)}.")
     ] = "clusters",
-    labels: Annotated[
-        Path | None,
-        typer.Option("--labels", "-l", metavar="FILE", help="labels.csv of a fit."),
-    ] = None,
+    labels: options.Labels = None,
     constraints: options.ConstraintFiles = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
@@ -52,13 +48,16 @@ def plot(
     if picture not in KINDS:
         raise CommandError(f"--picture is {picture!r}, expected one of {', '.join(KINDS)}.")
     suffix = out.suffix.lower().lstrip(".")
-    if suffix not in pictures.FORMATS:
+    if suffix not in FORMATS:
         raise CommandError(f"{out}: the name must end with .png, .svg or .pdf.")
     check_file(out, force=force)
+    from smdeclust.plotting.render import render
+
     if picture in ("convergence", "diversity"):
-        content = _run_picture(data, picture, suffix)
+        draw, arguments, more = _run_picture(data, picture)
     else:
-        content = _data_picture(data, labels, constraints, reading, picture, suffix)
+        draw, arguments, more = _data_picture(data, labels, constraints, reading, picture)
+    content = render(draw, *arguments, format=suffix, **more)
     from smdeclust.io import write_bytes
 
     write_bytes(out, content)
@@ -68,51 +67,42 @@ def plot(
         screen.print_result(str(out))
 
 
+# What draws a picture, and what it is called with.
+_Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
 def _data_picture(
     data: Path,
     labels: Path | None,
     constraints: list[Path] | None,
     reading: Reading,
     picture: str,
-    suffix: str,
-) -> bytes:
+) -> _Call:
+    from smdeclust import plotting
+
     reading = replace(reading, result=reading.result or beside(labels))
     inputs = options.read_inputs(data, constraints, reading)
     found = None if labels is None else read_labels(labels, inputs.table)
-    pairs: dict[str, Any] = {
-        "must_link": inputs.constraints.must_link,
-        "cannot_link": inputs.constraints.cannot_link,
-    }
-    pictures.prepare()
-    from smdeclust import plotting
-
+    known = inputs.constraints
+    pairs = {"must_link": known.must_link, "cannot_link": known.cannot_link}
     if picture == "graph":
         if not constraints:
             raise CommandError("A graph needs pairs: name their file with --constraints.")
-        return pictures.render(
-            plotting.plot_constraint_graph, len(inputs.X), labels=found, format=suffix, **pairs
-        )
+        return plotting.plot_constraint_graph, (len(inputs.X),), {"labels": found, **pairs}
     if found is None:
         raise CommandError(f"The picture {picture} needs labels: name labels.csv with --labels.")
     if picture == "margins":
         if len(set(found.tolist())) < 2:
             raise CommandError("Margins need at least two clusters.")
-        return pictures.render(plotting.plot_margins, inputs.X, found, format=suffix)
+        return plotting.plot_margins, (inputs.X, found), {}
     names = inputs.table.feature_names or None
-    return pictures.render(
-        plotting.plot_clusters, inputs.X, found, feature_names=names, format=suffix, **pairs
-    )
+    return plotting.plot_clusters, (inputs.X, found), {"feature_names": names, **pairs}
 
 
-def _run_picture(path: Path, picture: str, suffix: str) -> bytes:
-    from smdeclust.io.files import decode, read_bytes
+def _run_picture(path: Path, picture: str) -> _Call:
+    from smdeclust import plotting
 
-    text = decode(read_bytes(path), path)
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path}: this is no JSON; name the result.json of a fit.") from error
-    history = document.get("history") if isinstance(document, dict) else None
+    history = read_json(path, "the result.json of a fit").get("history")
     if not isinstance(history, dict) or not all(
         isinstance(column, list) and all(isinstance(v, int | float) for v in column)
         for column in history.values()
@@ -121,8 +111,5 @@ def _run_picture(path: Path, picture: str, suffix: str) -> bytes:
             f"{path}: there is no history of a run. Name the result.json that fit wrote (only "
             "SMDEClust and its variants have a history)."
         )
-    pictures.prepare()
-    from smdeclust import plotting
-
     draw = plotting.plot_convergence if picture == "convergence" else plotting.plot_diversity
-    return pictures.render(draw, history, format=suffix)
+    return draw, (history,), {}

@@ -10,11 +10,11 @@ import typer
 
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import Fitted, read_fitted
+from smdeclust.cli.fitted import COLUMNS, Fitted, read_fitted
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Reading
-from smdeclust.cli.preparation import COLUMNS
-from smdeclust.io.cells import as_csv
+from smdeclust.cli.spread import option
+from smdeclust.io.write import labels_csv, write_bytes
 
 
 @options.reads_files(
@@ -23,14 +23,9 @@ from smdeclust.io.cells import as_csv
 )  # fmt: skip
 def predict(
     data: Annotated[Path, typer.Argument(metavar="NEW", help="New rows, with the same columns.")],
-    result: Annotated[
-        Path, typer.Option("--result", "-r", metavar="DIR", help="What 'fit --out' wrote.")
-    ],
+    result: Annotated[Path, option("--result -r DIR", "What 'fit --out' wrote.")],
     constraints: options.ConstraintFiles = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="CSV to write (default: print)."),
-    ] = None,
+    out: Annotated[Path | None, option("--out -o FILE", "CSV to write (default: print).")] = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
     *,
@@ -54,16 +49,12 @@ def predict(
     labels = squares.argmin(axis=1)
     if constraints:
         labels = _under_pairs(fitted, table, squares, constraints, reading)
-    names = list(table.ids) if table.ids is not None else list(range(len(table.X)))
-    header = ["row" if table.ids is None else table.id_name or "id", "label"]
-    content = as_csv([header, *zip(names, labels.tolist(), strict=True)])
+    content = labels_csv(labels, table.ids, table.id_name)
     if out is not None:
-        from smdeclust.io import write_bytes
-
         write_bytes(out, content)
     if as_json:
         moved = int((labels != squares.argmin(axis=1)).sum())
-        ids = {} if table.ids is None else {"ids": names}
+        ids = {} if table.ids is None else {"ids": list(table.ids)}
         file = None if out is None else str(out)
         screen.print_json({**ids, "labels": labels, "n_moved_by_pairs": moved, "file": file})
     else:
@@ -112,10 +103,6 @@ def _under_pairs(
         list(constraints),
         ids=ids,
         n_points=None if by_id else n_points,
-        format=reading.format,
-        kind=reading.kind,
-        index_base=reading.index_base,
-        must_link_sign=reading.must_link_sign,
-        encoding=reading.encoding,
+        **reading.pair_options(),
     )
     return label_new(squares, fitted.labels, known, SoftPrices(**fitted.soft_prices))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 import shlex
-from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -38,12 +37,11 @@ def command_line(arguments: list[str]) -> str:
     return shlex.join(["smdeclust", *arguments])
 
 
-def snippet(
-    inputs: Inputs, reading: Reading, run: Run, n_clusters: int, settings: Mapping[str, Any]
-) -> str:
+def snippet(inputs: Inputs, reading: Reading, run: Run, setup: methods.Setup) -> str:
     """Python code that gives the same clustering."""
+    n_clusters, settings = setup.n_clusters, setup.settings
     method = METHODS[run.method]
-    is_table = inputs.features is not None and inputs.file.points is None
+    is_table = inputs.is_table
     imports = [f"from smdeclust import {method.estimator}{', TableFeatures' * is_table}"]
     parts = _pairs_code(inputs, reading)
     code = "\n".join(parts)
@@ -109,13 +107,9 @@ def _pairs_code(inputs: Inputs, reading: Reading) -> list[str]:
     parts = []
     if inputs.pair_paths:
         paths = [str(path) for path in inputs.pair_paths]
-        options: dict[str, Any] = {
-            "format": reading.format,
-            "kind": reading.kind,
-            "index_base": reading.index_base,
-            "must_link_sign": None if reading.must_link_sign == 1 else reading.must_link_sign,
-            "encoding": reading.encoding,
-        }
+        options = reading.pair_options()
+        if reading.must_link_sign == 1:
+            del options["must_link_sign"]
         ids = ", ids=ids" if inputs.pairs_by == "id" else ""
         call = _call(paths if len(paths) > 1 else paths[0], options)
         parts.append(f"read_constraints({call}, n_points=len(X){ids})")

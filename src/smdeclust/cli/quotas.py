@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.options import Inputs
+from smdeclust.cli.spread import option
 
 Quotas = Annotated[
     list[str] | None,
-    typer.Option(
-        "--quota",
-        metavar="COLUMN=LOW..HIGH",
-        help="What every cluster holds of a column: gender=0.4..0.6 (shares of each value), "
+    option(
+        "--quota COLUMN=LOW..HIGH",
+        "What every cluster holds of a column: gender=0.4..0.6 (shares of each value), "
         "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3; "
         "repeat for more.",
     ),
@@ -23,16 +21,17 @@ Quotas = Annotated[
 _FORM = "expected COLUMN=LOW..HIGH or COLUMN:VALUE=LOW..HIGH, as in gender=0.4..0.6"
 
 
-def with_quotas(inputs: Inputs, written: list[str] | None, reading: Reading) -> Inputs:
+def with_quotas(inputs: Inputs, written: list[str] | None) -> Inputs:
     """The same inputs, with these quotas among what is known."""
     if not written:
         return inputs
-    from smdeclust.io import read_frame
+    if inputs.file is None:
+        import pandas as pd
 
-    file = read_frame(inputs.path, format=reading.data_format, encoding=reading.encoding)
-    frame, known = file.frame, inputs.constraints
-    if frame is None or len(frame) != len(inputs.X):
-        raise CommandError(f"--quota: {inputs.path} is not read as a table with named columns.")
+        frame = pd.DataFrame(inputs.table.X, columns=list(inputs.table.feature_names))
+    else:
+        frame = inputs.file.frame
+    known = inputs.constraints
     for each in written:
         name, value, low, high = _parse(each)
         if name not in frame.columns:
@@ -74,15 +73,3 @@ def _parse(written: str) -> tuple[str, str | None, float | None, float | None]:
     except ValueError:
         raise CommandError(f"--quota {written}: {_FORM}.") from None
     return name.strip(), value.strip() or None, low, high
-
-
-def quota_lines(quotas: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """For people: each quota, its bounds, and what the clusters hold."""
-    lines = []
-    for quota in quotas:
-        what = quota["name"] if quota["value"] is None else f"{quota['name']} {quota['value']}"
-        low = "" if quota["low"] is None else f"{quota['low']:g}"
-        high = "" if quota["high"] is None else f"{quota['high']:g}"
-        held = ", ".join(f"{value:.4g}" for value in quota["held"])
-        lines.append((f"{quota['of']} of {what} ({low}..{high})", held))
-    return lines

@@ -7,66 +7,51 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.labels import read_labels
 from smdeclust.cli.options import Inputs
+from smdeclust.cli.spread import option
 
 _PANEL = "Setting up the method"
-
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Distance: euclidean (the default), learned from the pairs, diagonal (one weight a "
-        "column) or auto.",
-        rich_help_panel=_PANEL,
-    ),
-]
-SizeMin = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N",
-        help="Fewest points of a cluster; N,N,... for K bounds.",
-        rich_help_panel=_PANEL,
-    ),
-]
-SizeMax = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N", help="Most points of a cluster; N,N,... for each.", rich_help_panel=_PANEL
-    ),
-]
-Penalty = Annotated[
-    float | None,
-    typer.Option(
-        metavar="COST",
-        min=0,
-        help="What breaking a soft pair costs, times its confidence (default: from the data).",
-        rich_help_panel=_PANEL,
-    ),
-]
-Init = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Start from an earlier result (folder or labels.csv); clusters keep their numbers.",
-        rich_help_panel=_PANEL,
-    ),
-]
 
 
 @dataclass(frozen=True)
 class Settings:
     """How the method is set up: one field an option."""
 
-    metric: Metric = None
-    size_min: SizeMin = None
-    size_max: SizeMax = None
-    penalty: Penalty = None
-    init: Init = None
+    metric: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Distance: euclidean (the default), learned from the pairs, diagonal (one weight a "
+            "column) or auto.",
+            _PANEL,
+        ),
+    ] = None
+    size_min: Annotated[
+        str | None, option("N", "Fewest points of a cluster; N,N,... for K bounds.", _PANEL)
+    ] = None
+    size_max: Annotated[
+        str | None, option("N", "Most points of a cluster; N,N,... for each.", _PANEL)
+    ] = None
+    penalty: Annotated[
+        float | None,
+        option(
+            "COST",
+            "What breaking a soft pair costs, times its confidence (default: from the data).",
+            _PANEL,
+            min=0,
+        ),
+    ] = None
+    init: Annotated[
+        Path | None,
+        option(
+            "DIR",
+            "Start from an earlier result (folder or labels.csv); clusters keep their numbers.",
+            _PANEL,
+        ),
+    ] = None
 
     def arguments(self, method: str, inputs: Inputs) -> dict[str, Any]:
         """The options given, as arguments of the method's estimator; the others are left out.

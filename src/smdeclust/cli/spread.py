@@ -1,4 +1,4 @@
-"""Groups of options as dataclasses: one field an option, one parameter of the command for all."""
+"""How options are declared: each in a line, several of them as the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -8,7 +8,20 @@ from dataclasses import fields
 from functools import wraps
 from typing import Any, get_type_hints
 
+import typer
+
 Command = Callable[..., Any]
+
+
+def option(form: str, help: str, panel: str | None = None, **more: Any) -> Any:
+    """An option: its names and what its value is called (``--out -o FILE``), and its help.
+
+    Without a name it is that of the parameter; `more` goes to ``typer.Option``.
+    """
+    names = [word for word in form.split() if word.startswith("-")]
+    value = form.split()[len(names) :]
+    metavar = value[0] if value else None
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
 
 
 def spread(group: type, name: str, chosen: Sequence[str] = ()) -> Callable[[Command], Command]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import screen
+from smdeclust.cli.spread import option
 
 
 def studio(
@@ -19,38 +20,26 @@ def studio(
         ),
     ] = None,
     n_clusters: Annotated[
-        int | None,
-        typer.Option("--clusters", "-k", metavar="K", min=1, help="Number of clusters."),
+        int | None, option("--clusters -k K", "Number of clusters.", min=1)
     ] = None,
     constraints: Annotated[
-        list[Path] | None,
-        typer.Option("--constraints", "-c", metavar="FILE", help="Pairs to begin with."),
+        list[Path] | None, option("--constraints -c FILE", "Pairs to begin with.")
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Column of ids.")
-    ] = None,
+    id_column: Annotated[str | None, option("--id COLUMN", "Column of ids.")] = None,
     label: Annotated[
-        str | None,
-        typer.Option("--label", metavar="COLUMN", help="Column of known classes, left out."),
+        str | None, option("--label COLUMN", "Column of known classes, left out.")
     ] = None,
-    sheet: Annotated[
-        str | None, typer.Option("--sheet", metavar="NAME", help="Sheet of a spreadsheet.")
-    ] = None,
+    sheet: Annotated[str | None, option("--sheet NAME", "Sheet of a spreadsheet.")] = None,
     points: Annotated[
         Path | None,
-        typer.Option(
-            "--points", metavar="FILE", help="Vectors of the rows (.npy); the table is for reading."
-        ),
+        option("--points FILE", "Vectors of the rows (.npy); the table is for reading."),
     ] = None,
     folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--folder", metavar="DIR", help="Work folder (default: DATA with -studio at its end)."
-        ),
+        Path | None, option("--folder DIR", "Work folder (default: DATA with -studio at its end).")
     ] = None,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any free one.")] = 0,
+    port: Annotated[int, option("N", "0: any free one.", min=0, max=65535)] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the browser, or only serve.")
+        bool, option("--browser/--no-browser", "Open the browser, or only serve.")
     ] = True,
 ) -> None:
     """See clusters in the browser, say what belongs together, and see again.

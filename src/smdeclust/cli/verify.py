@@ -12,6 +12,7 @@ from smdeclust.cli.certify import WeightFile
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
+from smdeclust.cli.spread import option
 
 
 @options.reads_files()
@@ -21,24 +22,18 @@ def verify(
         Path, typer.Argument(metavar="CERTIFICATE", help="What 'certify --out' wrote.")
     ],
     clusters: Annotated[
-        int | None,
-        typer.Option("--clusters", "-k", metavar="K", min=1, help="K that it must be about."),
+        int | None, option("--clusters -k K", "K that it must be about.", min=1)
     ] = None,
     constraints: options.ConstraintFiles = None,
     labels: Annotated[
         Path | None,
-        typer.Option(
-            "--labels",
-            "-l",
-            metavar="FILE",
-            help="labels.csv of the clustering in question (default: the certificate's own).",
+        option(
+            "--labels -l FILE",
+            "labels.csv of the clustering in question (default: the certificate's own).",
         ),
     ] = None,
     tol: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GAP", min=0, max=0.999, help="Gap that counts as optimal (default: 1e-4)."
-        ),
+        float | None, option("GAP", "Gap that counts as optimal (default: 1e-4).", min=0, max=0.999)
     ] = None,
     weights: WeightFile = None,
     as_json: options.AsJson = False,

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from smdeclust.cli import methods, options, screen
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit import solve
@@ -16,7 +14,7 @@ from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
-from smdeclust.cli.spread import spread
+from smdeclust.cli.spread import option, spread
 
 _KINDS = {"ml": "must_link", "cl": "cannot_link"}
 _LISTED = 20
@@ -30,21 +28,15 @@ def what_if(
     constraints: options.ConstraintFiles = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="A,B", help="A pair to drop, by id or row (or ml:A,B, cl:A,B); repeat for more."
-        ),
+        option("A,B", "A pair to drop, by id or row (or ml:A,B, cl:A,B); repeat for more."),
     ] = None,
     add: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ml:A,B", help="A pair to add, ml: or cl:; repeat for more."),
+        list[str] | None, option("ml:A,B", "A pair to add, ml: or cl:; repeat for more.")
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the changed pairs (.csv, .json or .txt)."),
+        Path | None, option("FILE", "Write the changed pairs (.csv, .json or .txt).")
     ] = None,
-    method: Annotated[
-        str, typer.Option("--method", "-m", metavar="NAME", help="Method; 'compare' lists them.")
-    ] = methods.DEFAULT,
+    method: options.MethodName = methods.DEFAULT,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -76,13 +68,14 @@ def what_if(
         update(screen.starting())
         patience.begin()
         chosen = settings.arguments(name, inputs)
-        before = solve(inputs, k, name, seed, max_time, patience, update, chosen, as_json=as_json)
+        setup = methods.Setup(name, k, seed, max_time, chosen, patience, update)
+        before = solve(setup, inputs, as_json=as_json)
         if "distance" in before.facts:  # the same distance for both, else they do not compare
             changed = replace(changed, X=before.X)
-            chosen = {key: value for key, value in chosen.items() if key != "metric"}
-        after = solve(changed, k, name, seed, max_time, patience, update, chosen, as_json=as_json)
-        runs = [before, after]
-        document = compare_runs(inputs, changed, runs, k)
+            kept = {key: value for key, value in chosen.items() if key != "metric"}
+            setup = replace(setup, settings=kept)
+        after = solve(setup, changed, as_json=as_json)
+        document = compare_runs(inputs, changed, [before, after], k)
         if save is not None:
             changed.constraints.write(save)
             document["file"] = str(save)
@@ -133,12 +126,7 @@ def _parse(written: str, inputs: Inputs, option: str) -> tuple[str | None, tuple
 
 
 def _has(pairs: Any, pair: tuple[int, int]) -> bool:
-    i, j = pair
-    return bool(
-        (
-            ((pairs[:, 0] == i) & (pairs[:, 1] == j)) | ((pairs[:, 0] == j) & (pairs[:, 1] == i))
-        ).any()
-    )
+    return bool((pairs == pair).all(axis=1).any() or (pairs == pair[::-1]).all(axis=1).any())
 
 
 def compare_runs(
@@ -158,6 +146,7 @@ def compare_runs(
     if kept and was < objective:
         objective, labels = was, before.labels
     moved = compare(before.labels, labels, k)
+    where = moved.free_labels
     return {
         "objective": was,
         "objective_changed": objective,
@@ -166,11 +155,7 @@ def compare_runs(
         "n_pairs_changed": pairs.n_pairs,
         "n_moved": len(moved.rows),
         "moved": [
-            {
-                "id": inputs.name(row),
-                "from": int(before.labels[row]),
-                "to": int(moved.free_labels[row]),
-            }
+            {"id": inputs.name(row), "from": int(before.labels[row]), "to": int(where[row])}
             for row in moved.rows.tolist()
         ],
         "seconds": before.seconds + after.seconds,
@@ -180,13 +165,10 @@ def compare_runs(
 def _show(document: dict[str, Any], inputs: Inputs, k: int) -> None:
     before, difference = document["objective"], document["difference"]
     share = f" ({100 * difference / before:+.3f} %)" if before > 0 else ""
+    changed = screen.number(document["objective_changed"], 10)
     rows = [
         ("pairs", f"{document['n_pairs']:,}", f"{document['n_pairs_changed']:,}"),
-        (
-            "objective",
-            screen.number(before, 10),
-            f"{screen.number(document['objective_changed'], 10)}{share}",
-        ),
+        ("objective", screen.number(before, 10), f"{changed}{share}"),
     ]
     title = f"{inputs.path.name}: {len(inputs.X):,} points, {k} clusters"
     screen.print_table(rows, header=["", "as it is", "changed"], title=title, right=[1, 2])

@@ -48,7 +48,13 @@ def write_bytes(path: PathLike, content: bytes) -> None:
         # A device or a pipe cannot be replaced; a folder fails here by itself.
         target.write_bytes(content)
         return
-    with aside(target) as part, part.open("xb") as stream:
+    with aside(target) as part:
+        write_new(part, content)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet, down to the disk."""
+    with path.open("xb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
@@ -133,9 +139,19 @@ def write_labels(
         raise InvalidInputError(f"labels has shape {column.shape}, expected one label a point.")
     if ids is not None and len(ids) != len(column):
         raise InvalidInputError(f"There are {len(ids)} ids for {len(column)} labels.")
-    keys = range(len(column)) if ids is None else ids
-    rows = zip(keys, column.tolist(), strict=True)
-    write_rows(path, ["row" if ids is None else id_name, label_name], rows)
+    write_bytes(path, labels_csv(column, ids, id_name, label_name))
+
+
+def labels_csv(
+    labels: np.ndarray,
+    ids: Sequence[object] | None,
+    id_name: str | None = None,
+    label_name: str = "label",
+) -> bytes:
+    """One line a point: its id, or else its row, and its label."""
+    header = ["row" if ids is None else id_name or "id", label_name]
+    keys = range(len(labels)) if ids is None else ids
+    return as_csv([header, *zip(keys, labels.tolist(), strict=True)])
 
 
 def write_centers(

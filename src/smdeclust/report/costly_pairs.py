@@ -24,44 +24,21 @@ Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]
 
 @dataclass(frozen=True)
 class CostlyPair:
-    """What one pair costs.
+    """What one pair costs: the objective with all pairs less that without it, never negative."""
 
-    Attributes
-    ----------
-    kind
-        ``"must_link"`` or ``"cannot_link"``.
-    position
-        Of the pair in the array of its kind.
-    cost
-        Objective with all pairs, less the best objective found without this one; never negative.
-    n_moved
-        Points that change clusters when the pair is left out.
-    """
-
-    kind: str
-    position: int
+    kind: str  # "must_link" or "cannot_link"
+    position: int  # among the pairs of its kind
     cost: float
-    n_moved: int
+    n_moved: int  # points that change clusters when the pair is left out
 
 
 @dataclass(frozen=True)
 class CostlyPairs:
     """The pairs that were left out one by one, the most expensive first.
 
-    Attributes
-    ----------
-    solved
-        The pairs.
-    n_pairs
-        Number of pairs in all.
-    n_implied
-        Pairs that the others imply (repeated, or on a cycle of must-links): leaving out one of
-        them changes nothing, so it costs nothing by itself.
-    n_candidates
-        Pairs that bind at the solution by the estimate, or that the clustering without constraints
-        breaks.
-    out_of_time
-        Whether the time limit ended the list early.
+    Of all `n_pairs`, `n_implied` follow from the others (repeated, or on a cycle of must-links), so
+    that leaving one of them out changes nothing. `n_candidates` bind at the solution by the
+    estimate, or are broken by the clustering without pairs.
     """
 
     solved: tuple[CostlyPair, ...]
@@ -96,12 +73,9 @@ def costly_pairs(
         Labels of a solution without constraints.
     solve
         Solves a problem with other pairs.
-    limit
-        How many pairs to leave out at most.
-    max_time
-        Seconds after which no further pair is tried; None for no limit.
-    stop
-        Asked before each pair; where it says True, no further one is tried.
+    limit, max_time, stop
+        Most pairs to leave out, and when to try no further one: after so many seconds, or where
+        `stop` says so.
     warm
         Whether `solve` starts from `labels` by itself; otherwise a local search from them is made
         beside it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,71 +27,62 @@ class Figure:
         return int.from_bytes(self.content[16:20], "big") * 2 // 3 if self.kind == "png" else None
 
 
-def draw(plot: Callable[..., Any], *arguments: Any, vector: bool, **options: Any) -> bytes:
-    """Draw without a display; the same content gives the same bytes."""
-    import matplotlib
+def _figure(
+    description: str,
+    caption: str,
+    draw: Callable[..., Any],
+    *arguments: Any,
+    vector: bool = True,
+    **options: Any,
+) -> Figure:
+    from smdeclust.plotting.render import render
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    with matplotlib.rc_context({"svg.hashsalt": "smdeclust", "svg.fonttype": "path"}):
-        figure = plot(*arguments, **options).get_figure(root=True)
-        try:
-            buffer = io.BytesIO()
-            kind, metadata = ("svg", {"Date": None}) if vector else ("png", None)
-            figure.savefig(buffer, format=kind, dpi=144, metadata=metadata)
-            return buffer.getvalue()
-        finally:
-            plt.close(figure)
+    kind = "svg" if vector else "png"
+    picture = render(draw, *arguments, format=kind, dpi=144, **options)
+    return Figure(picture, kind, description, caption)
 
 
 def details(content: Content) -> list[Figure]:
     """How well each point sits in its cluster, and the pairs as a graph."""
-    from smdeclust.plotting import plot_constraint_graph, plot_margins
+    from smdeclust.plotting import plot_constraint_graph, plot_feature_weights, plot_margins
 
     found = []
     if content.n_clusters > 1:
-        vector = len(content.X) <= _VECTOR_POINTS
         found.append(
-            Figure(
-                draw(plot_margins, content.X, content.labels, vector=vector),
-                "svg" if vector else "png",
+            _figure(
                 "Margins of the points of each cluster",
                 "How well each point sits in its cluster: near 1, its center is much closer than "
                 "any other; below 0, another center is closer and only the pairs hold the point "
                 "here.",
+                plot_margins,
+                content.X,
+                content.labels,
+                vector=len(content.X) <= _VECTOR_POINTS,
             )
         )
     if content.feature_weights is not None:
-        from smdeclust.plotting import plot_feature_weights
-
-        weights, names = content.feature_weights, content.feature_names
         found.append(
-            Figure(
-                draw(plot_feature_weights, weights, names, vector=True),
-                "svg",
+            _figure(
                 "How much each column counts in the learned distance",
                 "What your pairs say about the columns: how much each counts in the learned "
                 "distance, as the squared length of a step of one standard deviation; 1 is the "
                 "average.",
+                plot_feature_weights,
+                content.feature_weights,
+                content.feature_names,
             )
         )
     if len(content.must_link) + len(content.cannot_link):
-        picture = draw(
-            plot_constraint_graph,
-            len(content.X),
-            must_link=content.must_link,
-            cannot_link=content.cannot_link,
-            labels=content.labels,
-            vector=True,
-        )
         found.append(
-            Figure(
-                picture,
-                "svg",
+            _figure(
                 "Graph of the pairs between groups of points",
                 "The pairs: points joined by must-links are one sign with their number in it, "
                 "cannot-links are dashed lines between signs. Colors and shapes are the clusters.",
+                plot_constraint_graph,
+                len(content.X),
+                must_link=content.must_link,
+                cannot_link=content.cannot_link,
+                labels=content.labels,
             )
         )
     return found
@@ -113,18 +103,18 @@ def run(content: Content) -> dict[str, Any] | None:
     from smdeclust.plotting import plot_convergence, plot_diversity
 
     figures = [
-        Figure(
-            draw(plot_convergence, content.history, vector=True),
-            "svg",
+        _figure(
             "Objective of the population over the generations",
             "The objective of the best, average and worst solution of the population.",
+            plot_convergence,
+            content.history,
         ),
-        Figure(
-            draw(plot_diversity, content.history, vector=True),
-            "svg",
+        _figure(
             "Diversity of the population over the generations",
             "How much the solutions of the population differ in objective; where it reaches zero, "
             "they all agree, and the population is renewed or the run ends.",
+            plot_diversity,
+            content.history,
         ),
     ]
     return {"words": "", "figures": figures}
