@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import numpy as np
 import pytest
 
-from smdeclust.cli.options import WORDS
+from smdeclust.cli.commands import COMMANDS
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import read_table
-from smdeclust.io.wording import PYTHON
+from smdeclust.io.wording import COMMAND_LINE
 
 
 def test_a_last_column_y_is_a_coordinate(cli, tmp_path):
@@ -132,8 +133,19 @@ def test_errors_name_options(cli, flowers, tmp_path, pairs, arguments, words):
 
 
 def test_words_of_both_worlds():
-    """Everything that messages advise has a name in Python and one on the command line."""
-    assert WORDS.keys() == PYTHON.keys()
+    """Options that messages advise on the command line are options of a command."""
+    there = {option for command in COMMANDS.values() for option in options_of(command)}
+    advised = {word for words in COMMAND_LINE.values() for word in words.split() if "--" in word}
+    assert {word.rstrip(",") for word in advised} <= there
+
+
+def options_of(command):
+    """The long names of a command's options."""
+    for parameter in inspect.signature(command).parameters.values():
+        declared = getattr(parameter.annotation, "__metadata__", ())
+        names = [name for each in declared for name in getattr(each, "param_decls", None) or ()]
+        for name in names or [f"--{parameter.name.replace('_', '-')}"]:
+            yield from name.split("/")
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,10 @@ from smdeclust.cli.errors import (
     as_document,
     explain,
 )
-from smdeclust.cli.options import WORDS
 from smdeclust.cli.spread import option
-from smdeclust.io.wording import use_words
+from smdeclust.io.wording import COMMAND_LINE, use_words
 
-# typer carries its own copy of click in newer versions: take the classes from it, wherever it is.
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+# typer carries its own copy of click in newer versions: take the class from it, wherever it is.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
@@ -84,7 +82,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            with use_words(WORDS):
+            with use_words(COMMAND_LINE):
                 code = _invoke(given)
             sys.stdout.flush()
         except BaseException as error:

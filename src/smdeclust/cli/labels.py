@@ -25,13 +25,7 @@ def read_labels(path: Path, table: Any, *, partial: bool = False) -> Any:
     """
     import numpy as np
 
-    def parse(text: str) -> int:
-        label = int(text)
-        if not 0 <= label < 2**31:
-            raise ValueError
-        return label
-
-    found = _read_column(path, table, parse, "label", "a whole number from 0", partial=partial)
+    found = _read_column(path, table, "label", partial=partial)
     return np.array([-1 if label is None else label for label in found], np.int64)
 
 
@@ -39,25 +33,19 @@ def read_weights(path: Path, table: Any) -> Any:
     """Return one weight a point, from a CSV of two columns: row or id, and weight."""
     import numpy as np
 
-    def parse(text: str) -> float:
-        weight = float(text)
-        if not 0 <= weight < np.inf:
-            raise ValueError
-        return weight
-
-    return np.array(_read_column(path, table, parse, "weight", "a number from 0"), np.float64)
+    return np.array(_read_column(path, table, "weight"), np.float64)
 
 
-def _read_column(
-    path: Path,
-    table: Any,
-    parse: Callable[[str], Any],
-    what: str,
-    expected: str,
-    *,
-    partial: bool = False,
-) -> list[Any]:
+# What is read -> its type, what it must be below, and words for that.
+_KINDS: dict[str, tuple[Callable[[str], float], float, str]] = {
+    "label": (int, 2**31, "a whole number from 0"),
+    "weight": (float, float("inf"), "a number from 0"),
+}
+
+
+def _read_column(path: Path, table: Any, what: str, *, partial: bool = False) -> list[Any]:
     """The second column, one value a point (None where `partial` and missing), in order."""
+    parse, below, expected = _KINDS[what]
     text = decode(read_bytes(path), path)
     try:
         lines = list(csv.reader(io.StringIO(text), strict=True))
@@ -85,7 +73,9 @@ def _read_column(
         try:
             value = parse(cells[1])
         except ValueError:
-            raise bad_line(path, number, f"the {what} {shown(cells[1])}", expected) from None
+            value = -1
+        if not 0 <= value < below:
+            raise bad_line(path, number, f"the {what} {shown(cells[1])}", expected)
         if values[row] is not None:
             raise bad_line(path, number, f"the point {shown(cells[0])} again", "every point once")
         values[row] = value

@@ -15,27 +15,6 @@ from smdeclust.cli.spread import Command, option, spread
 
 _DATA, _PAIRS = "Reading the data", "Reading the pairs"
 
-# How messages of the library name what they advise, here.
-WORDS = {
-    "answers": "--answers FILE",
-    "encoding": "--encoding NAME",
-    "features": "--features A,B,...",
-    "format": "--format NAME",
-    "group_column": "--group-column COLUMN",
-    "ids": "--id COLUMN, --pairs-by-id",
-    "id_column": "--id COLUMN",
-    "index_base": "--index-base 0|1",
-    "index_base=1": "--index-base 1",
-    "kind": "--kind ml or --kind cl",
-    "label": "--label COLUMN",
-    "missing_feature": "Name one of them.",
-    "must_link_sign": "--must-link-sign 1|-1",
-    "no_header": "--no-header",
-    "pairs_by_row": "--pairs-by-row",
-    "sheet": "--sheet NAME",
-    "table_format": "--data-format NAME",
-}
-
 DataFile = Annotated[
     Path,
     typer.Argument(
@@ -266,32 +245,11 @@ def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> 
     Beside an earlier result, `id_column` names the ids of this table where they are in another.
     """
     from smdeclust.cli.fitted import read_preparation
-    from smdeclust.io import read_frame, read_table
-    from smdeclust.io.files import read_bytes
-    from smdeclust.io.table_file import ARRAY_FORMATS, detect_table
+    from smdeclust.io import read_frame
+    from smdeclust.io.table import numeric_table
+    from smdeclust.io.table_file import ARRAY_FORMATS
 
     earlier = None if reading.result is None else read_preparation(reading.result)
-    found = reading.data_format or detect_table(read_bytes(path), path, reading.encoding)
-    if found in ARRAY_FORMATS and reading.points is None:
-        named = {name: role for name, role in reading.roles().items() if role != "left out"}
-        table = read_table(
-            path,
-            format=reading.data_format,
-            label=reading.label,
-            id_column=reading.id_column,
-            features=reading.feature_names(),
-            group_column=reading.group_column,
-            encoding=reading.encoding,
-        )
-        wanted = {reading.label: "class", reading.id_column: "id"}
-        if any(wanted.get(name) != role for name, role in named.items()):
-            raise CommandError(f"{path}: a {found} file has no columns, so --role has no meaning.")
-        scaling = reading.scaling if earlier is None else earlier["scaling"]
-        if scaling != "standard":
-            return Data(table, table.X)
-        from smdeclust.datasets import standardize
-
-        return Data(table, standardize(table.X), standardized=True)
     file = read_frame(
         path,
         format=reading.data_format,
@@ -299,7 +257,21 @@ def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> 
         header=False if reading.no_header else None,
         encoding=reading.encoding,
     )
-    return _prepare(file, reading, earlier, id_column)
+    if file.format not in ARRAY_FORMATS or reading.points is not None:
+        return _prepare(file, reading, earlier, id_column)
+    table = numeric_table(
+        file, reading.label, reading.id_column, reading.feature_names(), reading.group_column
+    )
+    wanted = {reading.label: "class", reading.id_column: "id", reading.group_column: "left out"}
+    if any(wanted.get(name, "left out") != role for name, role in reading.roles().items()):
+        raise CommandError(
+            f"{path}: a {file.format} file has no columns, so --role has no meaning."
+        )
+    if (reading.scaling if earlier is None else earlier["scaling"]) != "standard":
+        return Data(table, table.X)
+    from smdeclust.datasets import standardize
+
+    return Data(table, standardize(table.X), standardized=True)
 
 
 def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -> Data:

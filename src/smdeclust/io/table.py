@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike, as_utf8, bad_line, read_bytes, shown
-from smdeclust.io.points import check_points, read_arrays
-from smdeclust.io.table_file import ARRAY_FORMATS, TableFile, detect_table, read_frame
+from smdeclust.io.files import PathLike, bad_line, shown
+from smdeclust.io.points import check_points
+from smdeclust.io.table_file import ARRAY_FORMATS, TableFile, read_frame
 from smdeclust.io.tokens import parse_whole
 from smdeclust.io.wording import argument
 
@@ -85,8 +85,7 @@ def table_of(file: TableFile, features: TableFeatures, group_column: str | None 
         points, names = features.in_units(frame), features.get_feature_names_out().tolist()
     else:
         points, names = file.points, [f"x{i}" for i in range(file.points.shape[1])]
-    table = _table(points, names, frame, special, file.path, file.lines, file.n_clusters)
-    return replace(table, repeated_ids=repeated)
+    return replace(_table(file, points, names, frame, special), repeated_ids=repeated)
 
 
 def read_table(
@@ -138,30 +137,41 @@ def read_table(
     InvalidInputError
         If the file cannot be read as asked, a value is missing or not finite, or an id repeats.
     """
-    content = read_bytes(path)
-    found = format or detect_table(content, path, encoding)
-    if found in ARRAY_FORMATS:
-        named = label or id_column or group_column
-        if features is not None or (named and found != "npz"):
+    file = read_frame(path, format=format, header=header, encoding=encoding)
+    return numeric_table(file, label, id_column, features, group_column, only_ids=only_ids)
+
+
+def numeric_table(
+    file: TableFile,
+    label: str | bool | None = None,
+    id_column: str | bool | None = None,
+    features: Sequence[str] | None = None,
+    group_column: str | None = None,
+    *,
+    only_ids: bool = False,
+) -> Table:
+    """A file that is read as a table of numbers; see `read_table`."""
+    path, named = file.path, label or id_column or group_column
+    if file.format in ARRAY_FORMATS:
+        if features is not None or (named and file.format != "npz"):
             raise InvalidInputError(
-                f"{path}: a {found} file has no columns to name ({argument('features')}, "
+                f"{path}: a {file.format} file has no columns to name ({argument('features')}, "
                 f"{argument('label')}, {argument('id_column')}, {argument('group_column')})."
             )
-        arrays = read_arrays(as_utf8(content, path, encoding), path, found)
+        assert file.points is not None
         special = {
-            "label": find_column(arrays.columns, path, "label", label, (*_CLASS_NAMES, "y")),
-            "id": find_column(arrays.columns, path, "id_column", id_column, ("id", "ids")),
-            "group": find_column(arrays.columns, path, "group_column", group_column),
+            "label": find_column(file.beside, path, "label", label, (*_CLASS_NAMES, "y")),
+            "id": find_column(file.beside, path, "id_column", id_column, ("id", "ids")),
+            "group": find_column(file.beside, path, "group_column", group_column),
         }
-        names = [f"x{i}" for i in range(arrays.points.shape[1])]
-        return _table(arrays.points, names, arrays.columns, special, path, None, arrays.n_clusters)
-    file = read_frame(path, format=found, header=header, encoding=encoding)
+        names = [f"x{i}" for i in range(file.points.shape[1])]
+        return _table(file, file.points, names, file.beside, special)
     names = [str(name) for name in file.frame.columns]
     special = _special(names, path, label, id_column, group_column)
     if only_ids:
-        return _table(np.empty((len(file.frame), 0)), [], file.frame, special, path, file.lines)
+        return _table(file, np.empty((len(file.frame), 0)), [], file.frame, special)
     chosen = feature_columns(names, path, features, special)
-    return _table(_numbers(file, chosen), chosen, file.frame, special, path, file.lines)
+    return _table(file, _numbers(file, chosen), chosen, file.frame, special)
 
 
 def _special(
@@ -210,22 +220,19 @@ def find_column(
         return next((each for each in candidates if each.lower() in usual), None)
     if name not in names:
         listed = ", ".join(map(shown, list(names)[:20]))
-        advice = argument("missing_feature") if option == "features" else "Name one of them."
         raise InvalidInputError(
             f"{path}: there is no column {shown(name)} ({argument(option)}), the columns are "
-            f"{listed}{' and others' if len(names) > 20 else ''}. {advice}"
+            f"{listed}{' and others' if len(names) > 20 else ''}. Name one of them."
         )
     return str(name)
 
 
 def _table(
+    file: TableFile,
     points: NDArray[np.float64],
     names: Sequence[str],
     columns: Any,
     special: dict[str, str | None],
-    path: PathLike,
-    lines: Sequence[int] | None,
-    n_clusters: int | None = None,
 ) -> Table:
     named = {what: name for what, name in special.items() if name is not None}
     ids, labels, groups = (
@@ -235,14 +242,14 @@ def _table(
     return Table(
         points,
         tuple(names),
-        ids=None if ids is None else check_ids(ids, path, lines),
+        ids=None if ids is None else check_ids(ids, file.path, file.lines),
         labels=None if labels is None else as_labels(labels),
         groups=None if groups is None else tuple(groups),
-        n_clusters=n_clusters,
+        n_clusters=file.n_clusters,
         id_name=special["id"],
         label_name=special["label"],
         group_name=special["group"],
-        lines=lines,
+        lines=file.lines,
     )
 
 

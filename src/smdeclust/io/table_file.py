@@ -68,7 +68,7 @@ class TableFile:
     """
 
     path: Path
-    frame: DataFrame
+    table: DataFrame | None
     format: str
     points: np.ndarray | None = None
     n_clusters: int | None = None
@@ -79,6 +79,18 @@ class TableFile:
     sheet: str | None = None
     notes: tuple[str, ...] = ()
     text: str = field(default="", repr=False)
+    beside: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The columns; of points, their coordinates and what stands beside them."""
+        if self.table is not None:
+            return self.table
+        with optional(f"{self.path}: reading a table"):
+            import pandas as pd
+        assert self.points is not None
+        names = [f"x{i}" for i in range(self.points.shape[1])]
+        return pd.DataFrame(self.points, columns=names).assign(**self.beside)
 
     @cached_property
     def lines(self) -> Sequence[int] | None:
@@ -134,16 +146,15 @@ def read_frame(
         )
     content = read_bytes(path)
     found = format or detect_table(content, path, encoding)
+    if found in ARRAY_FORMATS:
+        arrays = read_arrays(as_utf8(content, path, encoding), path, found)
+        points, k = arrays.points, arrays.n_clusters
+        return TableFile(Path(path), None, found, points, k, beside=arrays.columns)
     with optional(f"{path}: reading a table"):
-        import pandas as pd
+        import pandas  # noqa: F401
     try:
         if found == "csv":
             return _read_csv(content, Path(path), header, encoding)
-        if found in ARRAY_FORMATS:
-            arrays = read_arrays(as_utf8(content, path, encoding), path, found)
-            names = [f"x{i}" for i in range(arrays.points.shape[1])]
-            frame = pd.DataFrame(arrays.points, columns=names).assign(**arrays.columns)
-            return TableFile(Path(path), frame, found, arrays.points, arrays.n_clusters)
         return _READERS[found](content, Path(path), sheet)
     except (InvalidInputError, MissingExtraError):
         raise

@@ -9,26 +9,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# What is advised -> how it is written in Python. The command line has the same keys.
-PYTHON: Mapping[str, str] = {
-    "answers": "save_to=...",
-    "encoding": "encoding=...",
-    "features": "features=[...]",
-    "format": "format=...",
-    "group_column": "group_column=...",
-    "ids": "ids=...",
-    "id_column": "id_column=...",
-    "index_base": "index_base=...",
-    "index_base=1": "index_base=1",
-    "kind": "kind='ml' or kind='cl'",
-    "label": "label=...",
-    "missing_feature": "Name one of them.",
-    "must_link_sign": "must_link_sign=...",
-    "no_header": "header=False",
-    "pairs_by_row": "ids=None",
-    "sheet": "sheet=...",
-    "table_format": "format=...",
+# What is advised -> how it is written in Python, and on the command line.
+_BOTH = {
+    "answers": ("save_to=...", "--answers FILE"),
+    "encoding": ("encoding=...", "--encoding NAME"),
+    "features": ("features=[...]", "--features A,B,..."),
+    "format": ("format=...", "--format NAME"),
+    "group_column": ("group_column=...", "--group-column COLUMN"),
+    "ids": ("ids=...", "--id COLUMN, --pairs-by-id"),
+    "id_column": ("id_column=...", "--id COLUMN"),
+    "index_base": ("index_base=...", "--index-base 0|1"),
+    "index_base=1": ("index_base=1", "--index-base 1"),
+    "kind": ("kind='ml' or kind='cl'", "--kind ml or --kind cl"),
+    "label": ("label=...", "--label COLUMN"),
+    "must_link_sign": ("must_link_sign=...", "--must-link-sign 1|-1"),
+    "pairs_by_row": ("ids=None", "--pairs-by-row"),
+    "sheet": ("sheet=...", "--sheet NAME"),
+    "table_format": ("format=...", "--data-format NAME"),
 }
+PYTHON: Mapping[str, str] = {name: words[0] for name, words in _BOTH.items()}
+COMMAND_LINE: Mapping[str, str] = {name: words[1] for name, words in _BOTH.items()}
 _words: ContextVar[Mapping[str, str]] = ContextVar("words", default=PYTHON)
 
 
