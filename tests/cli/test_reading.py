@@ -142,8 +142,12 @@ def test_words_of_both_worlds():
 def options_of(command):
     """The long names of a command's options."""
     for parameter in inspect.signature(command).parameters.values():
-        declared = getattr(parameter.annotation, "__metadata__", ())
-        names = [name for each in declared for name in getattr(each, "param_decls", None) or ()]
+        (declared,) = getattr(parameter.annotation, "__metadata__", None) or (None,)
+        names = [
+            getattr(declared, "default", None),
+            *(getattr(declared, "param_decls", None) or ()),
+        ]
+        names = [name for name in names if isinstance(name, str)]
         for name in names or [f"--{parameter.name.replace('_', '-')}"]:
             yield from name.split("/")
 
