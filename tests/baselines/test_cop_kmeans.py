@@ -9,24 +9,21 @@ import pytest
 
 from smdeclust import BLPKMeans, COPKMeans, NoFeasibleSolutionError
 from smdeclust.assignment.exact import assign_points
-from smdeclust.baselines.cop_kmeans import place
+from smdeclust.baselines.cop_kmeans import forbidding
+from smdeclust.baselines.pck_means import place
 from smdeclust.problem import Problem
 
 
 def place_groups(problem, centers, order):
     """The labels of the groups after one placement, or None where it fails."""
-    contracted = problem.contracted
+    points, weights = problem.contracted.points, problem.contracted.weights
     labels = np.empty(problem.n_groups, dtype=np.int64)
-    order = np.asarray(order, dtype=np.int64)
-    placed = place(
-        contracted.points,
-        contracted.weights,
-        contracted.indptr,
-        contracted.indices,
-        order,
-        centers,
-        labels,
-    )
+    rest = np.setdiff1d(np.arange(problem.n_groups), order)
+    order = np.concatenate([order, rest]).astype(np.int64)
+    slots = np.arange(problem.n_groups)
+    rows = np.empty((problem.n_groups, problem.n_clusters))
+    graph = forbidding(problem)
+    placed = place(points, weights, *graph, order, centers, labels, slots, rows)
     return labels if placed else None
 
 

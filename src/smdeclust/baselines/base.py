@@ -16,13 +16,16 @@ from smdeclust.estimators.parameters import (
     anything,
     check_choice,
     check_parameters,
+    choice,
     documented,
     number,
     whole,
 )
 from smdeclust.estimators.warm import as_earlier
+from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.memetic.initialization import random_points
 from smdeclust.problem import Problem, Solution
+from smdeclust.structure.bounds import SIZE_BY
 from smdeclust.structure.pairs import count_broken
 
 logger = logging.getLogger("smdeclust")
@@ -35,10 +38,6 @@ SOLUTION = {
     "clusters.",
     "soft_prices_": "What a broken soft pair would cost by its confidence; ``predict`` uses it.",
     "n_iter_": "Rounds of the method's own loop; where several starts are made, of the best one.",
-}
-SIZES = {
-    "cluster_sizes_, size_bounds_": "With bounds on sizes: the (K,) sizes of the clusters, and\n"
-    "the (K, 2) bounds that each took.",
 }
 SIZE_BOUND = (
     "size of a cluster: a number for all of them, or K numbers, of which each cluster takes\n"
@@ -233,13 +232,9 @@ class FromCenters(MultiStart):
 
     init: Any = beginning("random")
 
-    def _best_from(
-        self,
-        problem: Problem,
-        search: Callable[[np.ndarray, np.random.Generator], Solution | None],
-        deadline: float | None,
-    ) -> Solution | None:
-        """Run `search` from the centers that `init` stands for."""
+    def _solve(self, problem: Problem, *pairs_and_deadline: Any) -> np.ndarray:
+        """Run `_search` from the centers that `init` stands for."""
+        *pairs, deadline = pairs_and_deadline
         if isinstance(self.init, str):
             initialize = STARTS[self.init](problem)
         else:
@@ -248,4 +243,44 @@ class FromCenters(MultiStart):
             def initialize(rng: np.random.Generator) -> np.ndarray:
                 return given
 
-        return self._best_start(lambda rng: search(initialize(rng), rng), deadline)
+        def attempt(rng: np.random.Generator) -> Solution | None:
+            return self._search(problem, initialize(rng), rng, deadline, *pairs)
+
+        best = self._best_start(attempt, deadline)
+        if best is None:
+            raise NoFeasibleSolutionError(self._failure.format(n=self.n_local_searches_))
+        self._describe(best)
+        return best.labels
+
+    _failure = "All {n} starts failed."
+
+    @abstractmethod
+    def _search(
+        self,
+        problem: Problem,
+        centers: np.ndarray,
+        rng: np.random.Generator,
+        deadline: float | None,
+        *pairs: np.ndarray,
+    ) -> Solution | None:
+        """Run one start; None where it fails. `pairs`: must-links and cannot-links that may break,
+        where they are not those of the problem."""
+
+    def _describe(self, best: Solution) -> None:
+        """Set what else is told of the best solution."""
+
+
+@documented
+class Sized(ConstrainedClusterer):
+    """Bounds on the sizes of clusters."""
+
+    _attributes = {  # noqa: RUF012
+        "cluster_sizes_, size_bounds_": "With bounds on sizes: the (K,) sizes of the clusters,\n"
+        "and the (K, 2) bounds that each took.",
+    }
+
+    size_min: Any = anything(None, f"Least {SIZE_BOUND}")
+    size_max: Any = anything(None, f"Largest {SIZE_BOUND}")
+    size_by: str = choice(
+        "points", SIZE_BY, 'What sizes count: ``"points"``, or ``"weight"`` for sums of weights.'
+    )

@@ -10,40 +10,27 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment import milp_assignment
-from smdeclust.baselines.base import SIZE_BOUND, SIZES, FromCenters, StrictBaseline
-from smdeclust.estimators.parameters import (
-    DEPRECATED,
-    anything,
-    choice,
-    current,
-    documented,
-    former,
-)
+from smdeclust.baselines.base import FromCenters, Sized, StrictBaseline
+from smdeclust.estimators.parameters import DEPRECATED, choice, current, documented, former
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.problem import Problem, Solution
-from smdeclust.structure.bounds import SIZE_BY
 
 
 @documented
-class BLPKMeans(FromCenters, StrictBaseline):
+class BLPKMeans(FromCenters, Sized, StrictBaseline):
     """BLP-KM (Baumann 2020): k-means whose assignment step is solved exactly, in a multi-start.
 
     A start ends at the first iteration that does not lower the objective.
     """
 
-    _attributes = SIZES | {
+    _attributes = {  # noqa: RUF012
         "n_unproven_": "Whether the last assignment of the returned solution lacks a proof of\n"
         "optimality (1 or 0), as it may on dense cannot-links.",
         "proven_": "Whether it has one.",
     }
 
-    size_min: Any = anything(None, f"Least {SIZE_BOUND}")
-    size_max: Any = anything(None, f"Largest {SIZE_BOUND}")
-    size_by: str = choice(
-        "points", SIZE_BY, 'What sizes count: ``"points"``, or ``"weight"`` for sums of weights.'
-    )
     solver: str = choice(
         "structured",
         ("structured", "highs", "gurobi"),
@@ -52,20 +39,23 @@ class BLPKMeans(FromCenters, StrictBaseline):
     )
     assignment: str = former("solver")
 
-    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
+    def _search(
+        self,
+        problem: Problem,
+        centers: np.ndarray,
+        rng: np.random.Generator,
+        deadline: float | None,
+        *pairs: np.ndarray,
+    ) -> Solution:
         solver = current(self, "solver")
+        if solver == "structured":
+            limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": deadline}
+            return local_search(problem, centers, max_iter=self.max_iter, **limits)
+        outside = problem.contracted.leave(centers)
+        return milp_search(problem, outside, solver=solver, max_iter=self.max_iter)
 
-        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
-            if solver == "structured":
-                limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": deadline}
-                return local_search(problem, centers, max_iter=self.max_iter, **limits)
-            outside = problem.contracted.leave(centers)
-            return milp_search(problem, outside, solver=solver, max_iter=self.max_iter)
-
-        best = self._best_from(problem, search, deadline)
-        assert best is not None
+    def _describe(self, best: Solution) -> None:
         self.n_unproven_, self.proven_ = int(not best.proven), best.proven
-        return best.labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,6 +16,7 @@ from smdeclust.baselines.base import FromCenters, SoftBaseline
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented
 from smdeclust.kernels import kernel
+from smdeclust.local_search.kempe import squared_distance
 from smdeclust.problem import Problem, Solution
 
 # Centers that move by less than this share of the scatter have come to rest.
@@ -39,16 +40,18 @@ class CVQE(FromCenters, SoftBaseline):
     }
     _linear: ClassVar[bool] = False
 
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
-        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
-            return cvqe(problem, together, apart, centers, self.max_iter, self._linear)
+    def _search(
+        self,
+        problem: Problem,
+        centers: np.ndarray,
+        rng: np.random.Generator,
+        deadline: float | None,
+        *pairs: np.ndarray,
+    ) -> Solution:
+        return cvqe(problem, *pairs, centers, self.max_iter, self._linear)
 
-        best = self._best_from(problem, search, deadline)
-        assert best is not None
+    def _describe(self, best: Solution) -> None:
         self.objective_ = best.objective
-        return best.labels
 
 
 @documented
@@ -99,19 +102,11 @@ def cvqe(
 
 
 @kernel()
-def _square(x, y):
-    total = 0.0
-    for j in range(len(x)):
-        total += (x[j] - y[j]) ** 2
-    return total
-
-
-@kernel()
 def _nearest(x, centers, other_than):
     """The nearest center to x but one."""
     best, least = -1, np.inf
     for k in range(len(centers)):
-        square = _square(x, centers[k])
+        square = squared_distance(x, centers[k])
         if k != other_than and square < least:
             best, least = k, square
     return best
@@ -130,7 +125,7 @@ def _own_squares(points, weights, centers, labels, sums, totals):
     """Sum of squares of the points about the centers of their labels; each draws its own."""
     total = 0.0
     for i in range(len(points)):
-        total += weights[i] * _square(points[i], centers[labels[i]])
+        total += weights[i] * squared_distance(points[i], centers[labels[i]])
         _pull(points[i], weights[i], labels[i], sums, totals)
     return total
 
@@ -145,7 +140,7 @@ def _step(points, weights, must_link, cannot_link, centers, labels, sums, totals
     between = np.zeros((n_clusters, n_clusters))
     for a in range(n_clusters):
         for b in range(n_clusters):
-            between[a, b] = _square(centers[a], centers[b])
+            between[a, b] = squared_distance(centers[a], centers[b])
     beside = np.zeros(n_clusters, np.int64)  # the nearest other center of each
     for a in range(n_clusters):
         beside[a] = _nearest(centers[a], centers, a)
@@ -157,8 +152,8 @@ def _step(points, weights, must_link, cannot_link, centers, labels, sums, totals
         for e in range(len(pairs)):
             i, j = pairs[e, 0], pairs[e, 1]
             for k in range(n_clusters):
-                row_i[k] = weights[i] * _square(points[i], centers[k])
-                row_j[k] = weights[j] * _square(points[j], centers[k])
+                row_i[k] = weights[i] * squared_distance(points[i], centers[k])
+                row_j[k] = weights[j] * squared_distance(points[j], centers[k])
             least = np.inf
             for a in range(n_clusters):
                 for b in range(n_clusters):
@@ -195,8 +190,8 @@ def _linear_step(points, weights, must_link, cannot_link, centers, labels, sums,
         a, b = labels[i], labels[j]
         if a == b:
             continue
-        i_a, i_b = _square(points[i], centers[a]), _square(points[i], centers[b])
-        j_a, j_b = _square(points[j], centers[a]), _square(points[j], centers[b])
+        i_a, i_b = squared_distance(points[i], centers[a]), squared_distance(points[i], centers[b])
+        j_a, j_b = squared_distance(points[j], centers[a]), squared_distance(points[j], centers[b])
         apart = i_a + j_b + 0.5 * (i_b + j_a)
         if apart <= i_a + j_a and apart <= i_b + j_b:
             charge += 0.5 * (i_b + j_a)
@@ -211,7 +206,7 @@ def _linear_step(points, weights, must_link, cannot_link, centers, labels, sums,
         a = labels[i]
         if a != labels[j]:
             continue
-        i_a, j_a = _square(points[i], centers[a]), _square(points[j], centers[a])
+        i_a, j_a = squared_distance(points[i], centers[a]), squared_distance(points[j], centers[a])
         far = i if i_a > j_a else j
         other = _nearest(points[far], centers, a)
         if other < 0:

@@ -13,7 +13,7 @@ import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers, transposed
 from smdeclust.baselines.base import SoftBaseline
-from smdeclust.baselines.pieces import survivors
+from smdeclust.baselines.pieces import join, survivors
 from smdeclust.estimators.parameters import anything, documented, whole
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
@@ -75,13 +75,7 @@ class HGMeans(SoftBaseline):
 
         stop = stopping.any_of(None if deadline is None else stopping.past(deadline), enough)
         state = hg_means(problem, self, stop, self._generator())
-        assert state.best is not None
-        self.n_iter_ = state.generation
-        self.n_local_searches_ = state.n_local_searches
-        self.n_local_iterations_ = state.n_local_iterations
-        self.stop_reason_ = state.stop_reason
-        self.history_ = state.history.arrays()
-        return state.best.labels
+        return self._told(state)
 
 
 @dataclass(frozen=True)
@@ -99,19 +93,8 @@ def hg_means(
     initialize = random_points(problem)
 
     def add(centers: np.ndarray, alpha: float) -> bool:
-        found = local_search(problem, centers)
-        child = Individual(
-            found.labels, found.centers, found.objective, found.n_iterations, found.proven, alpha
-        )
-        state.population.append(child)
-        better = state.best is None or child.objective < state.best.objective * (1 - 1e-10)
-        state.best = child if better else state.best
-        state.n_without_improvement = 0 if better else state.n_without_improvement + 1
-        state.count(child)
-        if method.callback is not None:
-            method.callback(state)
-        state.stop_reason = stop(state)
-        return state.stop_reason is not None
+        child = Individual(**vars(local_search(problem, centers)), alpha=alpha)
+        return join(state, child, stop, 1e-10, method.callback)
 
     for _ in range(method.largest_population):
         if add(initialize(rng), rng.random()):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from smdeclust.baselines.base import FromCenters, StrictBaseline
 from smdeclust.estimators.parameters import documented, whole
@@ -43,59 +44,48 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
     n_perturbations: int = whole(10, "Perturbations of a start.", low=0)
     max_iter: int = whole(300, "Most iterations between two perturbations.", low=1)
 
-    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
-        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
-            return kempe_swap(problem, centers, rng, self, deadline)
-
-        best = self._best_from(problem, search, deadline)
-        assert best is not None
-        return best.labels
-
-
-def kempe_swap(
-    problem: Problem,
-    centers: np.ndarray,
-    rng: np.random.Generator,
-    method: KempeSwapKMeans,
-    deadline: float | None = None,
-) -> Solution:
-    """Run one start from (K, d') centers; `rng` draws the perturbations."""
-    contracted = problem.contracted
-    # The first labels only have to be feasible: one exact assignment.
-    first = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
-    labels, centers = np.array(first.labels), first.centers.copy()
-    best, n_done, share = first.objective, 1, FIRST_SHARE
-    best_labels, best_centers = labels.copy(), centers.copy()
-    for turn in range(method.n_perturbations + 1):
-        if turn > 0:
-            labels = best_labels.copy()
-            spread = np.sqrt(
-                max(best - problem.scatter, 0.0) / max(contracted.weights.sum(), 1e-300)
+    def _search(
+        self,
+        problem: Problem,
+        centers: np.ndarray,
+        rng: np.random.Generator,
+        deadline: float | None,
+        *pairs: np.ndarray,
+    ) -> Solution:
+        """Run one start; `rng` draws the perturbations."""
+        contracted = problem.contracted
+        # The first labels only have to be feasible: one exact assignment.
+        first = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
+        labels, centers = np.array(first.labels), first.centers.copy()
+        best, n_done, share = first.objective, 1, FIRST_SHARE
+        best_labels, best_centers = labels.copy(), centers.copy()
+        for turn in range(self.n_perturbations + 1):
+            if turn > 0:
+                labels = best_labels.copy()
+                spread = np.sqrt(
+                    max(best - problem.scatter, 0.0) / max(contracted.weights.sum(), 1e-300)
+                )
+                noise = rng.normal(size=centers.shape) / np.sqrt(centers.shape[1])
+                centers = best_centers + share * spread * noise
+                share *= FADING
+            for _ in range(self.max_iter):
+                n_done += 1
+                costs = contracted.weights[:, None] * cdist(
+                    contracted.points, centers, "sqeuclidean"
+                )
+                swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
+                move_centers(contracted.points, contracted.weights, labels, centers)
+                if swaps == 0:
+                    break
+            f = (
+                float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
+                + problem.scatter
             )
-            noise = rng.normal(size=centers.shape) / np.sqrt(centers.shape[1])
-            centers = best_centers + share * spread * noise
-            share *= FADING
-        for _ in range(method.max_iter):
-            n_done += 1
-            costs = contracted.weights[:, None] * _squares(contracted.points, centers)
-            swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
-            move_centers(contracted.points, contracted.weights, labels, centers)
-            if swaps == 0:
+            if f < best * (1 - 1e-12):
+                best, best_labels, best_centers = f, labels.copy(), centers.copy()
+            if deadline is not None and time.perf_counter() >= deadline:
                 break
-        f = (
-            float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
-            + problem.scatter
-        )
-        if f < best * (1 - 1e-12):
-            best, best_labels, best_centers = f, labels.copy(), centers.copy()
-        if deadline is not None and time.perf_counter() >= deadline:
-            break
-    return Solution(best_labels, best_centers, best, n_done, False)
-
-
-def _squares(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    gaps = points[:, None, :] - centers[None, :, :]
-    return np.einsum("gkj,gkj->gk", gaps, gaps)
+        return Solution(best_labels, best_centers, best, n_done, False)
 
 
 @kernel()

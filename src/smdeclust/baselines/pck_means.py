@@ -14,7 +14,13 @@ import numpy as np
 
 from smdeclust.assignment.distances import squared_distances
 from smdeclust.baselines.base import MultiStart, SoftBaseline
-from smdeclust.baselines.pieces import SoftPairs, fill_empty_clusters, make_seed, shuffle
+from smdeclust.baselines.pieces import (
+    SoftPairs,
+    cost_of_broken,
+    fill_empty_clusters,
+    make_seed,
+    shuffle,
+)
 from smdeclust.estimators.parameters import anything, current, documented, former
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
@@ -132,27 +138,37 @@ def pck_means(
 
     `rng` draws the order of the points again in every iteration.
     """
+    graph = pairs.indptr, pairs.indices, pairs.signed
+    return search_by_placing(problem, graph, centers, rng, max_iter, PATIENCE, MOST_PASSES)
+
+
+def search_by_placing(
+    problem: Problem,
+    graph: tuple[np.ndarray, np.ndarray, np.ndarray],
+    centers: np.ndarray,
+    rng: np.random.Generator,
+    max_iter: int,
+    patience: int,
+    n_passes: int,
+) -> Solution:
+    """Place groups one by one and move centers in turn; the objective leaves out the scatter
+    inside groups. It is infinite where the first placement left a group without a cluster."""
     contracted = problem.contracted
     centers = np.array(centers, dtype=np.float64, order="C")
     best_centers = centers.copy()
     labels = np.full(problem.n_groups, -1, dtype=np.int64)
+    points, weights, seed = contracted.points, contracted.weights, make_seed(rng)
     objective, n_iterations = _run(
-        contracted.points,
-        contracted.weights,
-        pairs.indptr,
-        pairs.indices,
-        pairs.signed,
-        centers,
-        labels,
-        best_centers,
-        make_seed(rng),
-        max_iter,
+        points, weights, *graph, centers, labels, best_centers, seed, max_iter, patience, n_passes
     )
     return Solution(labels, best_centers, objective, n_iterations, False)
 
 
 @kernel()
-def _run(points, weights, indptr, indices, signed, centers, labels, best_centers, seed, max_iter):
+def _run(
+    points, weights, indptr, indices, signed, centers, labels, best_centers, seed, max_iter,
+    patience, n_passes,
+):  # fmt: skip
     """Place and move centers in turn. Writes `labels` and `best_centers`; changes `centers` and
     `seed`. Returns the objective and the iterations."""
     order = np.arange(len(points))
@@ -167,20 +183,24 @@ def _run(points, weights, indptr, indices, signed, centers, labels, best_centers
             slots[i] = n_paired
             n_paired += 1
     rows = np.empty((n_paired, len(centers)))
-    patience = PATIENCE if n_paired > 0 else 1  # without pairs the order does not matter
+    if n_paired == 0:
+        patience = 1  # without pairs the order does not matter
     while n_done < max_iter and n_idle < patience:
         n_done += 1
         n_idle += 1
         shuffle(order, seed)
-        found[:] = -1
-        _place(points, weights, indptr, indices, signed, order, centers, found, slots, rows)
-        for _ in range(MOST_PASSES - 1):
+        if not place(points, weights, indptr, indices, signed, order, centers, found, slots, rows):
+            if objective == np.inf:
+                break
+            continue
+        for _ in range(n_passes - 1):
             if _look_again(indptr, indices, signed, order, found, slots, rows) == 0:
                 break
         fill_empty_clusters(points, weights, found, centers)
         move_centers(points, weights, found, centers)
         value = sum_of_squares(points, weights, found, centers)
-        value += _cost_of_broken(indptr, indices, signed, found)
+        if n_passes > 1:
+            value += cost_of_broken(indptr, indices, signed, found)
         if objective == np.inf or value < objective - LEAST_FALL * objective:
             objective = value
             labels[:] = found
@@ -190,24 +210,13 @@ def _run(points, weights, indptr, indices, signed, centers, labels, best_centers
 
 
 @kernel()
-def _cost_of_broken(indptr, indices, signed, labels):
-    """What the pairs broken by `labels` cost. O(N + pairs)."""
-    total = 0.0
-    for i in range(len(labels)):
-        for e in range(indptr[i], indptr[i + 1]):
-            same = labels[i] == labels[indices[e]]
-            if same != (signed[e] > 0):
-                total += abs(signed[e])
-    return 0.5 * total
+def place(points, weights, indptr, indices, signed, order, centers, labels, slots, rows):
+    """Label the points in this order, each at the least cost given the labels so far.
 
-
-@kernel()
-def _place(points, weights, indptr, indices, signed, order, centers, labels, slots, rows):
-    """Label the points in this order, each at the least cost given all labels that are not -1.
-
-    Changes `labels`; writes the weighted squared distances of points with pairs to `rows`.
-    O(N K d + pairs).
+    Writes `labels`, and the weighted squared distances of points with pairs to `rows`; returns
+    False at the first point whose pairs, of infinite prices, leave no cluster. O(N K d + pairs).
     """
+    labels[:] = -1
     centers_t = centers.T.copy()
     row = np.empty(len(centers))
     for i in order:
@@ -219,6 +228,9 @@ def _place(points, weights, indptr, indices, signed, order, centers, labels, slo
             row[k] *= weights[i]
         rows[slots[i]] = row
         labels[i] = _cheapest(i, indptr, indices, signed, labels, row)
+        if row[labels[i]] == np.inf:
+            return False
+    return True
 
 
 @kernel()

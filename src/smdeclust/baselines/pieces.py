@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from smdeclust.kernels import kernel
+from smdeclust.memetic import State
+from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Solution
-from smdeclust.structure.pairs import broken_pairs, merge_repeated
+from smdeclust.structure.graph import PairGraph
+from smdeclust.structure.pairs import merge_repeated
 
 # Objectives closer than this share of them are the same.
 SAME = 1e-9
@@ -67,24 +72,17 @@ def fill_empty_clusters(points, weights, labels, centers):
 
 @dataclass(frozen=True)
 class SoftPairs:
-    """Soft pairs with what breaking each costs.
+    """Soft pairs with what breaking each costs, sorted by point; a pair with itself is left out.
 
     Attributes
     ----------
-    must_link, cannot_link
-        (m, 2) pairs of row positions, each once.
-    must_cost, cannot_cost
-        (m,) cost of breaking each; of a pair that was listed several times, the largest.
-    indptr, indices, signed
-        Neighbors of each point, symmetric; `signed` is the cost of being apart from a must-linked
-        one, minus the cost of being with a cannot-linked one. Pairs of a point with itself are
-        left out.
+    indptr, indices
+        Neighbors of each point, symmetric.
+    signed
+        The cost of being apart from a must-linked neighbor, or minus the cost of being with a
+        cannot-linked one; of a pair that was listed several times, the largest.
     """
 
-    must_link: np.ndarray
-    cannot_link: np.ndarray
-    must_cost: np.ndarray
-    cannot_cost: np.ndarray
     indptr: np.ndarray
     indices: np.ndarray
     signed: np.ndarray
@@ -101,33 +99,58 @@ class SoftPairs:
         """Sort the pairs by point, in O(N + m log m)."""
         must_link, must_cost = merge_repeated(must_link, must_cost)
         cannot_link, cannot_cost = merge_repeated(cannot_link, cannot_cost)
-        pairs = np.concatenate([must_link, cannot_link])
         cost = np.concatenate([must_cost, -cannot_cost])
-        real = pairs[:, 0] != pairs[:, 1]
-        pairs, cost = pairs[real], cost[real]
-        source = np.concatenate([pairs[:, 0], pairs[:, 1]])
-        order = np.argsort(source, kind="stable")
-        indptr = np.zeros(n_points + 1, dtype=np.int64)
-        np.cumsum(np.bincount(source, minlength=n_points), out=indptr[1:])
-        return cls(
-            must_link=must_link,
-            cannot_link=cannot_link,
-            must_cost=must_cost,
-            cannot_cost=cannot_cost,
-            indptr=indptr,
-            indices=np.concatenate([pairs[:, 1], pairs[:, 0]])[order].astype(np.int64),
-            signed=np.concatenate([cost, cost])[order].astype(np.float64),
-        )
-
-    def n_broken(self, labels: np.ndarray) -> int:
-        """Return how many pairs these (N,) labels break."""
-        apart, together = broken_pairs(self.must_link, self.cannot_link, labels)
-        return int(np.count_nonzero(apart) + np.count_nonzero(together))
+        together = np.repeat([True, False], [len(must_link), len(cannot_link)])
+        graph = links_of(n_points, must_link, cannot_link, cost, together)
+        return cls(graph.indptr, graph.indices, graph.price)
 
     def cost(self, labels: np.ndarray) -> float:
         """Return what the pairs that these (N,) labels break cost together."""
-        apart, together = broken_pairs(self.must_link, self.cannot_link, labels)
-        return float(self.must_cost[apart].sum() + self.cannot_cost[together].sum())
+        return float(cost_of_broken(self.indptr, self.indices, self.signed, labels))
+
+
+def links_of(
+    n_points: int,
+    must_link: np.ndarray,
+    cannot_link: np.ndarray,
+    value: np.ndarray,
+    together: np.ndarray,
+) -> PairGraph:
+    """The pairs of points, must-links first, without those of a point with itself."""
+    pairs = np.concatenate([must_link, cannot_link])
+    real = pairs[:, 0] != pairs[:, 1]
+    return PairGraph.from_edges(pairs[real], value[real], together[real], n_points)
+
+
+@kernel()
+def cost_of_broken(indptr, indices, signed, labels):
+    """What the pairs broken by `labels` cost. O(N + pairs)."""
+    total = 0.0
+    for i in range(len(labels)):
+        for e in range(indptr[i], indptr[i + 1]):
+            same = labels[i] == labels[indices[e]]
+            if same != (signed[e] > 0):
+                total += abs(signed[e])
+    return 0.5 * total
+
+
+def join(
+    state: State,
+    child: Solution,
+    stop: StoppingRule,
+    least_gain: float = 0.0,
+    callback: Callable[[State], Any] | None = None,
+) -> bool:
+    """Take a child into the population; returns whether to stop."""
+    state.population.append(child)
+    better = state.best is None or child.objective < state.best.objective * (1 - least_gain)
+    state.best = child if better else state.best
+    state.n_without_improvement = 0 if better else state.n_without_improvement + 1
+    state.count(child)
+    if callback is not None:
+        callback(state)
+    state.stop_reason = stop(state)
+    return state.stop_reason is not None
 
 
 def survivors(population: list[Solution], size: int) -> list[Solution]:

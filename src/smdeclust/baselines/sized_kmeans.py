@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.baselines.base import SIZE_BOUND, SIZES, FromCenters, SoftBaseline, beginning
-from smdeclust.estimators.parameters import anything, choice, documented
+from smdeclust.baselines.base import FromCenters, Sized, SoftBaseline, beginning
+from smdeclust.estimators.parameters import documented
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem, Solution
-from smdeclust.structure.bounds import SIZE_BY
 
 
 @documented
-class SizedKMeans(FromCenters, SoftBaseline):
+class SizedKMeans(FromCenters, Sized, SoftBaseline):
     """Constrained k-means (Bradley, Bennett & Demiriz 2000): clusters of bounded sizes, no pairs.
 
     Points are assigned to the centers at the least cost that keeps the sizes, then centers move to
@@ -25,23 +24,18 @@ class SizedKMeans(FromCenters, SoftBaseline):
     cluster takes one of them, whichever is cheapest.
     """
 
-    _attributes = SIZES | {
+    _attributes = {  # noqa: RUF012
         "labels_": "(N,) cluster of each point; all bounds on sizes hold, pairs play no part.",
     }
 
-    size_min: Any = anything(None, f"Least {SIZE_BOUND}")
-    size_max: Any = anything(None, f"Largest {SIZE_BOUND}")
-    size_by: str = choice(
-        "points", SIZE_BY, 'What sizes count: ``"points"``, or ``"weight"`` for sums of weights.'
-    )
     init: Any = beginning("k-means++")
 
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
-        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
-            return local_search(problem, centers, max_iter=self.max_iter, deadline=deadline)
-
-        best = self._best_from(problem, search, deadline)
-        assert best is not None
-        return best.labels
+    def _search(
+        self,
+        problem: Problem,
+        centers: np.ndarray,
+        rng: np.random.Generator,
+        deadline: float | None,
+        *pairs: np.ndarray,
+    ) -> Solution:
+        return local_search(problem, centers, max_iter=self.max_iter, deadline=deadline)

@@ -1,26 +1,21 @@
 """S-HG-MEANS (Gribel, Gendreau, Vidal 2022): soft, memetic.
 
-The likelihood has two parts: spherical Gaussians for the points, a block model for the pairs. Both
-are written here from their definition, for any labels; the search evaluates moves by differences
-(`soft_hg_moves`), and the tests hold one against the other.
+The likelihood has two parts: spherical Gaussians for the points, a block model for the pairs. The
+search evaluates moves by differences (`soft_hg_moves`).
 """
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers
 from smdeclust.baselines.base import UnweightedBaseline, spread_groups
-from smdeclust.baselines.pieces import fill_empty_clusters, make_seed, survivors
+from smdeclust.baselines.pieces import fill_empty_clusters, join, links_of, make_seed, survivors
 from smdeclust.baselines.soft_hg_moves import (
-    BETWEEN,
     LEAST_GAIN,
-    LOG_FLOOR,
     MOST_REASSIGNMENTS,
-    WITHIN,
     likelihood,
     make_state,
     reassign,
@@ -28,12 +23,11 @@ from smdeclust.baselines.soft_hg_moves import (
     reset,
 )
 from smdeclust.estimators.parameters import anything, current, documented, former, number, whole
+from smdeclust.estimators.smdeclust import log_generation
 from smdeclust.local_search import local_search
 from smdeclust.memetic import State, stopping
 from smdeclust.memetic.crossover import exchange
 from smdeclust.problem import Problem, Solution
-
-logger = logging.getLogger("smdeclust")
 
 # k-means of the first population ends here at the latest.
 MOST_LLOYD = 200
@@ -99,13 +93,8 @@ class SoftHGMeans(UnweightedBaseline):
         )
         state = soft_hg_means(problem, model, self, stop, self._generator())
         assert state.best is not None
-        self.n_iter_ = state.generation
-        self.n_local_searches_ = state.n_local_searches
-        self.n_local_iterations_ = state.n_local_iterations
-        self.stop_reason_ = state.stop_reason
-        self.history_ = state.history.arrays()
         self.objective_ = state.best.objective
-        return state.best.labels
+        return self._told(state)
 
 
 @dataclass(frozen=True)
@@ -151,24 +140,19 @@ class Model:
         variance_floor: float,
     ) -> Model:
         """Sort the links by point; the floor is a share of the variance of all points."""
-        pairs = np.concatenate([must_link, cannot_link])
-        layer = np.repeat([MUST, CANNOT], [len(must_link), len(cannot_link)])
-        real = pairs[:, 0] != pairs[:, 1]
-        pairs, layer = pairs[real], layer[real]
-        source = np.concatenate([pairs[:, 0], pairs[:, 1]])
-        order = np.argsort(source, kind="stable")
-        indptr = np.zeros(problem.n_points + 1, dtype=np.int64)
-        np.cumsum(np.bincount(source, minlength=problem.n_points), out=indptr[1:])
+        cannot = np.repeat([False, True], [len(must_link), len(cannot_link)])
+        links = links_of(problem.n_points, must_link, cannot_link, np.ones(len(cannot)), cannot)
+        layers = links.together.astype(np.int64)
         points = problem.contracted.points
         variance = float((points**2).sum()) / (problem.n_points * problem.n_features)
         return cls(
             points=points,
             n_features=problem.n_features,
             n_clusters=problem.n_clusters,
-            indptr=indptr,
-            indices=np.concatenate([pairs[:, 1], pairs[:, 0]])[order].astype(np.int64),
-            layers=np.concatenate([layer, layer])[order].astype(np.int64),
-            n_links=np.bincount(layer, minlength=2).astype(np.int64),
+            indptr=links.indptr,
+            indices=links.indices,
+            layers=layers,
+            n_links=np.bincount(layers, minlength=2) // 2,
             confidence=None if confidence is None else min(confidence, SURE),
             least_variance=variance_floor * variance if variance > 0 else 1.0,
         )
@@ -194,54 +178,6 @@ class Model:
             beta[CANNOT] = b * odds, b
         return beta
 
-    def objective(self, labels: np.ndarray, beta: np.ndarray | None = None) -> float:
-        """Return the Gaussian part plus the annotation part, from scratch.
-
-        `beta` is the prior to use instead of the one that the sizes of the clusters give.
-        """
-        sizes = np.bincount(labels, minlength=self.n_clusters)
-        beta = self.prior(sizes) if beta is None else beta
-        return self.gaussian(labels) + self.annotation(labels, beta)
-
-    def gaussian(self, labels: np.ndarray) -> float:
-        """Sum over clusters of SSE / (2 sigma^2) + n d ln sigma, at the best allowed sigma."""
-        total = 0.0
-        for k in range(self.n_clusters):
-            inside = self.points[labels == k]
-            gaps = inside - inside.mean(axis=0)
-            squares, share = float((gaps**2).sum()), len(inside) * self.n_features
-            variance = max(squares / share, self.least_variance)
-            total += squares / (2 * variance) + share * 0.5 * np.log(variance)
-        return total
-
-    def links(self, labels: np.ndarray) -> np.ndarray:
-        """Return m as (2, K, K): links between clusters; one within a cluster counts twice."""
-        m = np.zeros((2, self.n_clusters, self.n_clusters))
-        source = np.repeat(np.arange(len(labels)), np.diff(self.indptr))
-        np.add.at(m, (self.layers, labels[source], labels[self.indices]), 1.0)
-        return m
-
-    def annotation(self, labels: np.ndarray, beta: np.ndarray) -> float:
-        """Minus the logarithm of the block model's likelihood, and of the prior if there is one."""
-        sizes = np.bincount(labels, minlength=self.n_clusters).astype(np.float64)
-        m = self.links(labels)
-        total = 0.0
-        for layer in (MUST, CANNOT):
-            if self.n_links[layer] == 0:
-                continue
-            for r in range(self.n_clusters):
-                for s in range(r, self.n_clusters):
-                    same = r == s
-                    b = beta[layer, WITHIN if same else BETWEEN]
-                    pairs = sizes[r] * sizes[s]
-                    count = m[layer, r, s]
-                    rate = count / (pairs + (1 + same) * b) if count > 0 else 0.0
-                    fit = count * np.log(max(rate, LOG_FLOOR)) - rate * pairs
-                    total += (2 - same) * fit
-                    if self.confidence is not None:
-                        total += 2 * (np.log(max(b, LOG_FLOOR)) - b * rate)
-        return -0.5 * total
-
 
 def soft_hg_means(
     problem: Problem,
@@ -255,14 +191,7 @@ def soft_hg_means(
     initialize = spread_groups(problem)
 
     def add(labels: np.ndarray) -> bool:
-        child = descend(model, labels, rng)
-        state.population.append(child)
-        better = state.best is None or child.objective < state.best.objective
-        state.best = child if better else state.best
-        state.n_without_improvement = 0 if better else state.n_without_improvement + 1
-        state.count(child)
-        state.stop_reason = stop(state)
-        return state.stop_reason is not None
+        return join(state, descend(model, labels, rng), stop)
 
     for _ in range(method.population_size):
         start = local_search(problem, initialize(rng), max_iter=MOST_LLOYD)
@@ -282,20 +211,9 @@ def soft_hg_means(
         state.population = survivors(state.population, method.population_size)
         state.end_generation()
         if method.verbose:
-            _log(state)
+            log_generation(state)
         state.stop_reason = stop(state)
     return state.finish()
-
-
-def _log(state: State) -> None:
-    assert state.best is not None
-    logger.info(
-        "generation %d: best %.6g, %d local searches, %.1f s",
-        state.generation,
-        state.best.objective,
-        state.n_local_searches,
-        state.elapsed,
-    )
 
 
 def assign(model: Model, centers: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from smdeclust.baselines.pieces import shuffle
 from smdeclust.kernels import kernel
+from smdeclust.local_search.kempe import squared_distance
 
 # Logarithms of rates and priors see no smaller number.
 LOG_FLOOR = 1e-10
@@ -71,19 +72,9 @@ def reset(points, indptr, indices, layers, state):
     for k in range(len(sizes)):
         centers[k] /= max(sizes[k], 1)
     for i in range(len(points)):
-        squares[state.labels[i]] += square_distance(points[i], centers[state.labels[i]])
+        squares[state.labels[i]] += squared_distance(points[i], centers[state.labels[i]])
     for k in range(len(sizes)):
         _set_row(state, k)
-
-
-@kernel()
-def square_distance(x, y):
-    """|x - y|^2."""
-    total = 0.0
-    for j in range(len(x)):
-        gap = x[j] - y[j]
-        total += gap * gap
-    return total
 
 
 @kernel()
@@ -180,8 +171,8 @@ def _gauss(squares, n, state):
 def _squares_after(x, a, b, state):
     """Sums of squares of a without x and of b with it; the means move along. O(d)."""
     n_a, n_b = float(state.sizes[a]), float(state.sizes[b])
-    left = state.squares[a] - square_distance(x, state.centers[a]) * n_a / (n_a - 1.0)
-    joined = state.squares[b] + square_distance(x, state.centers[b]) * n_b / (n_b + 1.0)
+    left = state.squares[a] - squared_distance(x, state.centers[a]) * n_a / (n_a - 1.0)
+    joined = state.squares[b] + squared_distance(x, state.centers[b]) * n_b / (n_b + 1.0)
     return max(left, 0.0), joined
 
 
@@ -312,9 +303,9 @@ def reassign(points, free, state, limit):
             a = state.labels[i]
             if state.sizes[a] < 2:
                 continue
-            best, least = a, square_distance(points[i], state.centers[a]) / twice[a] + offset[a]
+            best, least = a, squared_distance(points[i], state.centers[a]) / twice[a] + offset[a]
             for k in range(n_clusters):
-                cost = square_distance(points[i], state.centers[k]) / twice[k] + offset[k]
+                cost = squared_distance(points[i], state.centers[k]) / twice[k] + offset[k]
                 if cost < least:
                     best, least = k, cost
             if best != a:
@@ -332,5 +323,5 @@ def reassign(points, free, state, limit):
             state.centers[k] /= state.sizes[k]
         for i in range(len(points)):
             k = state.labels[i]
-            state.squares[k] += square_distance(points[i], state.centers[k])
+            state.squares[k] += squared_distance(points[i], state.centers[k])
     return limit

@@ -28,6 +28,7 @@ from smdeclust.estimators.parameters import check_number
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.memetic import State
 from smdeclust.points import is_dask
 from smdeclust.points.describe import renumber
 from smdeclust.points.distances import squares_to
@@ -291,6 +292,16 @@ class ConstrainedClusterer(
             self.cluster_sizes_ = sizes.astype(np.int64) if whole else sizes
             self.size_bounds_ = np.column_stack(taken)
         return self
+
+    def _told(self, state: State) -> np.ndarray:
+        """Set what is told of a genetic search; returns the labels of the best solution."""
+        assert state.best is not None
+        self.n_iter_ = state.generation
+        self.n_local_searches_ = state.n_local_searches
+        self.n_local_iterations_ = state.n_local_iterations
+        self.stop_reason_ = state.stop_reason
+        self.history_ = state.history.arrays()
+        return state.best.labels
 
     @property
     def _n_features_out(self) -> int:

@@ -498,7 +498,7 @@ class SMDEClust(ConstrainedClusterer):
             self._stopping_rule(problem, deadline),
             self._generator(),
             self.callback,
-            _log_generation if self.verbose else None,
+            log_generation if self.verbose else None,
             confirm,
         )
         best = state.best
@@ -506,12 +506,8 @@ class SMDEClust(ConstrainedClusterer):
         if near is not None and near.objective <= best.objective * (1 + SAME):
             best = near  # no better one: nobody's label changes without need
         self._elite = [problem.points.leave(other.centers) for other in elite.solutions[1:]]
-        self.n_iter_ = state.generation
         self.n_populations_ = state.island + 1
-        self.n_local_searches_ = state.n_local_searches
-        self.n_local_iterations_ = state.n_local_iterations
-        self.stop_reason_ = state.stop_reason
-        self.history_ = state.history.arrays()
+        self._told(state)
         return best
 
     def _operators(self, problem: Problem, deadline: float | None) -> Operators:
@@ -580,7 +576,8 @@ class SMDEClust(ConstrainedClusterer):
         return Search.preset(self.search).replace(**old)
 
 
-def _log_generation(state: State) -> None:
+def log_generation(state: State) -> None:
+    """Log one line."""
     assert state.best is not None
     logger.info(
         "population %d, generation %d: best %.6g, %d local searches, %.1f s",
