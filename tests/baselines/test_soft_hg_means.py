@@ -28,7 +28,7 @@ from smdeclust.problem import Problem, Solution
 NONE = np.empty((0, 2), dtype=np.int64)
 
 
-def objective(model, labels, beta = None):
+def objective(model, labels, beta=None):
     """Return the Gaussian part plus the annotation part, from scratch.
 
     `beta` is the prior to use instead of the one that the sizes of the clusters give.
@@ -141,8 +141,8 @@ def test_moves_by_differences_equal_the_whole(seed, accuracy):
         value += gaussian_change(x, a, b, state) + annotation_change(a, b, n_touched, state)
         move(i, x, a, b, n_touched, state)
         put_down(n_touched, state)
-        assert model.objective(state.labels, beta) == pytest.approx(value, rel=1e-9, abs=1e-9)
-    assert np.allclose(state.links, model.links(state.labels))
+        assert objective(model, state.labels, beta) == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert np.allclose(state.links, links(model, state.labels))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,8 +14,8 @@ from smdeclust import (
     SMDEClust,
     suggest_pairs,
 )
-from smdeclust.queries.known import Known
 from smdeclust.queries.nearness import Nearness
+from smdeclust.queries.picture import Known
 
 ALL = ["influence", "random"]
 

@@ -6,16 +6,14 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from smdeclust.constraints.given import hard_pairs
-from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing, deadline_after
+from smdeclust.estimators.base import ConstrainedClusterer
 from smdeclust.estimators.parameters import (
     anything,
     check_choice,
-    check_parameters,
     choice,
     documented,
     number,
@@ -23,14 +21,17 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.estimators.warm import as_earlier
 from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search.limits import is_past
 from smdeclust.memetic.initialization import random_points
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.bounds import SIZE_BY
-from smdeclust.structure.pairs import count_broken
+from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.rejections import reject_self_cannot_links
 
 logger = logging.getLogger("smdeclust")
 
 Start = Callable[[np.random.Generator], np.ndarray]
+NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 SOLUTION = {
     "labels_": "(N,) cluster of each point; all constraints hold.",
     "cluster_centers_": "(K, d) means of the clusters, in lexicographic order.",
@@ -43,6 +44,20 @@ SIZE_BOUND = (
     "size of a cluster: a number for all of them, or K numbers, of which each cluster takes\n"
     "one (which one is part of the optimization); ``None``: no bound."
 )
+
+
+class Task(NamedTuple):
+    """What a method is to solve, until when, and the (m, 2) pairs beside the problem, if any."""
+
+    problem: Problem
+    deadline: float | None
+    together: np.ndarray = NO_PAIRS
+    apart: np.ndarray = NO_PAIRS
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        return is_past(self.deadline)
 
 
 @documented
@@ -59,56 +74,23 @@ class Baseline(ConstrainedClusterer, ABC):
         None, "Seed, ``RandomState`` or ``None``. The same seed gives the same result."
     )
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that belong together, or apart: (m, 2) integers.
-        constraints
-            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-        """
-        deadline = deadline_after(self.max_time)
-        check_parameters(self)
-        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        return self._fit(X, must_link, cannot_link, sample_weight, deadline)
-
     @abstractmethod
-    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
-        """Build the problem from validated pairs and label it."""
+    def _solve(self, task: Task) -> np.ndarray:
+        """Return the labels: (G,) of the groups of a strict baseline, (N,) of a soft one."""
 
 
 class StrictBaseline(Baseline):
-    """Pairs always hold: `_solve` gets a problem with its pairs and returns (G,) labels."""
+    """Pairs always hold: they are in the problem."""
 
     def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
         problem = self._build_problem(X, must_link, cannot_link, weight)
-        return self._set_solution(problem, self._solve(problem, deadline))
-
-    @abstractmethod
-    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
-        """Return the (G,) labels of the groups."""
+        return self._set_solution(problem, self._solve(Task(problem, deadline)))
 
 
 class SoftBaseline(Baseline):
-    """Pairs may break: `_solve` gets the points and the pairs and returns (N,) labels."""
+    """Pairs may break: they are beside the problem (must-links where they `_contract`, too)."""
+
+    _contract: ClassVar[bool] = False
 
     _attributes = {  # noqa: RUF012
         "labels_": "(N,) cluster of each point; constraints may be broken.",
@@ -116,16 +98,13 @@ class SoftBaseline(Baseline):
     }
 
     def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
-        problem, together, apart = self._build_soft(X, must_link, cannot_link, weight)
-        self._set_solution(problem, self._solve(problem, together, apart, deadline))
+        problem = self._build_problem(X, must_link if self._contract else None, None, weight)
+        together = as_pairs(must_link, problem.n_points, "must_link")
+        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
+        reject_self_cannot_links(apart)
+        self._set_solution(problem, self._solve(Task(problem, deadline, together, apart)))
         self.n_violations_ = sum(count_broken(together, apart, self.labels_))
         return self
-
-    @abstractmethod
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
-        """Return the (N,) labels of the points."""
 
 
 class UnweightedBaseline(SoftBaseline):
@@ -220,7 +199,7 @@ class MultiStart(ConstrainedClusterer):
                     "none" if best is None else f"{best.objective:.6g}",
                     time.perf_counter() - begin,
                 )
-            if deadline is not None and time.perf_counter() >= deadline:
+            if is_past(deadline):
                 break
         self.n_iter_ = self.n_local_iterations_ if best is None else best.n_iterations
         return best
@@ -232,39 +211,26 @@ class FromCenters(MultiStart):
 
     init: Any = beginning("random")
 
-    def _solve(self, problem: Problem, *pairs_and_deadline: Any) -> np.ndarray:
+    _failure = "All {n} starts failed."
+
+    def _solve(self, task: Task) -> np.ndarray:
         """Run `_search` from the centers that `init` stands for."""
-        *pairs, deadline = pairs_and_deadline
-        if isinstance(self.init, str):
-            initialize = STARTS[self.init](problem)
-        else:
-            given = problem.enter(as_earlier(self.init, problem).centers)
-
-            def initialize(rng: np.random.Generator) -> np.ndarray:
-                return given
-
-        def attempt(rng: np.random.Generator) -> Solution | None:
-            return self._search(problem, initialize(rng), rng, deadline, *pairs)
-
-        best = self._best_start(attempt, deadline)
+        initialize = self._beginning(task.problem)
+        best = self._best_start(lambda rng: self._search(task, initialize(rng), rng), task.deadline)
         if best is None:
             raise NoFeasibleSolutionError(self._failure.format(n=self.n_local_searches_))
         self._describe(best)
         return best.labels
 
-    _failure = "All {n} starts failed."
+    def _beginning(self, problem: Problem) -> Start:
+        if isinstance(self.init, str):
+            return STARTS[self.init](problem)
+        given = problem.enter(as_earlier(self.init, problem).centers)
+        return lambda rng: given
 
     @abstractmethod
-    def _search(
-        self,
-        problem: Problem,
-        centers: np.ndarray,
-        rng: np.random.Generator,
-        deadline: float | None,
-        *pairs: np.ndarray,
-    ) -> Solution | None:
-        """Run one start; None where it fails. `pairs`: must-links and cannot-links that may break,
-        where they are not those of the problem."""
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution | None:
+        """Run one start from (K, d') centers; None where it fails."""
 
     def _describe(self, best: Solution) -> None:
         """Set what else is told of the best solution."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment import milp_assignment
-from smdeclust.baselines.base import FromCenters, Sized, StrictBaseline
+from smdeclust.baselines.base import FromCenters, Sized, StrictBaseline, Task
 from smdeclust.estimators.parameters import DEPRECATED, choice, current, documented, former
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import PROOF_PIVOTS, local_search
@@ -39,20 +39,13 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
     )
     assignment: str = former("solver")
 
-    def _search(
-        self,
-        problem: Problem,
-        centers: np.ndarray,
-        rng: np.random.Generator,
-        deadline: float | None,
-        *pairs: np.ndarray,
-    ) -> Solution:
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
         solver = current(self, "solver")
         if solver == "structured":
-            limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": deadline}
-            return local_search(problem, centers, max_iter=self.max_iter, **limits)
-        outside = problem.contracted.leave(centers)
-        return milp_search(problem, outside, solver=solver, max_iter=self.max_iter)
+            limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": task.deadline}
+            return local_search(task.problem, centers, max_iter=self.max_iter, **limits)
+        outside = task.problem.contracted.leave(centers)
+        return milp_search(task.problem, outside, solver=solver, max_iter=self.max_iter)
 
     def _describe(self, best: Solution) -> None:
         self.n_unproven_, self.proven_ = int(not best.proven), best.proven

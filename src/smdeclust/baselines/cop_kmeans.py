@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from smdeclust.baselines.base import FromCenters, StrictBaseline
+from smdeclust.baselines.base import FromCenters, StrictBaseline, Task
 from smdeclust.baselines.pck_means import search_by_placing
 from smdeclust.estimators.parameters import documented
 from smdeclust.problem import Problem, Solution
@@ -37,25 +37,18 @@ class COPKMeans(FromCenters, StrictBaseline):
         "or SMDEClust or BLPKMeans, whose assignment step is exact."
     )
 
-    def _search(
-        self,
-        problem: Problem,
-        centers: np.ndarray,
-        rng: np.random.Generator,
-        deadline: float | None,
-        *pairs: np.ndarray,
-    ) -> Solution | None:
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution | None:
         """Run one start; None where its first placement fails.
 
         A later placement that fails, or does not lower the objective, is an iteration without
         improvement: the best solution so far stays. `rng` draws the order of the groups again in
         every iteration.
         """
-        graph = forbidding(problem)
-        found = search_by_placing(problem, graph, centers, rng, self.max_iter, PATIENCE, 1)
+        graph = forbidding(task.problem)
+        found = search_by_placing(task.problem, graph, centers, rng, self.max_iter, PATIENCE, 1)
         if found.objective == np.inf:
             return None
-        return replace(found, objective=found.objective + problem.scatter)
+        return replace(found, objective=found.objective + task.problem.scatter)
 
 
 def forbidding(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from smdeclust.baselines.base import FromCenters, SoftBaseline
+from smdeclust.baselines.base import FromCenters, SoftBaseline, Task
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented
 from smdeclust.kernels import kernel
@@ -40,15 +40,8 @@ class CVQE(FromCenters, SoftBaseline):
     }
     _linear: ClassVar[bool] = False
 
-    def _search(
-        self,
-        problem: Problem,
-        centers: np.ndarray,
-        rng: np.random.Generator,
-        deadline: float | None,
-        *pairs: np.ndarray,
-    ) -> Solution:
-        return cvqe(problem, *pairs, centers, self.max_iter, self._linear)
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
+        return cvqe(task.problem, task.together, task.apart, centers, self.max_iter, self._linear)
 
     def _describe(self, best: Solution) -> None:
         self.objective_ = best.objective

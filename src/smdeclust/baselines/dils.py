@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from smdeclust.baselines.base import UnweightedBaseline
+from smdeclust.baselines.base import Task, UnweightedBaseline
 from smdeclust.baselines.pieces import SoftPairs, make_seed, shuffle
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.kernels import kernel
@@ -53,9 +53,8 @@ class DILS(UnweightedBaseline):
     )
     max_evaluations: int = whole(300_000, "Relabelings weighed in all.", low=1)
 
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
+    def _solve(self, task: Task) -> np.ndarray:
+        problem, deadline, together, apart = task
         rng = self._generator()
         cost = penalty(problem.contracted.points, len(together) + len(apart), rng)
         costs = np.full(len(together), cost), np.full(len(apart), cost)

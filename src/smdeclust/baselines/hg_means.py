@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers, transposed
-from smdeclust.baselines.base import SoftBaseline
-from smdeclust.baselines.pieces import join, survivors
+from smdeclust.baselines.base import SoftBaseline, Task
+from smdeclust.baselines.pieces import join, survivors, until
 from smdeclust.estimators.parameters import anything, documented, whole
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
@@ -57,9 +57,7 @@ class HGMeans(SoftBaseline):
         None, "Called with the state of the run after every local search."
     )
 
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
+    def _solve(self, task: Task) -> np.ndarray:
         if self.largest_population <= self.population_size:
             raise InvalidInputError(
                 f"largest_population must be more than population_size={self.population_size}, "
@@ -73,8 +71,8 @@ class HGMeans(SoftBaseline):
                 return "no_improvement"
             return None
 
-        stop = stopping.any_of(None if deadline is None else stopping.past(deadline), enough)
-        state = hg_means(problem, self, stop, self._generator())
+        stop = stopping.any_of(until(task.deadline), enough)
+        state = hg_means(task.problem, self, stop, self._generator())
         return self._told(state)
 
 

@@ -7,18 +7,16 @@ holds all the time; then centers move to the means, now and then with a perturba
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from smdeclust.baselines.base import FromCenters, StrictBaseline
+from smdeclust.baselines.base import FromCenters, StrictBaseline, Task
 from smdeclust.estimators.parameters import documented, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.local_search.kempe import kempe_chain
 from smdeclust.points.centers import move_centers, sum_of_squares
-from smdeclust.problem import Problem, Solution
+from smdeclust.problem import Solution
 
 # A perturbation moves a center by this share of the mean distance of the points to theirs, at
 # first; each further one by this factor less.
@@ -44,16 +42,9 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
     n_perturbations: int = whole(10, "Perturbations of a start.", low=0)
     max_iter: int = whole(300, "Most iterations between two perturbations.", low=1)
 
-    def _search(
-        self,
-        problem: Problem,
-        centers: np.ndarray,
-        rng: np.random.Generator,
-        deadline: float | None,
-        *pairs: np.ndarray,
-    ) -> Solution:
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
         """Run one start; `rng` draws the perturbations."""
-        contracted = problem.contracted
+        problem, contracted = task.problem, task.problem.contracted
         # The first labels only have to be feasible: one exact assignment.
         first = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
         labels, centers = np.array(first.labels), first.centers.copy()
@@ -83,7 +74,7 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
             )
             if f < best * (1 - 1e-12):
                 best, best_labels, best_centers = f, labels.copy(), centers.copy()
-            if deadline is not None and time.perf_counter() >= deadline:
+            if task.is_late:
                 break
         return Solution(best_labels, best_centers, best, n_done, False)
 

@@ -16,11 +16,10 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.distances import nearest_centers, transposed
-from smdeclust.baselines.base import SoftBaseline
+from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented, number
 from smdeclust.kernels import kernel
-from smdeclust.problem import Problem
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300
@@ -53,9 +52,8 @@ class NonsmoothClustering(SoftBaseline):
         None, "Seconds, after which centers are added without refinement.", low=0
     )
 
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
+    def _solve(self, task: Task) -> np.ndarray:
+        problem, deadline, together, apart = task
         points, weights = problem.contracted.points, problem.contracted.weights
         given = points, weights, together, apart, problem.n_clusters, self.penalty
         found = incremental(*given, self._generator(), deadline)

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.assignment.general import assign
-from smdeclust.baselines.base import SOLUTION, FromCenters
-from smdeclust.baselines.pieces import fill_empty_clusters
+from smdeclust.baselines.base import Baseline, FromCenters, Task
+from smdeclust.baselines.pieces import fill_empty_clusters, one_per_pair
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
 from smdeclust.estimators.base import all_or_nothing, deadline_after
 from smdeclust.estimators.parameters import (
-    anything,
     check_parameters,
     documented,
     flag,
@@ -43,14 +43,14 @@ PCCC_PIVOTS = 20_000
 
 
 @documented
-class PCCC(FromCenters):
+class PCCC(FromCenters, Baseline):
     """PCCC (Baumann, Hochbaum 2024): hard pairs, and soft ones with confidences.
 
     k-means whose assignment step is solved exactly: hard pairs hold, and a broken soft pair costs
     penalty x confidence. A descent ends at the first iteration that does not lower the objective.
     """
 
-    _attributes = SOLUTION | {
+    _attributes = {  # noqa: RUF012
         "labels_": "(N,) cluster of each point; all hard constraints hold.",
         "objective_": "What the method minimizes: ``inertia_`` plus the prices of broken pairs.",
         "n_violations_": "Broken soft pairs.",
@@ -58,7 +58,6 @@ class PCCC(FromCenters):
         "n_repositions_": "Clusters repositioned, in all starts.",
     }
 
-    n_clusters: int = anything(3, "K.", kw_only=False)
     q: int | None = whole(
         None,
         "A group that the program decides on may only use its `q` nearest centers, and more only\n"
@@ -82,9 +81,6 @@ class PCCC(FromCenters):
         "Seconds; then the best solution so far is returned. (A start ends between two\n"
         "assignments, and the first assignment of the first start is always made.)",
         low=0,
-    )
-    random_state: Any = anything(
-        None, "Seed, ``RandomState`` or ``None``. The same seed gives the same result."
     )
 
     @all_or_nothing
@@ -154,34 +150,35 @@ class PCCC(FromCenters):
         reject_self_cannot_links(apart)
         self.penalty_ = _scale(problem) if self.penalty is None else float(self.penalty)
         prices = [
-            self.penalty_ * _as_confidence(f"soft_{kind}_confidence", confidences[kind], pairs)
-            for kind, pairs in (("must_link", together), ("cannot_link", apart))
-        ]
+            self.penalty_
+            * one_per_pair(
+                f"soft_{kind}_confidence", 1.0 if given is None else given, len(pairs),
+                "above 0 and at most 1", lambda sure: (sure > 0) & (sure <= 1),
+            )
+            for (kind, given), pairs in zip(confidences.items(), (together, apart), strict=True)
+        ]  # fmt: skip
         soft = SoftPairs(together, prices[0], apart, prices[1])
         hard = bare["must_link"], bare["cannot_link"]
         problem = self._build_problem(X, *hard, sample_weight, soft=soft)
         self.n_repositions_ = 0
-
-        def search(centers: np.ndarray, rng: np.random.Generator) -> Solution:
-            q = problem.n_clusters if self.q is None else min(self.q, problem.n_clusters)
-            outcome = pccc_search(
-                problem,
-                centers,
-                q=q,
-                max_iter=self.max_iter,
-                repositioning=self.repositioning,
-                deadline=np.inf if deadline is None else deadline,
-            )
-            self.n_repositions_ += outcome.n_repositions
-            return outcome.solution
-
-        best = self._best_from(problem, search, deadline)
-        assert best is not None
-        self._set_solution(problem, best.labels)
+        labels = self._solve(Task(problem, deadline))
+        self._set_solution(problem, labels)
         self.soft_prices_ = SoftPrices(self.soft_prices_.spread, self.penalty_)
-        self.objective_ = self.inertia_ + problem.penalty(best.labels)
+        self.objective_ = self.inertia_ + problem.penalty(labels)
         self.n_violations_ = sum(count_broken(together, apart, self.labels_))
         return self
+
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
+        outcome = pccc_search(
+            task.problem,
+            centers,
+            q=task.problem.n_clusters if self.q is None else min(self.q, task.problem.n_clusters),
+            max_iter=self.max_iter,
+            repositioning=self.repositioning,
+            deadline=np.inf if task.deadline is None else task.deadline,
+        )
+        self.n_repositions_ += outcome.n_repositions
+        return outcome.solution
 
 
 def _scale(problem: Problem) -> float:
@@ -207,29 +204,6 @@ def _one_of(name: str, given: Any, earlier: Any) -> Any:
     if given is not None:
         raise InvalidInputError(f"Give soft_{name} or {name}, which means the same, not both.")
     return earlier
-
-
-def _as_confidence(name: str, confidence: Any, pairs: np.ndarray) -> np.ndarray:
-    """Return one number in (0, 1] per pair."""
-    try:
-        values = np.asarray(1.0 if confidence is None else confidence, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"{name} must be a number or one number per pair, got {confidence!r}."
-        ) from None
-    if values.ndim == 0:
-        values = np.full(len(pairs), float(values))
-    if values.shape != (len(pairs),):
-        raise InvalidInputError(
-            f"{name} must be one number or one per soft pair: {len(pairs)} pairs were given, it "
-            f"has shape {values.shape}."
-        )
-    bad = np.flatnonzero(~((values > 0) & (values <= 1)))
-    if len(bad):
-        raise InvalidInputError(
-            f"{name} must be above 0 and at most 1, got {values[bad[0]]} at position {int(bad[0])}."
-        )
-    return values
 
 
 def soft_assignment(
@@ -344,7 +318,7 @@ def _empty_clusters(contracted: Contracted, labels: np.ndarray) -> np.ndarray:
 
 def _least_needed(contracted: Contracted, centers: np.ndarray) -> int:
     """The cluster whose groups lose least by going to their second nearest center instead."""
-    squares = _squares(contracted, centers)
+    squares = cdist(contracted.points, centers, "sqeuclidean")
     nearest = squares.argmin(axis=1)
     two = np.partition(squares, 1, axis=1)[:, :2]
     loss = np.bincount(nearest, contracted.weights * (two[:, 1] - two[:, 0]), contracted.n_clusters)
@@ -365,12 +339,3 @@ def _worst_served(
     inertia = np.bincount(labels, costs, contracted.n_clusters)
     cluster = np.lexsort((inertia, n_broken))[-1]
     return contracted.points[np.where(labels == cluster, costs, -1.0).argmax()]
-
-
-def _squares(contracted: Contracted, centers: np.ndarray) -> np.ndarray:
-    """(G, K) squared distances, one center at a time: nothing larger than the answer is made."""
-    out = np.empty((len(contracted.points), len(centers)))
-    for k, center in enumerate(centers):
-        gaps = contracted.points - center
-        np.einsum("ij,ij->i", gaps, gaps, out=out[:, k])
-    return out

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.distances import squared_distances
-from smdeclust.baselines.base import MultiStart, SoftBaseline
+from smdeclust.baselines.base import MultiStart, SoftBaseline, Task
 from smdeclust.baselines.pieces import (
     SoftPairs,
     cost_of_broken,
     fill_empty_clusters,
     make_seed,
+    one_per_pair,
     shuffle,
 )
 from smdeclust.estimators.parameters import anything, current, documented, former
-from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
@@ -57,10 +57,12 @@ class PCKMeans(MultiStart, SoftBaseline):
     )
     w: Any = former("penalty")
 
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
-        cost = _as_prices(current(self, "penalty"), len(together) + len(apart))
+    def _solve(self, task: Task) -> np.ndarray:
+        problem, deadline, together, apart = task
+        cost = one_per_pair(
+            "penalty", current(self, "penalty"), len(together) + len(apart),
+            "finite and not negative", lambda price: np.isfinite(price) & (price >= 0),
+        )  # fmt: skip
         pairs = SoftPairs.build(
             problem.n_points, together, apart, cost[: len(together)], cost[len(together) :]
         )
@@ -75,29 +77,6 @@ class PCKMeans(MultiStart, SoftBaseline):
         assert best is not None
         self.objective_ = best.objective
         return best.labels
-
-
-def _as_prices(given: Any, n_pairs: int) -> np.ndarray:
-    """Return one finite, non-negative price per pair."""
-    try:
-        price = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"penalty must be a number or one number per pair, got {given!r}."
-        ) from None
-    if price.ndim == 0:
-        price = np.full(n_pairs, float(price))
-    if price.shape != (n_pairs,):
-        raise InvalidInputError(
-            f"penalty must be one number or one per pair, must-links first: {n_pairs} pairs were "
-            f"given, it has shape {price.shape}."
-        )
-    bad = np.flatnonzero(~(np.isfinite(price) & (price >= 0)))
-    if len(bad):
-        raise InvalidInputError(
-            f"penalty must be finite and not negative, got {price[bad[0]]} at position {bad[0]}."
-        )
-    return price
 
 
 def neighborhood_centers(

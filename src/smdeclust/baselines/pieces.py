@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
-from smdeclust.memetic import State
+from smdeclust.memetic import State, stopping
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Solution
 from smdeclust.structure.graph import PairGraph
@@ -109,6 +110,29 @@ class SoftPairs:
         return float(cost_of_broken(self.indptr, self.indices, self.signed, labels))
 
 
+def one_per_pair(name: str, given: Any, n_pairs: int, rule: str, fits: Any) -> np.ndarray:
+    """Return one number a pair, from one for all or one for each; `fits` says which are right."""
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{name} must be a number or one number per pair, got {given!r}."
+        ) from None
+    if values.ndim == 0:
+        values = np.full(n_pairs, float(values))
+    if values.shape != (n_pairs,):
+        raise InvalidInputError(
+            f"{name} must be one number or one per soft pair (must-links first): {n_pairs} pairs "
+            f"were given, it has shape {values.shape}."
+        )
+    bad = np.flatnonzero(~fits(values))
+    if len(bad):
+        raise InvalidInputError(
+            f"{name} must be {rule}, got {values[bad[0]]} at position {int(bad[0])}."
+        )
+    return values
+
+
 def links_of(
     n_points: int,
     must_link: np.ndarray,
@@ -132,6 +156,11 @@ def cost_of_broken(indptr, indices, signed, labels):
             if same != (signed[e] > 0):
                 total += abs(signed[e])
     return 0.5 * total
+
+
+def until(deadline: float | None) -> StoppingRule | None:
+    """Stop when the time is over."""
+    return None if deadline is None else stopping.past(deadline)
 
 
 def join(

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.baselines.base import StrictBaseline
+from smdeclust.baselines.base import StrictBaseline, Task
 from smdeclust.estimators.parameters import documented, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.local_search.kempe import squared_distance
 from smdeclust.memetic.initialization import random_points
-from smdeclust.problem import Contracted, Problem
+from smdeclust.problem import Contracted
 
 # Nodes at a stretch of compiled code, less than a second.
 NODES_AT_A_TIME = 2_000_000
@@ -52,7 +52,8 @@ class RepetitiveBB(StrictBaseline):
 
     max_nodes: int | None = whole(None, "Most nodes of all trees, or ``None``.", low=1)
 
-    def _solve(self, problem: Problem, deadline: float | None) -> np.ndarray:
+    def _solve(self, task: Task) -> np.ndarray:
+        problem, deadline = task.problem, task.deadline
         rng, initialize = self._generator(), random_points(problem)
         starts = (initialize(rng) for _ in range(N_STARTS))
         limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": deadline}

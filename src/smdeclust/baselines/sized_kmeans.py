@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.baselines.base import FromCenters, Sized, SoftBaseline, beginning
+from smdeclust.baselines.base import FromCenters, Sized, SoftBaseline, Task, beginning
 from smdeclust.estimators.parameters import documented
 from smdeclust.local_search import local_search
-from smdeclust.problem import Problem, Solution
+from smdeclust.problem import Solution
 
 
 @documented
@@ -30,12 +30,5 @@ class SizedKMeans(FromCenters, Sized, SoftBaseline):
 
     init: Any = beginning("k-means++")
 
-    def _search(
-        self,
-        problem: Problem,
-        centers: np.ndarray,
-        rng: np.random.Generator,
-        deadline: float | None,
-        *pairs: np.ndarray,
-    ) -> Solution:
-        return local_search(problem, centers, max_iter=self.max_iter, deadline=deadline)
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
+        return local_search(task.problem, centers, max_iter=self.max_iter, deadline=task.deadline)

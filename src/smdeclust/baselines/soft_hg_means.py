@@ -11,8 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers
-from smdeclust.baselines.base import UnweightedBaseline, spread_groups
-from smdeclust.baselines.pieces import fill_empty_clusters, join, links_of, make_seed, survivors
+from smdeclust.baselines.base import Task, UnweightedBaseline, spread_groups
+from smdeclust.baselines.pieces import (
+    fill_empty_clusters,
+    join,
+    links_of,
+    make_seed,
+    survivors,
+    until,
+)
 from smdeclust.baselines.soft_hg_moves import (
     LEAST_GAIN,
     MOST_REASSIGNMENTS,
@@ -80,14 +87,13 @@ class SoftHGMeans(UnweightedBaseline):
     )
     verbose: int = anything(0, "1: log one line per generation.")
 
-    def _solve(
-        self, problem: Problem, together: np.ndarray, apart: np.ndarray, deadline: float | None
-    ) -> np.ndarray:
+    def _solve(self, task: Task) -> np.ndarray:
+        problem, deadline, together, apart = task
         confidence = current(self, "confidence")
         model = Model.build(problem, together, apart, confidence, self.variance_floor)
         patience = self.max_no_improvement
         stop = stopping.any_of(
-            None if deadline is None else stopping.past(deadline),
+            until(deadline),
             stopping.no_improvement(patience) if patience is not None else None,
             stopping.max_generations(self.max_generations),
         )

@@ -7,26 +7,20 @@ better becomes the best, and the shakes start small once more.
 
 from __future__ import annotations
 
-import time
-from typing import Any, Self
-
 import numpy as np
 
-from smdeclust.baselines.base import Baseline
+from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pck_means import pck_means
 from smdeclust.baselines.pieces import SoftPairs
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.memetic.initialization import random_points
-from smdeclust.problem import Problem, Solution
-from smdeclust.structure.pairs import as_pairs, count_broken
-from smdeclust.structure.rejections import reject_self_cannot_links
 
 # Iterations of the penalized k-means after a shake.
 MOST_ITERATIONS = 50
 
 
 @documented
-class VNSClustering(Baseline):
+class VNSClustering(SoftBaseline):
     """Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09).
 
     Must-linked points are one super-point and never part; broken cannot-links cost a penalty. The
@@ -57,37 +51,22 @@ class VNSClustering(Baseline):
         100, "Stop after so many shakes in a row that find nothing better.", low=1
     )
 
-    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
-        problem = self._build_problem(X, must_link, None, weight)
-        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
-        reject_self_cannot_links(apart)
-        between = problem.group_of_point[apart].reshape(-1, 2)
+    _contract = True
+
+    def _solve(self, task: Task) -> np.ndarray:
+        problem, points = task.problem, task.problem.contracted.points
+        between = problem.group_of_point[task.apart].reshape(-1, 2)
         between = between[between[:, 0] != between[:, 1]]
         cost = self.penalty
         if cost is None:
-            span = np.ptp(problem.contracted.points, axis=0)
+            span = np.ptp(points, axis=0)
             cost = 2.0 * float(span @ span) * float(problem.contracted.weights.max())
         prices = np.empty(0), np.full(len(between), float(cost))
         pairs = SoftPairs.build(problem.n_groups, between[:0], between, *prices)
-        best, self.n_local_searches_ = self._search(problem, pairs, deadline)
-        self.n_iter_ = self.n_local_searches_ - 1
-        self._set_solution(problem, best.labels)
-        self.objective_ = self.inertia_ + pairs.cost(best.labels)
-        self.n_violations_ = sum(count_broken(problem.must_link, apart, self.labels_))
-        return self
-
-    def _search(
-        self, problem: Problem, pairs: SoftPairs, deadline: float | None
-    ) -> tuple[Solution, int]:
-        """Return the best solution and the number of local searches."""
         rng, largest = self._generator(), self.largest_shake or self.n_clusters
-        start = random_points(problem)(rng)
-        best = pck_means(problem, pairs, start, rng, MOST_ITERATIONS)
-        points = problem.contracted.points
+        best = pck_means(problem, pairs, random_points(problem)(rng), rng, MOST_ITERATIONS)
         n_done, idle, size = 1, 0, 1
-        while idle < self.max_no_improvement and (
-            deadline is None or time.perf_counter() < deadline
-        ):
+        while idle < self.max_no_improvement and not task.is_late:
             centers = best.centers.copy()
             moved = rng.choice(len(centers), size=min(size, len(centers)), replace=False)
             centers[moved] = points[rng.choice(len(points), size=len(moved), replace=False)]
@@ -98,4 +77,6 @@ class VNSClustering(Baseline):
             else:
                 idle += 1
                 size = 1 if size >= largest else size + 1
-        return best, n_done
+        self.n_local_searches_, self.n_iter_ = n_done, n_done - 1
+        self.objective_ = best.objective + problem.scatter
+        return best.labels

@@ -105,13 +105,10 @@ def hard_pairs(
 
 
 def given_pairs(
-    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any]
+    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, quotas: bool
 ) -> tuple[Any, Any, Constraints | None]:
-    """Return the hard must-links and cannot-links, and all that is known where some is soft.
-
-    (For those who know quotas.)
-    """
-    known = known_pairs(asker, X, y, constraints, bare, soft=True, quotas=True)
+    """Return the hard must-links and cannot-links, and all that is known where some is soft."""
+    known = known_pairs(asker, X, y, constraints, bare, soft=True, quotas=quotas)
     if known is None and any(bare[f"soft_{kind}"] is not None for kind in KINDS):
         known = Constraints(**bare, n_points=n_rows_of(X)).hardened()
     if known is None:

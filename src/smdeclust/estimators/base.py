@@ -23,8 +23,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_of_new
-from smdeclust.estimators.parameters import check_number
+from smdeclust.constraints.given import given_pairs, hard_pairs, known_of_new
+from smdeclust.estimators.parameters import check_number, check_parameters
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
@@ -37,14 +37,78 @@ from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import SizeBounds
 from smdeclust.structure.graph import SoftPairs
-from smdeclust.structure.pairs import as_pairs
 from smdeclust.structure.quotas import Quota
-from smdeclust.structure.rejections import reject_self_cannot_links
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Attributes that a fit sets beside those whose names end in an underscore.
-_STATE = ("_search", "_spread", "_elite", "_fitted_on")
+_STATE = ("_search", "_spread", "_elite", "_fitted_on", "_order")
+
+
+def deadline_after(seconds: float | None) -> float | None:
+    """The moment of ``time.perf_counter()`` that is so many seconds away."""
+    return None if seconds is None else time.perf_counter() + seconds
+
+
+def _with_ids(error: InfeasibleConstraintsError, X: Any, known: Any) -> InfeasibleConstraintsError:
+    """The same error with the ids of its rows: of the constraints, or the index of a frame."""
+    ids, index = getattr(known, "ids", None), getattr(X, "index", None)
+    if ids is None and getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":
+        ids = index
+    places: list[Any] = [error.details.get(name) for name in ("path", "pair", "rows")]
+    rows = list(next((each for each in places if each is not None), []))
+    if ids is None or not rows:
+        return error
+    names = [str(ids[int(row)]) for row in rows]
+    shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+    details = {**error.details, "ids": names}
+    return InfeasibleConstraintsError(f"{error} Their ids: {shown}.", error.reason, details)
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Make a ``fit`` that fails or is interrupted leave the estimator as it was, and one that ends
+    leave nothing of an earlier one. While it runs, ``_last`` holds what the last fit had set."""
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        last = {name: before[name] for name in before if name.endswith("_") or name in _STATE}
+        for name in last:
+            delattr(self, name)
+        self._last = SimpleNamespace(**last)
+        try:
+            with log_shown(getattr(self, "verbose", 0)):
+                fitted = fit(self, *args, **kwargs)
+        except BaseException as error:
+            vars(self).clear()
+            vars(self).update(before)
+            if isinstance(error, InfeasibleConstraintsError):
+                X = args[0] if args else kwargs.get("X")
+                named = _with_ids(error, X, kwargs.get("constraints"))
+                if named is not error:
+                    raise named from error
+            raise
+        del self._last
+        return fitted
+
+    return whole  # type: ignore[return-value]
+
+
+@contextmanager
+def log_shown(verbose: Any) -> Iterator[None]:
+    """Show the progress lines of the library, for now, where nobody has set up logging."""
+    logger = logging.getLogger("smdeclust")
+    if not verbose or logger.handlers or logging.getLogger().handlers:
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 class ConstrainedClusterer(
@@ -53,7 +117,43 @@ class ConstrainedClusterer(
     """Base of the estimators: constraints are data, so they go to ``fit``."""
 
     n_clusters: int
+    max_time: float | None
     random_state: Any
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        constraints: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points.
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions that belong together, or apart: (m, 2) integers.
+        constraints
+            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        deadline = deadline_after(self.max_time)
+        check_parameters(self)
+        pairs = hard_pairs(self, X, y, constraints, must_link, cannot_link)
+        return self._fit(X, *pairs, sample_weight, deadline)
+
+    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
+        """Cluster, under pairs that are still to be validated."""
+        raise NotImplementedError
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fit and return ``labels_``."""
@@ -108,14 +208,14 @@ class ConstrainedClusterer(
         constraints = known_of_new(X, constraints, must_link, cannot_link)
         if constraints is not None or bounds is not None:
             return self._predict_known(X, constraints, bounds, max_time)
-        if is_dask(X):
+        if is_dask(X) and self._by_centers:
             from smdeclust.estimators.dask import lazy_predict
 
             return lazy_predict(*self._lazily_in_distance(X))
         points = self._check_points(X, reset=False)
         labels = np.empty(points.shape[0], dtype=np.int64)
-        for block, squares in squares_to(*self._in_distance(points)):
-            labels[block] = squares.argmin(axis=1)
+        for block, costs in self._costs(points):
+            labels[block] = costs.argmin(axis=1)
         return labels
 
     def _predict_known(
@@ -137,10 +237,15 @@ class ConstrainedClusterer(
         points = self._check_points(X, reset=False)
         if constraints is None:
             constraints = Constraints(n_points=points.shape[0])
-        squares = np.empty((points.shape[0], len(self.cluster_centers_)))
-        for block, some in squares_to(*self._in_distance(points)):
-            squares[block] = some
-        return label_new(squares, old, constraints, self.soft_prices_, bounds, max_time)
+        costs = np.concatenate([some for _, some in self._costs(points)])
+        return label_new(costs, old, constraints, self.soft_prices_, bounds, max_time)
+
+    # Whether new points belong to their nearest centers.
+    _by_centers: ClassVar[bool] = True
+
+    def _costs(self, points: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """(n, K) what it costs to put new points into each cluster, block by block."""
+        yield from squares_to(*self._in_distance(points))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""
@@ -251,16 +356,6 @@ class ConstrainedClusterer(
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _build_soft(
-        self, X: Any, must_link: Any, cannot_link: Any, sample_weight: Any = None
-    ) -> tuple[Problem, np.ndarray, np.ndarray]:
-        """Validate pairs that may be broken: they stay beside the problem."""
-        problem = self._build_problem(X, None, None, sample_weight)
-        together = as_pairs(must_link, problem.n_points, "must_link")
-        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
-        reject_self_cannot_links(apart)
-        return problem, together, apart
-
     def _generator(self) -> np.random.Generator:
         """The source of randomness that ``random_state`` stands for."""
         if isinstance(self.random_state, np.random.Generator):
@@ -308,16 +403,66 @@ class ConstrainedClusterer(
         return len(self.cluster_centers_)
 
 
+class SoftClusterer(ConstrainedClusterer):
+    """The same for those who know soft pairs."""
+
+    _knows_quotas: ClassVar[bool] = False
+
+    @all_or_nothing
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        soft_must_link: Any = None,
+        soft_cannot_link: Any = None,
+        constraints: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X
+            (N, d) points: an array; with :class:`SMDEClust` also a scipy.sparse matrix (kept as it
+            is where it is CSR and large), or a Dask array or data frame (``labels_`` is a Dask
+            array then).
+        y
+            Not used. For partial labels see ``Constraints.from_labels``.
+        must_link, cannot_link
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        soft_must_link, soft_cannot_link
+            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``, the confidence
+            from 0.5 (worth nothing) to 1 (hard), 0.95 where none is given. They may be broken, at
+            a price.
+        constraints
+            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        sample_weight
+            (N,) non-negative weights.
+        """
+        deadline = deadline_after(self.max_time)
+        check_parameters(self)
+        bare = {
+            "must_link": must_link, "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link, "soft_cannot_link": soft_cannot_link,
+        }  # fmt: skip
+        given = given_pairs(self, X, y, constraints, bare, quotas=self._knows_quotas)
+        return self._fit_known(X, *given, sample_weight, deadline)
+
+    def _fit_known(
+        self, X: Any, must: Any, cannot: Any, known: Constraints | None, weight: Any, deadline: Any
+    ) -> Self:
+        """Cluster; `known` is all that is known, where that is more than hard pairs."""
+        raise NotImplementedError
+
+
 def _ranks(order: np.ndarray) -> np.ndarray:
     """The place of each number in a permutation."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place
-
-
-def deadline_after(seconds: float | None) -> float | None:
-    """The moment of ``time.perf_counter()`` that is so many seconds away."""
-    return None if seconds is None else time.perf_counter() + seconds
 
 
 def _text_in(X: Any) -> str | None:
@@ -331,64 +476,3 @@ def _text_in(X: Any) -> str | None:
             except (ValueError, TypeError):
                 return f"Column {name!r} has {str(cell)!r} in row {row}"
     return None
-
-
-def _with_ids(error: InfeasibleConstraintsError, X: Any, known: Any) -> InfeasibleConstraintsError:
-    """The same error with the ids of its rows: of the constraints, or the index of a frame."""
-    ids, index = getattr(known, "ids", None), getattr(X, "index", None)
-    if ids is None and getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":
-        ids = index
-    places: list[Any] = [error.details.get(name) for name in ("path", "pair", "rows")]
-    rows = list(next((each for each in places if each is not None), []))
-    if ids is None or not rows:
-        return error
-    names = [str(ids[int(row)]) for row in rows]
-    shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
-    details = {**error.details, "ids": names}
-    return InfeasibleConstraintsError(f"{error} Their ids: {shown}.", error.reason, details)
-
-
-def all_or_nothing(fit: Fit) -> Fit:
-    """Make a ``fit`` that fails or is interrupted leave the estimator as it was, and one that ends
-    leave nothing of an earlier one. While it runs, ``_last`` holds what the last fit had set."""
-
-    @wraps(fit)
-    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        last = {name: before[name] for name in before if name.endswith("_") or name in _STATE}
-        for name in last:
-            delattr(self, name)
-        self._last = SimpleNamespace(**last)
-        try:
-            with log_shown(getattr(self, "verbose", 0)):
-                fitted = fit(self, *args, **kwargs)
-        except BaseException as error:
-            vars(self).clear()
-            vars(self).update(before)
-            if isinstance(error, InfeasibleConstraintsError):
-                X = args[0] if args else kwargs.get("X")
-                named = _with_ids(error, X, kwargs.get("constraints"))
-                if named is not error:
-                    raise named from error
-            raise
-        del self._last
-        return fitted
-
-    return whole  # type: ignore[return-value]
-
-
-@contextmanager
-def log_shown(verbose: Any) -> Iterator[None]:
-    """Show the progress lines of the library, for now, where nobody has set up logging."""
-    logger = logging.getLogger("smdeclust")
-    if not verbose or logger.handlers or logging.getLogger().handlers:
-        yield
-        return
-    handler, level = logging.StreamHandler(), logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)

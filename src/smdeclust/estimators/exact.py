@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import hard_pairs
-from smdeclust.estimators.base import ConstrainedClusterer, all_or_nothing
-from smdeclust.estimators.parameters import check_number
+from smdeclust.estimators.base import ConstrainedClusterer
+from smdeclust.estimators.parameters import anything, documented, number
 from smdeclust.estimators.smdeclust import SMDEClust
 
 
+@documented
 class ExactMSSC(ConstrainedClusterer):
     """Proven optimal clustering under strict must-link and cannot-link constraints.
 
@@ -53,60 +53,20 @@ class ExactMSSC(ConstrainedClusterer):
         The proof, which `smdeclust.exact.verify` checks.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        tol: float = 1e-4,
-        max_time: float | None = None,
-        random_state: Any = None,
-        size_min: Any = None,
-        size_max: Any = None,
-        parts: int | str = "auto",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.tol = tol
-        self.max_time = max_time
-        self.random_state = random_state
-        self.size_min = size_min
-        self.size_max = size_max
-        self.parts = parts
-        self.n_jobs = n_jobs
+    n_clusters: int = anything(3, kw_only=False)
+    tol: float = number(1e-4, low=0)
+    max_time: float | None = number(None, low=0)
+    random_state: Any = None
+    size_min: Any = None
+    size_max: Any = None
+    parts: int | str = "auto"
+    n_jobs: int | None = None
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X` and prove how good the result is.
-
-        Parameters
-        ----------
-        X
-            (N, d) points.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
-        constraints
-            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-        """
+    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
+        """Cluster the rows of `X` and prove how good the result is."""
         from smdeclust.exact import certify  # the proofs' room is slow to import
 
-        start = time.perf_counter()
-        must_link, cannot_link = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        check_number("tol", self.tol, low=0)
-        check_number("max_time", self.max_time, low=0, optional=True)
-        problem = self._build_problem(X, must_link, cannot_link, sample_weight)
+        problem = self._build_problem(X, must_link, cannot_link, weight)
         pairs: dict[str, Any] = {"must_link": problem.must_link, "cannot_link": problem.cannot_link}
         half = None if self.max_time is None else 0.5 * self.max_time
         heuristic = SMDEClust(
@@ -118,9 +78,7 @@ class ExactMSSC(ConstrainedClusterer):
         )
         known = Constraints(**pairs, n_points=problem.n_points)
         heuristic.fit(problem.X, sample_weight=problem.sample_weight, constraints=known)
-        left = None
-        if self.max_time is not None:
-            left = max(self.max_time - (time.perf_counter() - start), 0.0)
+        left = None if deadline is None else max(deadline - time.perf_counter(), 0.0)
         certificate = certify(
             problem.X,
             heuristic.labels_,

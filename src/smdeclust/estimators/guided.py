@@ -7,21 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from smdeclust.assignment import exact_assignment
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_of_new, known_pairs
-from smdeclust.estimators.base import (
-    ConstrainedClusterer,
-    all_or_nothing,
-    deadline_after,
-)
-from smdeclust.estimators.new_points import label_new
-from smdeclust.estimators.parameters import check_number
+from smdeclust.estimators.base import SoftClusterer
+from smdeclust.estimators.parameters import anything, check_callable, documented, number
 from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import SoftPrices
@@ -30,7 +22,6 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
-from smdeclust.structure.bounds import SizeBounds
 from smdeclust.views import AsGiven, Classes, Guided, Learned, NeighborGraph, Parts, View, guide
 from smdeclust.views.scene import rows_to_learn_from
 
@@ -64,7 +55,8 @@ BLOCK = 20_000
 SHARE_OF_WEIGHING = 0.5
 
 
-class GuidedClustering(ConstrainedClusterer):
+@documented
+class GuidedClustering(SoftClusterer):
     """Find the clusters that people have in mind, round or not.
 
     Several views of the points are clustered, each under all constraints: the points as given; two
@@ -129,91 +121,44 @@ class GuidedClustering(ConstrainedClusterer):
     ['classes', 'compact', 'given', 'graph', 'graph-learned', 'learned', 'parts']
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        views: Any = "auto",
-        size_min: Any = None,
-        size_max: Any = None,
-        size_by: str = "points",
-        max_time: float | None = None,
-        random_state: Any = None,
-        callback: Callable[[Any], bool | None] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.views = views
-        self.size_min = size_min
-        self.size_max = size_max
-        self.size_by = size_by
-        self.max_time = max_time
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    n_clusters: int = anything(3, kw_only=False)
+    views: Any = "auto"
+    size_min: Any = None
+    size_max: Any = None
+    size_by: str = "points"
+    max_time: float | None = number(None, low=0)
+    random_state: Any = None
+    callback: Callable[[Any], bool | None] | None = anything(None, check=check_callable)
+    verbose: int = 0
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        soft_must_link: Any = None,
-        soft_cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
+    def _fit_known(
+        self, X: Any, must: Any, cannot: Any, known: Constraints | None, weight: Any, deadline: Any
     ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points: a dense array in memory.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
-        soft_must_link, soft_cannot_link
-            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``.
-        constraints
-            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-        """
-        deadline = deadline_after(self.max_time)
-        check_number("max_time", self.max_time, low=0, optional=True)
-        bare = {
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link,
-            "soft_cannot_link": soft_cannot_link,
-        }
         if is_dask(X):
             raise InvalidInputError(
                 "GuidedClustering takes a dense array in memory, and X is a Dask collection. Pass "
                 "X.compute(), or use SMDEClust, which works on Dask."
             )
-        known = known_pairs(self, X, y, constraints, bare, soft=True)
         points = self._check_points(X, reset=True)
         if known is None:
-            known = Constraints(**bare, n_points=len(points)).hardened()
+            known = Constraints(must, cannot, n_points=len(points), by_row=True)
         known = known._with(n_points=len(points))
-        weight = as_weights(sample_weight, len(points))
+        weight = as_weights(weight, len(points))
         sizes = {name: getattr(self, name) for name in ("size_min", "size_max", "size_by")}
         # Says what is wrong with pairs and sizes before anything else is done.
-        Problem.build(points, self.n_clusters, *_hard(known), weight, **sizes)
+        problem = Problem.build(points, self.n_clusters, *_hard(known), weight, **sizes)
         seed = int(self._generator().integers(2**31))
         engine = _Engine(self.n_clusters, sizes, weight, seed, deadline, self.callback)
         self._frame = _Unit.of(points)
         known = _confident(known, points, self._frame, engine)
         with threadpool_limits(1, user_api="blas"):  # two are slower on matrices this small
-            self._guide(points, known, engine, seed)
-        self._describe(points, weight, sizes)
+            labels = self._guide(points, known, engine, seed)
+        self._describe(problem, labels)
         return self
 
-    def _guide(self, points: np.ndarray, known: Constraints, engine: _Engine, seed: int) -> None:
+    def _guide(
+        self, points: np.ndarray, known: Constraints, engine: _Engine, seed: int
+    ) -> np.ndarray:
         """See, weigh, merge; place the rows that no view saw."""
         n_points = len(points)
         rows = rows_to_learn_from(n_points, known, np.random.default_rng(seed), MAX_ROWS)
@@ -230,7 +175,7 @@ class GuidedClustering(ConstrainedClusterer):
             engine.is_late,
             engine.share(SHARE_OF_WEIGHING, begun),
         )
-        self.labels_ = self._guided.labels if whole else self._place(points, known, rows, engine)
+        return self._guided.labels if whole else self._place(points, known, rows, engine)
 
     def _place(
         self, points: np.ndarray, known: Constraints, rows: np.ndarray, engine: _Engine
@@ -240,10 +185,10 @@ class GuidedClustering(ConstrainedClusterer):
         outside[rows] = False
         pairs = known.all_as_hard()
         if engine.sized or any(outside[p].any() for p in (pairs.must_link, pairs.cannot_link)):
-            costs = np.concatenate(list(self._costs(points)))
+            costs = np.concatenate([some for _, some in self._costs(points)])
             return engine.assign(costs, known, self._guided.unit, None)
         # Everything that is known is about rows that were seen: the others go where they fit best.
-        labels = np.concatenate([costs.argmin(axis=1) for costs in self._costs(points)])
+        labels = np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
         labels[rows] = self._guided.labels
         return labels
 
@@ -277,79 +222,31 @@ class GuidedClustering(ConstrainedClusterer):
             )
         return found
 
-    def _describe(
-        self, points: np.ndarray, weight: np.ndarray | None, sizes: dict[str, Any]
-    ) -> None:
-        """Number the clusters by their means, and set what is told of the result."""
+    def _describe(self, problem: Problem, labels: np.ndarray) -> None:
+        """Set what is told of the result."""
         guided, k = self._guided, self.n_clusters
-        weight = np.ones(len(points)) if weight is None else weight
-        middle = points.mean(axis=0, dtype=np.float64)
-        totals = np.bincount(self.labels_, weight, k)
-        share = csr_array(
-            (weight / np.where(totals > 0, totals, 1.0)[self.labels_],
-             (self.labels_, np.arange(len(points)))), shape=(k, len(points)),
-        )  # fmt: skip
-        centers = share @ (points - middle) + middle
-        order = np.lexsort(centers.T[::-1])
-        number = np.argsort(order)
-        self._order = order
-        self.labels_ = number[self.labels_]
-        self.cluster_centers_ = centers[order].astype(points.dtype, copy=False)
-        gaps = points - self.cluster_centers_[self.labels_]
-        self.inertia_ = float(weight @ (gaps**2).sum(axis=1))
+        self._set_solution(problem, problem.group_labels(labels))
+        self._order = np.empty(k, dtype=np.int64)
+        self._order[self.labels_] = labels
         self.cluster_sizes_ = np.bincount(self.labels_, minlength=k)
+        self.soft_prices_ = SoftPrices(guided.unit)
         self.view_weights_ = guided.weights
         self.held_out_ = guided.held_out
         self.views_ = guided.seen
         self.decided_by_ = guided.decided_by
-        self.notes_ = _words(guided, self._left_out())
+        left_out = [view.name for view in guided.views if view.name not in guided.seen]
+        self.notes_ = _words(guided, left_out)
 
-    def _left_out(self) -> list[str]:
-        return [v.name for v in self._guided.views if v.name not in self._guided.seen]
+    _by_centers = False
 
-    def _costs(self, points: np.ndarray) -> Iterator[np.ndarray]:
-        """(n, K) what it costs to put each point into each cluster, block by block."""
+    def _costs(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Every view places the points, and the weighted views decide."""
+        order = getattr(self, "_order", slice(None))  # while it is fitted, as views number them
         for start in range(0, len(points), BLOCK):
-            yield self._guided.costs(self._frame.enter(points[start : start + BLOCK]))
-
-    def predict(
-        self,
-        X: Any,
-        constraints: Constraints | None = None,
-        size_min: Any = None,
-        size_max: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        max_time: float | None = None,
-    ) -> np.ndarray:
-        """Return the label of each new point: every view places it, and the weighted views decide.
-
-        Parameters
-        ----------
-        X
-            (n, d) new points.
-        constraints
-            What is known of them, as in :meth:`SMDEClust.predict`: of the n new rows, or of all
-            N + n rows, those that were fitted first.
-        size_min, size_max
-            How many of the new rows each cluster takes at least and at most.
-        must_link, cannot_link
-            Pairs of positions in `X`, instead of `constraints`.
-        max_time
-            Seconds after which the best labels found are returned, with a warning.
-        """
-        check_is_fitted(self, "cluster_centers_")
-        constraints = known_of_new(X, constraints, must_link, cannot_link)
-        points = self._check_points(X, reset=False)
-        with threadpool_limits(1, user_api="blas"):
-            costs = np.concatenate(list(self._costs(points)))[:, self._order]
-        bounds = SizeBounds.of(size_min, size_max, "points", self.n_clusters)
-        if constraints is None and bounds is None:
-            return costs.argmin(axis=1)
-        if constraints is None:
-            constraints = Constraints(n_points=len(points))
-        return label_new(costs, self.labels_, constraints, SoftPrices(self._guided.unit), bounds)
+            block = slice(start, start + BLOCK)
+            with threadpool_limits(1, user_api="blas"):
+                costs = self._guided.costs(self._frame.enter(points[block]))
+            yield block, costs[:, order]
 
 
 class _Engine:

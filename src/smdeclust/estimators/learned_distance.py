@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import hard_pairs
-from smdeclust.distance import DIAGONAL, FULL, Frame, Learned, learn
+from smdeclust.distance import DIAGONAL, FULL, Cluster, Frame, Learned, learn
 from smdeclust.distance.learn import N_STARTS, with_clusters
 from smdeclust.distance.spread import is_sparse
-from smdeclust.estimators.quick_clusters import QuickClusters
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.local_search import search_all
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.sparse_validation import as_sparse_points
@@ -28,6 +28,9 @@ from smdeclust.views.scene import rows_to_learn_from
 
 # Rows that a distance is learned from at most; pairs come first.
 MAX_ROWS = 5000
+
+# Simplex pivots for a proof on a dense core: rounds need good labels, not proven ones.
+QUICK_PIVOTS = 200
 
 # Columns above which a diagonal matrix is kept sparse.
 MANY_COLUMNS = 1000
@@ -128,7 +131,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         known = Constraints(together, apart, n_points=n_points, by_row=True)
-        rows = sample_rows(n_points, known, rng)
+        rows = rows_to_learn_from(n_points, known, rng, MAX_ROWS)
         if len(rows) < n_points:
             points, known = points[rows], known[rows]
             weight = None if weight is None else weight[rows]
@@ -157,7 +160,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         cluster = None
         if self.n_clusters is not None:
             problem = Problem.build(points, self.n_clusters, must_link, cannot_link, weight)
-            cluster = QuickClusters(problem, rng, deadline)
+            cluster = quick_clusters(problem, rng, deadline)
         self._frame = Frame.of(points, self._weights, rotate=not self.diagonal)
         learned = learn(
             self._frame.enter(points),
@@ -187,12 +190,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.euclidean_weights_ = plain / (plain.mean() or 1.0)
         self.labels_ = learned.labels
         self.rows_ = rows
-        self._record(learned.criterion)
-
-    def _record(self, criterion: list[float]) -> None:
         self.history_ = {
-            "round": np.arange(len(criterion)),
-            "criterion": np.array(criterion, dtype=np.float64),
+            "round": np.arange(len(learned.criterion)),
+            "criterion": np.array(learned.criterion, dtype=np.float64),
         }
 
     def criterion(self, X: Any, labels: np.ndarray) -> float:
@@ -273,10 +273,29 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
 
+def quick_clusters(problem: Problem, rng: np.random.Generator, deadline: float | None) -> Cluster:
+    """A few local searches under the constraints of `problem`, on other coordinates of its points.
+
+    `rng` draws the starts; after the deadline the first search is the last.
+    """
+    weights, size = problem.sample_weight, (problem.n_points, problem.n_clusters)
+    share = None if weights is None else weights / weights.sum()
+    limits: dict[str, Any] = {"proof_pivots": QUICK_PIVOTS, "deadline": deadline}
+
+    def cluster(points: Any, labels: np.ndarray | None, n_starts: int) -> np.ndarray:
+        here = problem.with_points(points)
+        starts = [here.points.fetch(rng.choice(*size, False, share)) for _ in range(n_starts)]
+        if labels is not None:
+            centers = here.centers(here.group_labels(labels))
+            empty = np.isnan(centers).any(axis=1)  # clusters of no weight
+            if empty.any():
+                centers[empty] = here.points.fetch(rng.choice(*size, False, share)[: empty.sum()])
+            starts.insert(0, centers)
+        found = search_all(here, [here.enter(start) for start in starts], deep=True, **limits)
+        return here.expand(min(found, key=lambda solution: solution.objective).labels)
+
+    return cluster
+
+
 def _diagonal(factors: np.ndarray) -> Any:
     return np.diag(factors) if len(factors) <= MANY_COLUMNS else csr_array(diags_array(factors))
-
-
-def sample_rows(n_points: int, known: Constraints, rng: np.random.Generator) -> np.ndarray:
-    """Rows to learn from: all, or `MAX_ROWS` of which as many as fit are in hard pairs."""
-    return rows_to_learn_from(n_points, known, rng, MAX_ROWS)

@@ -11,11 +11,10 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import given_pairs
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after
-from smdeclust.estimators.learned_distance import LearnedDistance, sample_rows
+from smdeclust.estimators.learned_distance import MAX_ROWS, LearnedDistance
 from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
@@ -24,6 +23,7 @@ from smdeclust.points.choose import fits_contracted
 from smdeclust.points.validation import as_weights
 from smdeclust.structure.pairs import as_pairs
 from smdeclust.views import HeldOut, folds, kept_as_hard
+from smdeclust.views.scene import rows_to_learn_from
 
 # Of a limit on time, what learning may take; the clustering gets the rest.
 SHARE_OF_TIME = 0.5
@@ -69,11 +69,15 @@ class Lesson:
 
 
 def fit_in_distance(
-    model: Any, X: Any, y: Any, sample_weight: Any, deadline: float | None, **pairs: Any
+    model: Any,
+    X: Any,
+    must: Any,
+    cannot: Any,
+    known: Constraints | None,
+    sample_weight: Any,
+    deadline: float | None,
 ) -> Any:
     """Fit `model`, whose metric is not the Euclidean one."""
-    bare = {name: value for name, value in pairs.items() if name != "constraints"}
-    must, cannot, known = given_pairs(model, X, y, pairs["constraints"], bare)
     points = _admit(model, X)
     state = check_random_state(model.random_state)
     seed = state.randint(np.iinfo(np.int32).max)
@@ -87,7 +91,8 @@ def fit_in_distance(
     mapped = points if distance is None else distance.map_points(points)
     earlier = model._earlier(_Shape(points, points.shape[0], points.shape[1], model.n_clusters))
     inner = _plain(model, deadline, state, _start(earlier, distance, points))
-    inner.fit(mapped, y, sample_weight=sample_weight, **pairs)
+    pairs = {"must_link": must, "cannot_link": cannot} if known is None else {"constraints": known}
+    inner.fit(mapped, sample_weight=sample_weight, **pairs)
     _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
         model.history_ = {**model.history_, "criterion": distance.history_["criterion"]}
@@ -106,11 +111,7 @@ def _admit(model: Any, X: Any) -> Any:
         from smdeclust.points.dask_arrays import as_dask_array
 
         points = as_dask_array(X)
-        model.n_features_in_ = points.shape[1]
-        if hasattr(X, "columns"):
-            model.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        elif hasattr(model, "feature_names_in_"):
-            del model.feature_names_in_
+        model._remember_features(X, points.shape[1])
     else:
         points = model._check_points(X, reset=True)
         if is_sparse(points) and fits_contracted(points.shape):
@@ -143,7 +144,7 @@ def _prepare(
     if is_dask(sample_weight):
         sample_weight = sample_weight.compute()
     weight = as_weights(sample_weight, n_points)
-    rows = sample_rows(n_points, known.all_as_hard(), rng)
+    rows = rows_to_learn_from(n_points, known, rng, MAX_ROWS)
     elsewhere = is_sparse(points) or is_dask(points)
     if len(rows) < n_points:
         points = points[rows]

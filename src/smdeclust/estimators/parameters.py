@@ -4,6 +4,8 @@ A class whose parameters are written so gets its constructor, its checks and its
 `documented`:
 
     n_init: int = whole(10, "Starts; the best is kept.", low=1)
+
+Parameters without a meaning there are documented in the docstring of the class.
 """
 
 from __future__ import annotations
@@ -23,33 +25,38 @@ DEPRECATED = "deprecated"
 
 
 def anything(
-    default: Any, doc: str, check: Callable[[str, Any], None] | None = None, **options: Any
+    default: Any, doc: str = "", check: Callable[[str, Any], None] | None = None, **options: Any
 ) -> Any:
     """A parameter with a check of its own, or none."""
     return dataclasses.field(default=default, metadata={"doc": doc, "check": check}, **options)
 
 
 def number(
-    default: Any, doc: str, *, low: float = -np.inf, high: float = np.inf, optional: bool = False
+    default: Any,
+    doc: str = "",
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    optional: bool = False,
 ) -> Any:
     """A number from `low` to `high`; None where that is the default, or `optional`."""
     rule: dict[str, Any] = {"low": low, "high": high, "optional": optional or default is None}
     return anything(default, doc, lambda name, value: check_number(name, value, **rule))
 
 
-def whole(default: Any, doc: str, *, low: float = -np.inf, optional: bool = False) -> Any:
+def whole(default: Any, doc: str = "", *, low: float = -np.inf, optional: bool = False) -> Any:
     """A whole number from `low`; None where that is the default, or `optional`."""
     rule: dict[str, Any] = {"low": low, "whole": True, "optional": optional or default is None}
     return anything(default, doc, lambda name, value: check_number(name, value, **rule))
 
 
-def choice(default: str, options: Iterable[str], doc: str) -> Any:
+def choice(default: str, options: Iterable[str], doc: str = "") -> Any:
     """One of some words."""
     words = tuple(options)
     return anything(default, doc, lambda name, value: check_choice(name, value, words))
 
 
-def flag(default: bool, doc: str) -> Any:
+def flag(default: bool, doc: str = "") -> Any:
     """True or False."""
     return anything(default, doc, check_flag)
 
@@ -74,7 +81,9 @@ def documented(of: Any = None, *, frozen: bool = False) -> Any:
     attributes: dict[str, str] = {}
     for base in reversed(made.__mro__):
         attributes |= vars(base).get("_attributes", {})
-    parameters = {f.name: f.metadata["doc"] for f in dataclasses.fields(made)}
+    parameters = {
+        f.name: f.metadata["doc"] for f in dataclasses.fields(made) if f.metadata.get("doc")
+    }
     text = textwrap.dedent(made.__doc__ or "").strip()
     for title, entries in (("Parameters", parameters), ("Attributes", attributes)):
         lines = [f"{name}\n{textwrap.indent(doc, '    ')}" for name, doc in entries.items()]

@@ -12,19 +12,18 @@ import numpy as np
 from scipy.sparse import issparse
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import given_pairs
-from smdeclust.estimators.base import (
-    ConstrainedClusterer,
-    all_or_nothing,
-    deadline_after,
-)
+from smdeclust.estimators.base import SoftClusterer
 from smdeclust.estimators.parameters import (
     DEPRECATED,
+    anything,
     check_callable,
     check_choice,
-    check_flag,
     check_number,
+    choice,
+    documented,
+    flag,
     is_default,
+    number,
     warn_renamed,
 )
 from smdeclust.estimators.search import NAMES as SEARCH
@@ -82,16 +81,8 @@ def check_penalty(name: str, value: Any) -> None:
     check_number(name, value, low=0, optional=True)
 
 
-RULES: dict[str, Callable[[str, Any], None]] = {
-    "metric": partial(check_choice, choices=METRICS),
-    "max_time": partial(check_number, low=0, optional=True),
-    "penalty": check_penalty,
-    "warm_start": check_flag,
-    "callback": check_callable,
-}
-
-
-class SMDEClust(ConstrainedClusterer):
+@documented
+class SMDEClust(SoftClusterer):
     """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints.
 
     A population of solutions evolves by differential crossover of matched centers and optional
@@ -216,70 +207,37 @@ class SMDEClust(ConstrainedClusterer):
         distance also ``criterion``, one entry for each round of learning; it falls.
     """
 
-    stop_reason_: str | None
+    n_clusters: int = anything(3, kw_only=False)
+    search: str | Search = "standard"
+    size_min: Any = None
+    size_max: Any = None
+    size_by: str = "points"
+    penalty: float | None = anything(None, check=check_penalty)
+    max_time: float | None = number(None, low=0)
+    device: str | None = None
+    metric: str = choice("euclidean", METRICS)
+    warm_start: bool = flag(False)
+    init: Any = None
+    random_state: Any = None
+    callback: Callable[[State], bool | None] | None = anything(None, check=check_callable)
+    verbose: int = 0
+    assignment: Any = DEPRECATED
+    mutation: Any = DEPRECATED
+    local_search: Any = DEPRECATED
+    population_size: Any = DEPRECATED
+    max_populations: Any = DEPRECATED
+    n_agree: Any = DEPRECATED
+    max_no_improvement: Any = DEPRECATED
+    tol: Any = DEPRECATED
+    relative: Any = DEPRECATED
+    scale_factor: Any = DEPRECATED
+    alpha: Any = DEPRECATED
+    max_local_searches: Any = DEPRECATED
+    max_generations: Any = DEPRECATED
+    max_local_iter: Any = DEPRECATED
+    replacement: Any = DEPRECATED
 
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        search: str | Search = "standard",
-        size_min: Any = None,
-        size_max: Any = None,
-        size_by: str = "points",
-        penalty: float | None = None,
-        max_time: float | None = None,
-        device: str | None = None,
-        metric: str = "euclidean",
-        warm_start: bool = False,
-        init: Any = None,
-        random_state: Any = None,
-        callback: Callable[[State], bool | None] | None = None,
-        verbose: int = 0,
-        assignment: Any = DEPRECATED,
-        mutation: Any = DEPRECATED,
-        local_search: Any = DEPRECATED,
-        population_size: Any = DEPRECATED,
-        max_populations: Any = DEPRECATED,
-        n_agree: Any = DEPRECATED,
-        max_no_improvement: Any = DEPRECATED,
-        tol: Any = DEPRECATED,
-        relative: Any = DEPRECATED,
-        scale_factor: Any = DEPRECATED,
-        alpha: Any = DEPRECATED,
-        max_local_searches: Any = DEPRECATED,
-        max_generations: Any = DEPRECATED,
-        max_local_iter: Any = DEPRECATED,
-        replacement: Any = DEPRECATED,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.search = search
-        self.size_min = size_min
-        self.size_max = size_max
-        self.size_by = size_by
-        self.penalty = penalty
-        self.max_time = max_time
-        self.device = device
-        self.metric = metric
-        self.warm_start = warm_start
-        self.init = init
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.assignment = assignment
-        self.mutation = mutation
-        self.local_search = local_search
-        self.population_size = population_size
-        self.max_populations = max_populations
-        self.n_agree = n_agree
-        self.max_no_improvement = max_no_improvement
-        self.tol = tol
-        self.relative = relative
-        self.scale_factor = scale_factor
-        self.alpha = alpha
-        self.max_local_searches = max_local_searches
-        self.max_generations = max_generations
-        self.max_local_iter = max_local_iter
-        self.replacement = replacement
+    _knows_quotas = True
 
     @classmethod
     def from_paper(cls, variant: str = "SG-MDE", *, n_clusters: int, **overrides: Any) -> Self:
@@ -294,56 +252,15 @@ class SMDEClust(ConstrainedClusterer):
         setting = {"assignment": assignment, "mutation": mutation} | setting
         return cls(n_clusters, search=search.replace(**setting), **overrides)
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        soft_must_link: Any = None,
-        soft_cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
+    def _fit_known(
+        self, X: Any, must: Any, cannot: Any, known: Constraints | None, weight: Any, deadline: Any
     ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points: an array, a scipy.sparse matrix (kept as it is where it is CSR and
-            large), or a Dask array or data frame (``labels_`` is a Dask array then).
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
-        soft_must_link, soft_cannot_link
-            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``, the confidence
-            from 0.5 (worth nothing) to 1 (hard), 0.95 where none is given. They may be broken, at
-            a price (see `penalty`).
-        constraints
-            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-        """
-        deadline = deadline_after(self.max_time)
-        self._check_parameters()
         self._search = self._chosen_search()
-        bare = {
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link,
-            "soft_cannot_link": soft_cannot_link,
-        }
         if self.metric != "euclidean":
             from smdeclust.estimators.metric import fit_in_distance
 
-            return fit_in_distance(
-                self, X, y, sample_weight, deadline, constraints=constraints, **bare
-            )
+            return fit_in_distance(self, X, must, cannot, known, weight, deadline)
         self.metric_, self.distance_ = "euclidean", None
-        must, cannot, known = given_pairs(self, X, y, constraints, bare)
         self._check_device(X)
         soft = known is not None and known.n_soft > 0
         if soft and is_dask(X):
@@ -353,7 +270,7 @@ class SMDEClust(ConstrainedClusterer):
             )
         with self._where(X) as storage:
             quotas = () if known is None else known.quotas
-            given = X, must, cannot, sample_weight, storage
+            given = X, must, cannot, weight, storage
             problem = self._build_problem(*given, quotas=quotas)
             if known is not None and soft:
                 prices = SoftPrices.estimate(problem, self.penalty, deadline)
@@ -557,10 +474,6 @@ class SMDEClust(ConstrainedClusterer):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _check_parameters(self) -> None:
-        for name, check in RULES.items():
-            check(name, getattr(self, name))
 
     def _settings(self) -> dict[str, Any]:
         """The parameters, those of the search in one object, while a fit runs."""

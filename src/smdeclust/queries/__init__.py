@@ -2,8 +2,7 @@
 
 from smdeclust.queries.active import ActiveClustering
 from smdeclust.queries.choose_k import Choice, choose_n_clusters
-from smdeclust.queries.suggest import suggest_labels, suggest_pairs
-from smdeclust.queries.suggestion import LabelQuestion, Suggestion
+from smdeclust.queries.suggest import LabelQuestion, Suggestion, suggest_labels, suggest_pairs
 
 __all__ = [
     "ActiveClustering",

@@ -30,13 +30,15 @@ from smdeclust.queries.nearness import Nearness
 from smdeclust.queries.refits import LOOK_BACK, Refits, stop_advice
 from smdeclust.queries.suggest import (
     RANDOM,
+    Check,
+    LabelQuestion,
+    Suggestion,
     check_strategy,
     implied_pair,
     look_at,
     suggest_from,
     suggest_labels_from,
 )
-from smdeclust.queries.suggestion import Check, LabelQuestion, Suggestion
 
 logger = logging.getLogger("smdeclust")
 

@@ -14,6 +14,7 @@ from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.points.validation import as_points
+from smdeclust.views import Fold, folds
 
 # Share of the points in each sample that stability is judged by.
 SAMPLE = 0.8
@@ -90,7 +91,7 @@ def choose_n_clusters(
     candidates
         The numbers to try.
     constraints
-        Pairs; hard ones are held out in turn.
+        Pairs, which are held out in turn.
     estimator
         What clusters, its ``n_clusters`` is set; default ``SMDEClust(random_state=0)``.
     n_folds
@@ -177,15 +178,16 @@ def _try(
     if k > len(points):
         note = f"There are only {len(points)} points."
         return Candidate(k, np.inf, np.nan, np.nan, np.nan, note)
-    folds = _folds(known, n_folds, rng)
-    samples = [_sample(len(points), rng) for _ in range(n_samples)]
+    n_pairs = len(known.must_link) + len(known.cannot_link) + known.n_soft
+    held_out = folds(known, rng, n_folds) if n_pairs >= n_folds else ()
     try:
         full = clone(model).fit(points, constraints=known)
         objective = float(getattr(full, "objective_", full.inertia_))
-        shares = [_kept(model, points, rest, held) for rest, held in folds]
+        shares = [_kept(model, points, fold) for fold in held_out]
     except InfeasibleConstraintsError as error:
         return Candidate(k, np.inf, np.nan, np.nan, np.nan, str(error))
     try:
+        samples = [_sample(len(points), rng) for _ in range(n_samples)]
         stability = _stability(model, points, known, samples)
     except InfeasibleConstraintsError:
         stability = np.nan  # bounds are those of all points: a sample may be too small for them
@@ -195,32 +197,12 @@ def _try(
     return Candidate(k, objective, kept, doubt, stability)
 
 
-def _folds(
-    known: Constraints, n_folds: int, rng: np.random.Generator
-) -> list[tuple[Constraints, Constraints]]:
-    """Pairs to fit with and pairs to judge by."""
-    if len(known.must_link) + len(known.cannot_link) < n_folds:
-        return []
-    fold_of = {
-        kind: rng.permutation(len(getattr(known, kind))) % n_folds
-        for kind in ("must_link", "cannot_link")
-    }
-    return [
-        (
-            known.keep({kind: fold != number for kind, fold in fold_of.items()}),
-            known.keep({kind: fold == number for kind, fold in fold_of.items()}),
-        )
-        for number in range(n_folds)
-    ]
-
-
-def _kept(model: Any, points: np.ndarray, rest: Constraints, held: Constraints) -> float:
-    labels = clone(model).fit(points, constraints=rest).labels_
-    shares = []
-    if len(held.must_link):
-        shares.append(np.mean(labels[held.must_link[:, 0]] == labels[held.must_link[:, 1]]))
-    if len(held.cannot_link):
-        shares.append(np.mean(labels[held.cannot_link[:, 0]] != labels[held.cannot_link[:, 1]]))
+def _kept(model: Any, points: np.ndarray, fold: Fold) -> float:
+    """Share of the pairs of a fold that a clustering without them keeps, mean of both kinds."""
+    labels = clone(model).fit(points, constraints=fold.known).labels_
+    right = (labels[fold.pairs[:, 0]] == labels[fold.pairs[:, 1]]) == fold.together
+    kinds = [fold.together == kind for kind in np.unique(fold.together)]
+    shares = [np.average(right[k], weights=fold.weight[k]) for k in kinds if fold.weight[k].any()]
     return float(np.mean(shares)) if shares else np.nan
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
+
+from smdeclust.views.graph import Neighbors
 
 # Rows looked at closely: matrices of their square are made.
 MOST_ROWS = 1000
-N_NEIGHBORS = 10
-SCALE_NEIGHBOR = 7  # the distance to this neighbor is a row's local scale (Zelnik-Manor & Perona)
 REACH, SHORT_REACH = 0.9, 0.8  # chance to go on, of walks that end where they stop
 
 
@@ -46,7 +45,10 @@ class Nearness:
             told = order[np.isin(order, answered)][: MOST_ROWS // 2]
             others = order[~np.isin(order, told)][: MOST_ROWS - len(told)]
             rows = np.sort(np.concatenate([told, others]))
-        graph = neighbor_graph(points[rows])
+        # Far from the origin, or in tiny units, squares would cancel or vanish.
+        centered = points[rows] - points[rows].mean(axis=0)
+        centered /= max(float(np.abs(centered).max()), 1e-300)
+        graph = Neighbors.of(centered)[1].toarray()
         degree = np.maximum(graph.sum(axis=1), 1e-300)
         steps = graph / np.sqrt(np.outer(degree, degree))
         spread, cover = (
@@ -65,22 +67,3 @@ class Nearness:
         """Positions of those of `rows` that are looked at."""
         at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
         return at[self.rows[at] == rows]
-
-
-def neighbor_graph(points: np.ndarray) -> np.ndarray:
-    """(n, n) symmetric weights of the nearest neighbors, relative to each row's own scale."""
-    n = len(points)
-    n_near = min(N_NEIGHBORS, n - 1)
-    graph = np.zeros((n, n))
-    if n_near == 0:
-        return graph
-    # Far from the origin, or in tiny units, squares would cancel or vanish.
-    centered = points - points.mean(axis=0)
-    centered /= max(float(np.abs(centered).max()), 1e-300)
-    gaps, near = NearestNeighbors(n_neighbors=n_near).fit(centered).kneighbors()
-    scale = gaps[:, min(SCALE_NEIGHBOR, n_near) - 1]
-    scale = np.maximum(scale, 1e-3 * scale.mean() + 1e-300)
-    first = np.repeat(np.arange(n), n_near)
-    weights = np.exp(-(gaps.ravel() / scale[first]) * (gaps.ravel() / scale[near.ravel()]))
-    graph[first, near.ravel()] = weights
-    return np.asarray(np.maximum(graph, graph.T))

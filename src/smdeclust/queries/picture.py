@@ -8,7 +8,86 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from smdeclust.queries.known import Known
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.store import KINDS
+from smdeclust.structure.graph import cannot_link_graph
+from smdeclust.structure.groups import contract
+from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.rejections import reject_contradictions, reject_self_cannot_links
+
+
+class Known:
+    """Pairs, read as answers.
+
+    A *group* is a set of points that belong together.
+
+    Parameters
+    ----------
+    n_points
+        N.
+    must_link, cannot_link
+        (m, 2) rows.
+    """
+
+    def __init__(self, n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> None:
+        self.n_points = n_points
+        self.answered: set[tuple[int, int]] = set()  # by soft answers, believed or not
+        grouping = contract(n_points, must_link, cannot_link)
+        self.group_of = grouping.of_point
+        ends = np.concatenate([must_link.ravel(), cannot_link.ravel()])
+        self.n_answers = np.bincount(ends, minlength=n_points)  # about each row
+        self.n_linked, self.n_compound = grouping.n_linked, grouping.n_compound
+        edges = grouping.of_point[cannot_link]
+        reject_self_cannot_links(cannot_link)
+        reject_contradictions(edges, must_link, cannot_link, n_points)
+        self._indptr, self._indices = cannot_link_graph(edges, grouping.n_linked)
+
+    @classmethod
+    def read(cls, constraints: Constraints, labels: np.ndarray) -> Known:
+        """All hard pairs, and those soft pairs that the clustering `labels` keeps.
+
+        Soft pairs that are kept contradict nothing that is kept. Where hard pairs were added after
+        the clustering was made they may; then the hard pairs alone count.
+        """
+        known = constraints.hardened()
+        n = len(labels)
+        must, cannot, soft_must, soft_cannot = (as_pairs(getattr(known, k), n, k) for k in KINDS)
+        kept_must = soft_must[labels[soft_must[:, 0]] == labels[soft_must[:, 1]]]
+        kept_cannot = soft_cannot[labels[soft_cannot[:, 0]] != labels[soft_cannot[:, 1]]]
+        hard_hold = (labels[must[:, 0]] == labels[must[:, 1]]).all() and (
+            labels[cannot[:, 0]] != labels[cannot[:, 1]]
+        ).all()
+        if hard_hold:
+            must = np.concatenate([must, kept_must])
+            cannot = np.concatenate([cannot, kept_cannot])
+        out = cls(n, must, cannot)
+        soft = np.sort(np.concatenate([soft_must, soft_cannot]), axis=1)
+        out.answered = {(i, j) for i, j in soft.tolist()}
+        return out
+
+    def apart_from(self, group: int) -> np.ndarray:
+        """The groups known to differ from this one by an answer of their own."""
+        if group >= self.n_linked:
+            return np.empty(0, dtype=np.int64)
+        return self._indices[self._indptr[group] : self._indptr[group + 1]]
+
+    @cached_property
+    def members(self) -> dict[int, np.ndarray]:
+        """Rows of each group that was answered about."""
+        rows = np.flatnonzero(self.is_answered)
+        order = rows[np.argsort(self.group_of[rows], kind="stable")]
+        parts = np.unique(self.group_of[order], return_index=True, return_counts=True)
+        return {int(g): order[start : start + n] for g, start, n in zip(*parts, strict=True)}
+
+    @cached_property
+    def is_answered(self) -> np.ndarray:
+        """(N,) whether a row is in any answer that counts."""
+        return np.asarray(self.group_of < self.n_compound)
+
+    def follows(self, first: int, second: int) -> bool:
+        """Whether the answer to this pair of rows follows from others."""
+        a, b = int(self.group_of[first]), int(self.group_of[second])
+        return a == b or b in self.apart_from(a)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,60 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import DIFFERENT, SAME
 from smdeclust.queries.influence import Question, choose_questions
-from smdeclust.queries.known import Known
 from smdeclust.queries.nearness import Nearness
-from smdeclust.queries.picture import Picture
+from smdeclust.queries.picture import Known, Picture
 from smdeclust.queries.refits import measured_in
-from smdeclust.queries.suggestion import Check, LabelQuestion, Suggestion
 
 OURS, RANDOM = "influence", "random"
 OLD = ("explore-consolidate", "min-max", "npu")
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A pair to ask about.
+
+    Attributes
+    ----------
+    pair
+        Two rows.
+    reason
+        What is uncertain and how many points hang on it, in words.
+    score
+        What the suggestions were ranked by; comparable within one call only.
+    expected
+        What the present clustering says: ``"same"`` or ``"different"``.
+    """
+
+    pair: tuple[int, int]
+    reason: str
+    score: float
+    expected: str
+
+
+class Check(Suggestion):
+    """A pair whose answer follows from others: it is asked to learn how often somebody errs."""
+
+
+@dataclass(frozen=True)
+class LabelQuestion:
+    """A row whose cluster to ask for.
+
+    Attributes
+    ----------
+    row
+        The row.
+    representatives
+        One row of each cluster that it may be in, the likeliest first.
+    reason
+        Why this row, in words.
+    score
+        What the questions were ranked by; comparable within one call only.
+    """
+
+    row: int
+    representatives: tuple[int, ...]
+    reason: str
+    score: float
 
 
 def suggest_pairs(
