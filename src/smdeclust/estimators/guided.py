@@ -22,7 +22,17 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
-from smdeclust.views import AsGiven, Classes, Guided, Learned, NeighborGraph, Parts, View, guide
+from smdeclust.views import (
+    AsGiven,
+    Classes,
+    Guided,
+    Learned,
+    NeighborGraph,
+    Parts,
+    Scene,
+    View,
+    guide,
+)
 from smdeclust.views.scene import rows_to_learn_from
 
 # Views by name; the plainest first, because it is seen whatever the time.
@@ -163,15 +173,11 @@ class GuidedClustering(SoftClusterer):
         n_points = len(points)
         rows = rows_to_learn_from(n_points, known, np.random.default_rng(seed), MAX_ROWS)
         whole = len(rows) == n_points
-        some = known if whole else known[rows]
+        given = (points, known, engine) if whole else (points[rows], known[rows], engine.on(rows))
         begun = time.perf_counter()
         self._guided = guide(
-            self._frame.enter(points if whole else points[rows]),
-            self.n_clusters,
-            some,
-            self._chosen_views(bool(some)),
-            engine if whole else engine.on(rows),
-            seed,
+            Scene(self._frame.enter(given[0]), self.n_clusters, *given[1:], seed, 0),
+            self._chosen_views(bool(given[1])),
             engine.is_late,
             engine.share(SHARE_OF_WEIGHING, begun),
         )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from smdeclust.constraints import Constraints
@@ -15,7 +15,7 @@ from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after
 from smdeclust.estimators.learned_distance import MAX_ROWS, LearnedDistance
-from smdeclust.estimators.warm import Earlier
+from smdeclust.estimators.warm import Earlier, cluster_means
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
@@ -89,7 +89,9 @@ def fit_in_distance(
     if lesson.known and (model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare)):
         distance = lesson.learn(to_learn, lesson.known)
     mapped = points if distance is None else distance.map_points(points)
-    earlier = model._earlier(_Shape(points, points.shape[0], points.shape[1], model.n_clusters))
+    n_points, n_features = points.shape
+    shape = {"n_points": n_points, "n_features": n_features, "n_clusters": model.n_clusters}
+    earlier = model._earlier(SimpleNamespace(X=points, **shape))
     inner = _plain(model, deadline, state, _start(earlier, distance, points))
     pairs = {"must_link": must, "cannot_link": cannot} if known is None else {"constraints": known}
     inner.fit(mapped, sample_weight=sample_weight, **pairs)
@@ -190,16 +192,6 @@ def _learned_keeps_more(model: Any, lesson: Lesson, rng: np.random.Generator) ->
     return lead <= error
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """As much of a problem as an earlier solution is compared with."""
-
-    X: Any
-    n_points: int
-    n_features: int
-    n_clusters: int
-
-
 def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: Any) -> Any:
     """An earlier solution as the clustering in the distance can use it."""
     if earlier is None or earlier.labels is not None:
@@ -242,7 +234,8 @@ def _take_over(
     if is_dask(points):
         model.cluster_centers_ = distance.inverse_transform(inner.cluster_centers_)
         return
-    centers = _means(points, inner.labels_, sample_weight, len(inner.cluster_centers_))
+    weight = as_weights(sample_weight, points.shape[0])
+    centers = cluster_means(points, inner.labels_, weight)
     number = np.argsort(np.lexsort(centers.T[::-1]))
     if earlier is not None:
         number = earlier.numbers(inner.labels_, centers)
@@ -251,16 +244,3 @@ def _take_over(
     for name in ("cluster_sizes_", "size_bounds_"):
         if hasattr(inner, name):
             setattr(model, name, getattr(inner, name)[order])
-
-
-def _means(points: Any, labels: np.ndarray, sample_weight: Any, n_clusters: int) -> np.ndarray:
-    """(K, d) weighted means of the clusters."""
-    n_points = points.shape[0]
-    weight = as_weights(sample_weight, n_points)
-    weight = np.ones(n_points) if weight is None else weight
-    totals = np.bincount(labels, weight, n_clusters)
-    share = csr_array((weight / totals[labels], (labels, np.arange(n_points))))
-    if is_sparse(points):
-        return (share @ points).toarray()
-    middle = points.mean(axis=0, dtype=np.float64)
-    return share @ (points - middle) + middle

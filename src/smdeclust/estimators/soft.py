@@ -144,39 +144,31 @@ def _cut_up(X: Any, weight: np.ndarray | None, n_parts: int) -> np.ndarray | Non
     The part of the largest sum of squares is cut at its mean, along the coordinate that varies most
     (Su and Dy 2007, "Var-Part").
     """
-    parts = [_Part.of(X, weight, np.arange(X.shape[0]))]
+    parts = [_part(X, weight, np.arange(X.shape[0]))]
     while len(parts) < n_parts:
-        part = parts.pop(max(range(len(parts)), key=lambda p: parts[p].squares))
-        column = X[part.rows, part.axis]
+        squares, rows, mean, axis = parts.pop(int(np.argmax([part[0] for part in parts])))
+        column = X[rows, axis]
         column = column.toarray().ravel() if hasattr(column, "toarray") else column
-        below = column <= part.mean[part.axis]
-        if part.squares <= 0 or below.all() or not below.any():
+        below = column <= mean[axis]
+        if squares <= 0 or below.all() or not below.any():
             return None
-        parts += [_Part.of(X, weight, part.rows[below]), _Part.of(X, weight, part.rows[~below])]
-    return np.array([part.mean for part in parts])
+        parts += [_part(X, weight, rows[below]), _part(X, weight, rows[~below])]
+    return np.array([part[2] for part in parts])
 
 
-@dataclass(frozen=True)
-class _Part:
-    rows: np.ndarray
-    mean: np.ndarray
-    squares: float
-    axis: int
-
-    @classmethod
-    def of(cls, X: Any, weight: np.ndarray | None, rows: np.ndarray) -> _Part:
-        points: Any = X[rows]
-        share = np.ones(len(rows)) if weight is None else weight[rows]
-        if not share.any():
-            share = np.ones(len(rows))
-        if hasattr(points, "toarray"):
-            mean, variance = mean_variance_axis(points.astype(np.float64), 0, weights=share)
-        else:
-            mean = np.average(points, axis=0, weights=share)
-            variance = np.average((points - mean) ** 2, axis=0, weights=share)
-        if weight is not None:
-            share = weight[rows]
-        return cls(rows, mean, float(variance.sum() * share.sum()), int(variance.argmax()))
+def _part(
+    X: Any, weight: np.ndarray | None, rows: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray, int]:
+    """Sum of squares of some rows about their mean, the rows, the mean, and the widest axis."""
+    points: Any = X[rows]
+    total = float(len(rows) if weight is None else weight[rows].sum())
+    share = np.ones(len(rows)) if weight is None or total == 0 else weight[rows]
+    if hasattr(points, "toarray"):
+        mean, variance = mean_variance_axis(points.astype(np.float64), 0, weights=share)
+    else:
+        mean = np.average(points, axis=0, weights=share)
+        variance = np.average((points - mean) ** 2, axis=0, weights=share)
+    return float(variance.sum() * total), rows, mean, int(variance.argmax())
 
 
 def broken_pairs_of(

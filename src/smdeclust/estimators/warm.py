@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from scipy.spatial.distance import cdist
 
 from smdeclust.constraints.per_point import class_codes
@@ -104,7 +104,7 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
     if is_dask(X):
         raise InvalidInputError("init: for a Dask collection give centers or a fitted model.")
     labels = _as_numbers(array)
-    return _checked(Earlier(_means(X, labels), labels), problem)
+    return _checked(Earlier(cluster_means(X, labels), labels), problem)
 
 
 def _as_numbers(labels: np.ndarray) -> np.ndarray:
@@ -117,12 +117,17 @@ def _as_numbers(labels: np.ndarray) -> np.ndarray:
     return codes
 
 
-def _means(X: Any, labels: np.ndarray) -> np.ndarray:
-    n_clusters = int(labels.max(initial=-1)) + 1
-    means = np.empty((n_clusters, X.shape[1]))
-    for k in range(n_clusters):
-        means[k] = np.asarray(X[labels == k].mean(axis=0)).ravel()
-    return means
+def cluster_means(X: Any, labels: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """(K, d) weighted means of the clusters; rows with a label of -1 are in none."""
+    known = np.flatnonzero(labels >= 0)
+    weight = np.ones(len(labels)) if weight is None else weight
+    totals = np.bincount(labels[known], weight[known])
+    share = weight[known] / totals[labels[known]]
+    shares = csr_array((share, (labels[known], known)), shape=(len(totals), len(labels)))
+    if issparse(X):
+        return (shares @ X).toarray()
+    middle = X.mean(axis=0, dtype=np.float64)
+    return shares @ (X - middle) + middle
 
 
 def _checked(earlier: Earlier, problem: Any) -> Earlier:
@@ -135,10 +140,6 @@ def _checked(earlier: Earlier, problem: Any) -> Earlier:
     if not np.isfinite(earlier.centers).all():
         raise InvalidInputError("init: centers must be finite numbers.")
     return earlier
-
-
-def _is_csr(X: Any) -> bool:
-    return bool(issparse(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ class FittedOn:
         """Remember points, weights, parameters and pairs."""
         settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _NO_PART}
         state = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
-        arrays: list[Any] = [X.data, X.indices, X.indptr] if _is_csr(X) else [X]
+        arrays: list[Any] = [X.data, X.indices, X.indptr] if issparse(X) else [X]
         weights = [] if sample_weight is None else [np.asarray(sample_weight)]
         for array in arrays + weights:
             state.update(repr((array.shape, array.dtype)).encode())

@@ -6,7 +6,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +14,14 @@ from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
 from smdeclust.estimators.guided import GuidedClustering
+from smdeclust.estimators.parameters import (
+    anything,
+    check_parameters,
+    choice,
+    documented,
+    flag,
+    whole,
+)
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import (
@@ -46,6 +54,14 @@ logger = logging.getLogger("smdeclust")
 CHECK_EVERY = 10
 
 
+def _check_rate(name: str, rate: Any) -> None:
+    if rate != "auto" and (isinstance(rate, str) or not 0 <= rate < 0.5):
+        raise InvalidInputError(
+            f"{name} must be 'auto' or a number from 0 to below 0.5, got {rate!r}."
+        )
+
+
+@documented
 class ActiveClustering:
     """Cluster with the help of a person or a model that answers questions.
 
@@ -115,31 +131,18 @@ class ActiveClustering:
         Why it ended, in words.
     """
 
-    estimator_: Any
-    labels_: np.ndarray
-    _checks: Checks
-    _earlier: deque[np.ndarray]
-
-    def __init__(
-        self,
-        estimator: Any,
-        oracle: Callable[..., Any],
-        *,
-        budget: int = 100,
-        strategy: str = "influence",
-        ask: str = "pairs",
-        error_rate: float | str = 0.0,
-        grow: bool = False,
-        patience: int | None = 20,
-        refit_every: int | None = None,
-        save_to: str | os.PathLike[str] | None = None,
-        ids: Sequence[Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator, self.oracle, self.budget = estimator, oracle, budget
-        self.strategy, self.patience, self.refit_every = strategy, patience, refit_every
-        self.ask, self.error_rate, self.grow = ask, error_rate, grow
-        self.save_to, self.ids, self.random_state = save_to, ids, random_state
+    estimator: Any = field(kw_only=False)
+    oracle: Callable[..., Any] = field(kw_only=False)
+    budget: int = whole(100, low=0)
+    strategy: str = anything("influence", check=check_strategy)
+    ask: str = choice("pairs", ("pairs", "labels"))
+    error_rate: float | str = anything(0.0, check=_check_rate)
+    grow: bool = flag(False)
+    patience: int | None = whole(20, low=0, optional=True)
+    refit_every: int | None = whole(None, low=1)
+    save_to: str | os.PathLike[str] | None = None
+    ids: Sequence[Any] | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, constraints: Constraints | None = None) -> Self:
         """Ask and cluster in turn."""
@@ -149,7 +152,11 @@ class ActiveClustering:
 
     def steps(self, X: Any, constraints: Constraints | None = None) -> Iterator[Self]:
         """The same one answer at a time: yields after each, when the clustering is up to date."""
-        self._check_parameters()
+        check_parameters(self)
+        if self.error_rate == "auto" and self.ask == "labels":
+            raise InvalidInputError(
+                "error_rate='auto' checks answers about pairs. With ask='labels' give a number."
+            )
         points = as_points(X)
         rng = np.random.default_rng(self.random_state)
         self._begin(points, constraints)
@@ -187,22 +194,6 @@ class ActiveClustering:
         if n_since or self._refits.has_views:
             self._fit(points, whole=True)
         logger.info(self.stop_reason_)
-
-    def _check_parameters(self) -> None:
-        if self.budget < 0 or (self.refit_every is not None and self.refit_every < 1):
-            raise InvalidInputError("budget must not be negative, refit_every at least 1.")
-        check_strategy(self.strategy)
-        if self.ask not in ("pairs", "labels"):
-            raise InvalidInputError(f"ask must be 'pairs' or 'labels', got {self.ask!r}.")
-        rate = self.error_rate
-        if rate != "auto" and (isinstance(rate, str) or not 0 <= rate < 0.5):
-            raise InvalidInputError(
-                f"error_rate must be 'auto' or a number from 0 to below 0.5, got {rate!r}."
-            )
-        if rate == "auto" and self.ask == "labels":
-            raise InvalidInputError(
-                "error_rate='auto' checks answers about pairs. With ask='labels' give a number."
-            )
 
     def _begin(self, points: np.ndarray, constraints: Constraints | None) -> None:
         """Take up what is known and cluster a first time."""

@@ -113,14 +113,14 @@ def suggest_pairs(
     list of Suggestion
         Each has ``pair`` (two rows), ``reason`` and ``expected``.
     """
-    check_strategy(strategy)
+    check_strategy("strategy", strategy)
     if n_pairs < 1:
         raise InvalidInputError(f"n_pairs must be at least 1, got {n_pairs}.")
     picture = look_at(model, X, constraints, np.random.default_rng(random_state))
     return suggest_from(picture, n_pairs, strategy, skip, ids)
 
 
-def check_strategy(strategy: str) -> None:
+def check_strategy(name: str, strategy: str) -> None:
     """Raise an error unless there is such a strategy; warn of those that are no longer offered."""
     if strategy in OLD:
         warnings.warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from smdeclust.constraints import Constraints
 from smdeclust.views.classes import see_classes
 from smdeclust.views.held_out import Fold, HeldOut, folds
-from smdeclust.views.scene import Engine, Scene, Seen, View, rows_to_learn_from
+from smdeclust.views.scene import Scene, Seen, View, rows_to_learn_from
 
 logger = logging.getLogger("smdeclust")
 
@@ -188,12 +188,8 @@ class Guided:
 
 
 def guide(
-    X: np.ndarray,
-    n_clusters: int,
-    known: Constraints,
+    scene: Scene,
     views: Sequence[View],
-    engine: Engine,
-    seed: int,
     is_late: Callable[[], bool],
     weighed_enough: Callable[[], bool],
 ) -> Guided:
@@ -201,33 +197,24 @@ def guide(
 
     Parameters
     ----------
-    X
-        (N, d) points, centered, in a unit of about their spread.
-    n_clusters
-        K.
-    known
-        What is known of the points.
+    scene
+        The points and what is known of them.
     views
         Ways of seeing them, the plainest first: it is seen whatever the time.
-    engine
-        What clusters and assigns.
-    seed
-        Seeds all random parts.
     is_late, weighed_enough
         Whether to come to an end, and whether to come to an end of weighing.
     """
-    known, share_right = calibrated(X, n_clusters, known, views, engine, seed)
+    known, share_right = calibrated(scene, views)
+    scene = replace(scene, known=known, n_searches=WHOLE)
     held_out, weights = HeldOut(), {view.name: 1.0 for view in views}
     if len(views) > 1:
-        held_out, weights = weigh(X, n_clusters, known, views, engine, seed, weighed_enough)
-    scene = Scene(X, n_clusters, known, engine, seed, WHOLE)
+        held_out, weights = weigh(scene, views, weighed_enough)
     views = [copy.deepcopy(view) for view in views]
     seen: dict[str, Seen] = {}
     for view in views:
         if seen and is_late():
             break
-        view.prepare(X, n_clusters, seed)
-        seen[view.name] = view.see(scene)
+        seen[view.name] = _prepared(view, scene).see(scene)
         logger.info("view %s seen", view.name)
     if not held_out.names:
         weights = agreement(seen)
@@ -250,29 +237,26 @@ def guide(
     )
 
 
-def calibrated(
-    X: np.ndarray,
-    n_clusters: int,
-    known: Constraints,
-    views: Sequence[View],
-    engine: Engine,
-    seed: int,
-) -> tuple[Constraints, float | None]:
+def _prepared(view: View, scene: Scene) -> View:
+    view.prepare(scene.X, scene.n_clusters, scene.seed)
+    return view
+
+
+def calibrated(scene: Scene, views: Sequence[View]) -> tuple[Constraints, float | None]:
     """Soft pairs of one confidence with the share of them that a view can keep, if that is less.
 
     Nobody who gives all pairs the same confidence has looked at each of them; what clusters can
     keep says more about how many are right. Returns this share, too, where it was used.
     """
+    known = scene.known
     sure = np.concatenate([known.soft_must_link_confidence, known.soft_cannot_link_confidence])
     if known.n_soft < ENOUGH_PAIRS or np.ptp(sure) > 0:
         return known, None
-    scene = Scene(X, n_clusters, _all_as_sure(known, min(sure[0], GUESS)), engine, seed, QUICK)
+    doubted = replace(scene, known=_all_as_sure(known, min(sure[0], GUESS)), n_searches=QUICK)
     kept = []
     for view in views:
         if view.name in ("given", "graph"):
-            view = copy.deepcopy(view)
-            view.prepare(X, n_clusters, seed)
-            labels = view.see(scene).labels
+            labels = _prepared(copy.deepcopy(view), scene).see(doubted).labels
             must, cannot = (labels[p[:, 0]] == labels[p[:, 1]]
                             for p in (known.soft_must_link, known.soft_cannot_link))  # fmt: skip
             kept.append(int(must.sum()) + len(cannot) - int(cannot.sum()))
@@ -292,44 +276,33 @@ def _all_as_sure(known: Constraints, confidence: float) -> Constraints:
 
 
 def weigh(
-    X: np.ndarray,
-    n_clusters: int,
-    known: Constraints,
-    views: Sequence[View],
-    engine: Engine,
-    seed: int,
-    is_late: Callable[[], bool],
+    scene: Scene, views: Sequence[View], is_late: Callable[[], bool]
 ) -> tuple[HeldOut, dict[str, float]]:
     """What each view and their merger keep of pairs held out, and the weights that follow."""
-    rng = np.random.default_rng(seed)
-    if len(X) > MAX_WEIGHED:
-        rows = rows_to_learn_from(len(X), known, rng, MAX_WEIGHED)
-        X, known, engine = X[rows], known[rows], engine.on(rows)
+    rng = np.random.default_rng(scene.seed)
+    scene = scene.on(rows_to_learn_from(len(scene.X), scene.known, rng, MAX_WEIGHED))
     names = [view.name for view in views]
-    equal = dict.fromkeys(names, 1 / len(names))
-    if len(views) == 1:  # there is nothing to weigh it against
-        return HeldOut(), equal
     views = [copy.deepcopy(view) for view in views]
     trials: list[tuple[Fold, Scene, dict[str, Seen]]] = []
     record = HeldOut()
-    for fold in folds(known, rng):
+    for fold in folds(scene.known, rng):
         if is_late():
             break
         if not trials:
             for view in views:
-                view.prepare(X, n_clusters, seed)
-        scene = Scene(X, n_clusters, fold.known, engine, seed, QUICK)
-        seen = {view.name: view.see(scene) for view in views}
-        trials.append((fold, scene, seen))
+                _prepared(view, scene)
+        part = replace(scene, known=fold.known, n_searches=QUICK)
+        seen = {view.name: view.see(part) for view in views}
+        trials.append((fold, part, seen))
         record.add(fold, {name: one.labels for name, one in seen.items()})
     if not trials:
-        return HeldOut(), equal
+        return HeldOut(), dict.fromkeys(names, 1 / len(names))
     weights = weights_of({name: record.skill(name) for name in names}, record.n_pairs)
     record = HeldOut()
-    for fold, scene, seen in trials:
+    for fold, part, seen in trials:
         labels = {name: one.labels for name, one in seen.items()}
-        merged = Merged.of(seen, weights, scene)
-        refined = Refined.of(seen, merged, scene)
+        merged = Merged.of(seen, weights, part)
+        refined = Refined.of(seen, merged, part)
         labels[CONSENSUS] = merged.labels
         labels[REFINED] = merged.labels if refined is None else refined.labels
         record.add(fold, labels)

@@ -7,7 +7,7 @@ under some knowledge, and `place` says where new points are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -125,6 +125,12 @@ class Scene:
         """
         return self.engine.assign(costs, self.known, unit, otherwise)
 
+    def on(self, rows: np.ndarray) -> Scene:
+        """The same with some of the rows."""
+        if len(rows) == len(self.X):
+            return self
+        return replace(self, X=self.X[rows], known=self.known[rows], engine=self.engine.on(rows))
+
     @cached_property
     def plain(self) -> np.ndarray:
         """Labels of the points as given."""
@@ -169,20 +175,16 @@ class LearnedMap:
     @classmethod
     def of(cls, scene: Scene, *, from_all: bool = False) -> LearnedMap:
         """Learn from the pairs of a scene and from clusters."""
-        n_points = len(scene.X)
-        known = scene.taught
-        rows = rows_to_learn_from(n_points, known, np.random.default_rng(scene.seed))
-        points = scene.X[rows]
-        some = known if len(rows) == n_points else known[rows]
-        engine = scene.engine if len(rows) == n_points else scene.engine.on(rows)
-        weights = np.ones(len(rows))
-        frame = Frame.of(points, weights, rotate=True)
+        known, rng = scene.taught, np.random.default_rng(scene.seed)
+        some = replace(scene, known=known).on(rows_to_learn_from(len(scene.X), known, rng))
+        weights = np.ones(len(some.X))
+        frame = Frame.of(some.X, weights, rotate=True)
         found = learn(
-            frame.enter(points),
-            contract(len(rows), some.must_link, some.cannot_link).of_point,
+            frame.enter(some.X),
+            contract(len(some.X), some.known.must_link, some.known.cannot_link).of_point,
             weights,
             FULL,
-            lambda Y, labels, fresh: engine.cluster(Y, some, labels, fresh),
+            lambda Y, labels, fresh: some.engine.cluster(Y, some.known, labels, fresh),
             n_columns=frame.n_columns,
             n_starts=MANY_ROUNDS if from_all else N_STARTS,
             from_all=from_all,
