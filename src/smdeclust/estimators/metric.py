@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from smdeclust.constraints import Constraints
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
+from smdeclust.estimators import learned_distance
 from smdeclust.estimators.base import deadline_after
-from smdeclust.estimators.learned_distance import MAX_ROWS, LearnedDistance
+from smdeclust.estimators.learned_distance import LearnedDistance
 from smdeclust.estimators.warm import Earlier, cluster_means
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
@@ -146,7 +147,7 @@ def _prepare(
     if is_dask(sample_weight):
         sample_weight = sample_weight.compute()
     weight = as_weights(sample_weight, n_points)
-    rows = rows_to_learn_from(n_points, known, rng, MAX_ROWS)
+    rows = rows_to_learn_from(n_points, known, rng, learned_distance.MAX_ROWS)
     elsewhere = is_sparse(points) or is_dask(points)
     if len(rows) < n_points:
         points = points[rows]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from smdeclust.constraints.per_point import class_codes
 from smdeclust.constraints.rows import among
+from smdeclust.distance.spread import is_sparse
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
 from smdeclust.structure.pairs import as_pairs, broken_pairs
@@ -124,7 +125,7 @@ def cluster_means(X: Any, labels: np.ndarray, weight: np.ndarray | None = None) 
     totals = np.bincount(labels[known], weight[known])
     share = weight[known] / totals[labels[known]]
     shares = csr_array((share, (labels[known], known)), shape=(len(totals), len(labels)))
-    if issparse(X):
+    if is_sparse(X):
         return (shares @ X).toarray()
     middle = X.mean(axis=0, dtype=np.float64)
     return shares @ (X - middle) + middle
@@ -155,7 +156,7 @@ class FittedOn:
         """Remember points, weights, parameters and pairs."""
         settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _NO_PART}
         state = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
-        arrays: list[Any] = [X.data, X.indices, X.indptr] if issparse(X) else [X]
+        arrays: list[Any] = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
         weights = [] if sample_weight is None else [np.asarray(sample_weight)]
         for array in arrays + weights:
             state.update(repr((array.shape, array.dtype)).encode())

@@ -212,13 +212,13 @@ class ActiveClustering:
         self.conflicts_: list[tuple[Answer, str]] = []
         self.n_questions_, self.advice_ = 0, ""
         self._used: list[Answer] = []
-        self._checks = Checks()
+        self._checks: Checks = Checks()
         self._more = ""
         self._skipped: list[tuple[int, int]] = []
         self._near: Nearness | None = None
         self._set_rate()
         self._fit(points, whole=True)
-        self._earlier = deque([self.labels_], maxlen=LOOK_BACK + 1)
+        self._earlier: deque[np.ndarray] = deque([self.labels_], maxlen=LOOK_BACK + 1)
 
     def _set_rate(self) -> None:
         given = self.error_rate
