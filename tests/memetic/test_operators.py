@@ -20,7 +20,7 @@ from smdeclust.memetic.mutation import (
     no_mutation,
     paper_rate,
 )
-from smdeclust.points.far import spin
+from smdeclust.points.stored import spin
 from smdeclust.problem import Solution
 
 RNG = np.random.default_rng

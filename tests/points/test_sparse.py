@@ -226,10 +226,11 @@ def test_bounds_hold_through_many_iterations():
     rng = np.random.default_rng(3)
     centers = problem.enter(X[rng.choice(len(X), k, replace=False)])
     for _ in range(40):  # through a renewal of the sums
-        sums, _ = old._assign_free(centers)
+        old.label(centers[None])
         new = points.begin(1)
-        fresh, _ = new._assign_free(centers)
-        np.testing.assert_array_equal(old.parts[0].labels, new.parts[0].labels)
+        new.label(centers[None])
+        sums, fresh = old._sums, new._sums
+        np.testing.assert_array_equal(old.whole.labels, new.whole.labels)
         np.testing.assert_allclose(sums.sums, fresh.sums, atol=1e-9)
         np.testing.assert_array_equal(sums.counts, fresh.counts)
         centers = centers + 0.02 * rng.normal(size=centers.shape)

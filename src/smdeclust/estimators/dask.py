@@ -9,7 +9,7 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import dask_blocks
 from smdeclust.points.dask_arrays import as_dask_array, in_memory
-from smdeclust.points.dask_blocks import Centers
+from smdeclust.points.rows import Centers
 from smdeclust.points.validation import as_weights
 
 
@@ -23,12 +23,10 @@ def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None =
     middle = cluster_centers.mean(axis=0)
     shifted = cluster_centers - middle
     scale = float(np.sqrt(np.einsum("kj,kj->", shifted, shifted))) or 1.0
-    none = np.empty(0, dtype=np.int64)
     return array.map_blocks(
         dask_blocks.label_rows,
         middle,
         Centers(shifted, np.zeros(len(shifted)), scale),
-        (none, none),
         dtype=np.int64,
         drop_axis=1,
     )

@@ -61,9 +61,10 @@ def _search(problem: Problem, batch: Batch, centers: Any, limits: Limits) -> lis
     runs = [_Run(s, np.full(problem.n_linked, -1)) for s in range(len(centers))]
     done: list[Any] = [None] * len(runs)
     while runs:
-        costs = batch.assign(centers)
+        costs = batch.label(centers)
         found = _assign_linked(problem, runs, costs, limits)
-        counts, n_changed = batch.counts()
+        held, n_changed = batch.held()
+        counts = held[:, 0]
         for s, run in enumerate(runs):
             linked, run.proven = found[s]
             here = counts[s] + np.bincount(linked, minlength=counts.shape[1])

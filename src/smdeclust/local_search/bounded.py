@@ -223,8 +223,13 @@ class _AnyStorage:
 
     def unbounded(self, state: _State) -> np.ndarray:
         """(B, K) sums where every group goes to its nearest center."""
-        costs, held = self.batch.price(state.centers, np.zeros_like(state.prices))
+        costs, held = self._label(state.centers, np.zeros_like(state.prices))
         return np.asarray(held + self.of_linked.held(costs.argmin(axis=1)))
+
+    def _label(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(L, K) costs of the linked groups, and (B, K) what the free ones count at prices."""
+        (costs,) = self.batch.label(centers[None], prices)
+        return costs, self.batch.held()[0][0]
 
     def iterate(self, state: _State, limits: Limits, quick: bool = False) -> bool:
         """Assign, move the centers; returns whether the objective fell.
@@ -250,7 +255,7 @@ class _AnyStorage:
         start, tries = state.prices, 0
         for look in range(MOST_LOOKS + 1):
             prices = bounds.admit(state.prices)
-            costs, at_prices = self.batch.price(state.centers, prices)
+            costs, at_prices = self._label(state.centers, prices)
             answer = (costs + self.of_linked.counts.T @ prices).argmin(axis=1)
             held = at_prices + self.of_linked.held(answer)
             off = float((np.abs(held - bounds.asked(held, prices)) / self.unit).sum())

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
-from smdeclust.points.block_batch import BlockBatch, BlockPart
-from smdeclust.points.far import draw_far, spin
-from smdeclust.points.held import Held
+from smdeclust.kernels import summing_kernel
+from smdeclust.points.blocks import EVERY, add_to_clusters, sum_squares
 from smdeclust.points.linked import LinkedMeans
-from smdeclust.points.nearest import nearest_squares
-from smdeclust.points.protocol import Abilities, Batch
-from smdeclust.points.sums import EVERY, add_to_clusters, sum_squares
+from smdeclust.points.protocol import Abilities, ClusterSums
+from smdeclust.points.row_batch import RowBatch, cut
+from smdeclust.points.rows import ArrayRows
+from smdeclust.points.stored import Held, StoredPoints, spin
 from smdeclust.points.threads import available_threads
-from smdeclust.points.validation import center_type, read_only
+from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
 
 
-class ArrayPoints:
+class ArrayPoints(StoredPoints):
     """What the storages of one dense array share.
 
     Parameters
     ----------
-    X
-        (N, d) validated points, float32 or float64; kept as they are.
-    coupling
-        Which rows share a group or have a cannot-link.
-    sample_weight
-        (N,) weights, or ``None`` for ones.
+    X, coupling, sample_weight
+        As for :class:`StoredPoints`; `X` is float32 or float64.
     n_threads
         Threads for work by blocks; by default what the process may use.
     """
@@ -45,35 +40,18 @@ class ArrayPoints:
         sample_weight: np.ndarray | None = None,
         n_threads: int | None = None,
     ) -> None:
-        self.X, self.coupling, self.sample_weight = read_only(X), coupling, sample_weight
-        self.n_points, self.n_features = X.shape
-        self.dtype = center_type(X)
+        super().__init__(read_only(X), coupling, sample_weight)
         self.n_threads = n_threads or available_threads()
         if sample_weight is None:
             mean = X.mean(axis=0, dtype=np.float64)
         else:
             mean = np.asarray((sample_weight / sample_weight.sum()) @ X, dtype=np.float64)
         self.offset = read_only(mean)
-        self._idle: list[Any] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Work spaces, with their threads, stay behind."""
-        return {**vars(self), "_idle": []}
 
     @cached_property
-    def row_weights(self) -> np.ndarray:
-        """(N,) weights of the rows, or a single 1 that stands for all of them."""
-        return read_only(np.ones(1) if self.sample_weight is None else self.sample_weight)
-
-    @cached_property
-    def held(self) -> Held:
+    def held(self) -> Held:  # type: ignore[override]
         """The rows in groups, minus the offset."""
         return Held(self.coupling, self.fetch(self.coupling.rows) - self.offset, self.sample_weight)
-
-    @property
-    def scatter(self) -> float:
-        """What the points inside groups add to every sum of squares."""
-        return self.held.scatter
 
     @cached_property
     def total_squares(self) -> float:
@@ -114,7 +92,7 @@ class ArrayPoints:
 
     def enter(self, centers: np.ndarray) -> np.ndarray:
         """Centers minus the offset, rotated where the points are."""
-        shifted = np.ascontiguousarray(centers, dtype=np.float64) - self.offset
+        shifted = super().enter(centers)
         basis = self.contracted[1] if self.rotated else None
         if basis is None:
             return shifted
@@ -126,8 +104,7 @@ class ArrayPoints:
         """Centers in the coordinates of the data; what sticks out of the span of the points is
         lost where they are rotated."""
         basis = self.contracted[1] if self.rotated else None
-        inside = centers if basis is None else centers[:, :-1] @ basis.T
-        return np.asarray(inside + self.offset)
+        return super().leave(centers if basis is None else centers[:, :-1] @ basis.T)
 
     @cached_property
     def linked(self) -> LinkedMeans:
@@ -136,66 +113,38 @@ class ArrayPoints:
         means = self.contracted[0] if self.rotated else self.held.means
         return LinkedMeans(means[:n_linked], self.held.group_weights[:n_linked])
 
-    def costs(self, centers: np.ndarray) -> np.ndarray:
-        """(L, K) costs of the linked groups."""
-        return self.linked.costs(centers)
+    def _new_batch(self) -> RowBatch:
+        scale = float(np.sqrt(self.total_squares / self.total_weight)) or 1.0
+        blocks, starts, lone, n_data = self._blocks()
+        return RowBatch(
+            blocks, starts, lone, n_data, self.linked, self.scatter, scale, self.n_threads,
+            self._idle,
+        )  # fmt: skip
 
-    def begin(self, n_starts: int) -> Batch:
-        """A work space: one that is idle, or a new one."""
-        try:
-            batch = self._idle.pop()
-        except IndexError:
-            scale = float(np.sqrt(self.total_squares / self._total_weight)) or 1.0
-            batch = BlockBatch(
-                scale, self._parts(), self.linked, self.scatter, self.n_threads, self._idle
-            )
-        batch.forget()
-        return batch  # type: ignore[no-any-return]
-
-    @property
-    def _total_weight(self) -> float:
-        return float(self.n_points if self.sample_weight is None else self.sample_weight.sum())
-
-    def _parts(self) -> list[BlockPart]:
+    def _blocks(self) -> tuple[list[ArrayRows], list[int], np.ndarray, int]:
         """The rows as given, and the means of free groups of several points."""
-        n_linked, n_compound = self.coupling.n_linked, self.coupling.n_compound
-        free = np.ones(self.n_points, dtype=np.bool_)
-        free[self.coupling.rows] = False
-        parts = [BlockPart(self.X, self.row_weights, free, self.offset)]
-        if n_compound > n_linked:
+        n_linked, n, lone = self.coupling.n_linked, self.n_points, self.coupling.free_rows()
+        free = np.zeros(n, dtype=np.bool_)
+        free[lone] = True
+        blocks, starts = in_blocks(self.X, self.row_weights, free, self.offset)
+        if self.coupling.n_compound > n_linked:
             heavy = read_only(self.held.group_weights[n_linked:])
-            parts.append(BlockPart(self.held.means[n_linked:], heavy))
-        return parts
-
-    def draw_far(
-        self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray | None:
-        """A point drawn in proportion to its distance to its center."""
-        return draw_far(self, self.held, centers, linked, rng)
-
-    def describe(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Labels of the points, centers and sum of squares, from the labels of the groups."""
-        of_point = np.asarray(labels, dtype=np.int64)[self.coupling.of_point()]
-        centers = self.centers_of(of_point, int(of_point.max()) + 1)
-        return of_point, centers + self.offset, self._squares(of_point, centers)
+            more, further = in_blocks(self.held.means[n_linked:], heavy)
+            blocks, starts = blocks + more, starts[:-1] + [n + start for start in further]
+        return blocks, starts, lone, n
 
     def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
         """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
-        sums, totals = np.zeros((n_clusters, self.n_features)), np.zeros(n_clusters)
-        counts = np.zeros(n_clusters, dtype=np.int64)
+        sums = ClusterSums.zeros(n_clusters, self.n_features)
         add_to_clusters(
-            self.X, self.row_weights, EVERY, self.offset, 0, self.n_points, of_point, sums, totals,
-            counts,
+            self.X, self.row_weights, EVERY, self.offset, of_point, sums.sums, sums.totals,
+            sums.counts,
         )  # fmt: skip
         with np.errstate(invalid="ignore", divide="ignore"):
-            return sums / totals[:, None]
+            return sums.means()[0]
 
     def _squares(self, of_point: np.ndarray, centers: np.ndarray) -> float:
-        return float(
-            sum_squares(
-                self.X, self.row_weights, EVERY, self.offset, 0, self.n_points, of_point, centers
-            )
-        )
+        return float(sum_squares(self.X, self.row_weights, EVERY, self.offset, of_point, centers))
 
 
 class BlockPoints(ArrayPoints):
@@ -215,10 +164,11 @@ class DensePoints(ArrayPoints):
         lone = np.broadcast_to(self.row_weights, self.n_points)[self.coupling.free_rows()]
         return read_only(np.concatenate([self.held.group_weights, lone]))
 
-    def _parts(self) -> list[BlockPart]:
+    def _blocks(self) -> tuple[list[ArrayRows], list[int], np.ndarray, int]:
         n_linked = self.coupling.n_linked
         rows = read_only(self.contracted[0][n_linked:])
-        return [BlockPart(rows, read_only(self.group_weights[n_linked:]))]
+        blocks, starts = in_blocks(rows, read_only(self.group_weights[n_linked:]))
+        return blocks, starts, np.arange(len(rows)), len(rows)
 
     @cached_property
     def _wheel(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -243,3 +193,35 @@ class DensePoints(ArrayPoints):
         far = np.sqrt(np.einsum("ij,ij->i", gaps, gaps)) * weights
         place, _ = spin(np.cumsum(far), rng)
         return None if place is None else places[place].copy()
+
+
+def in_blocks(
+    X: np.ndarray,
+    weights: np.ndarray,
+    free: np.ndarray | None = None,
+    offset: np.ndarray | None = None,
+) -> tuple[list[ArrayRows], list[int]]:
+    """Rows block by block, where each begins and the last ends."""
+    spans, one = cut(len(X)), len(weights) == 1
+    blocks = [
+        ArrayRows(
+            X[a:b], weights if one else weights[a:b], None if free is None else free[a:b], offset
+        )
+        for a, b in spans
+    ]
+    return blocks, [a for a, _ in spans] + [len(X)]
+
+
+@summing_kernel()
+def nearest_squares(points, start, centers, labels):
+    """Label the points from `start` on by their nearest center; writes `labels`. O(n K d)."""
+    for g in range(start, len(points)):
+        best, least = 0, 0.0
+        for k in range(len(centers)):
+            square = 0.0
+            for j in range(points.shape[1]):
+                gap = points[g, j] - centers[k, j]
+                square += gap * gap
+            if k == 0 or square < least:
+                best, least = k, square
+        labels[g] = best

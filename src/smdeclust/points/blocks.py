@@ -1,4 +1,7 @@
-"""Free points of large data, block by block: nearest centers and cluster sums, never N x K.
+"""Kernels on rows of an array as given, without a copy: nearest centers and cluster sums.
+
+Points count relative to an `offset` (the mean of all points): nothing cancels on shifted data, and
+float32 data are summed in float64.
 
 Most points do not change their cluster in most iterations. Two numbers a point prove it (Hamerly's
 bounds): an upper bound on the distance to its center and a lower bound on the distance to any
@@ -18,6 +21,9 @@ BATCH = 256
 MARGIN = 1e-9
 # Unit roundoff of the matrix products, which are in single precision.
 ROUNDOFF = 2.0**-24
+# Stands for "all rows are free".
+EVERY = np.ones(1, dtype=np.bool_)
+EVERY.flags.writeable = False
 
 
 @summing_kernel(forceinline=True)
@@ -42,10 +48,10 @@ def _load(X, i, offset, inverse_scale, batch, r):
 
 @kernel()
 def assign_block(
-    X, weights, free, offset, start, stop, centers, scaled_t, scale, norms, half_gap, shift,
-    labels, upper, lower, sums, totals, counts,
+    X, weights, free, offset, centers, scaled_t, scale, norms, half_gap, shift, labels, upper, lower,
+    sums, totals, counts,
 ):  # fmt: skip
-    """Label the free rows from `start` to `stop` by their nearest center; -1 means not yet.
+    """Label the free rows by their nearest center; -1 means not yet.
 
     `shift` is how far each center moved since the bounds were made, `half_gap` half the distance
     to the nearest other center, `scaled_t` (d, K) the centers over `scale` in single precision,
@@ -71,7 +77,7 @@ def assign_block(
     inverse_scale = 1.0 / scale
     changed = 0
     n_rows = 0
-    for i in range(start, stop):
+    for i in range(len(X)):
         if free[i]:
             k = labels[i]
             settled = False
@@ -88,7 +94,7 @@ def assign_block(
                 squares[n_rows] = _load(X, i, offset, inverse_scale, batch, n_rows)
                 rows[n_rows] = i
                 n_rows += 1
-        if n_rows == BATCH or (i == stop - 1 and n_rows > 0):
+        if n_rows == BATCH or (i == len(X) - 1 and n_rows > 0):
             np.dot(batch[:n_rows], scaled_t, products[:n_rows])
             for r in range(n_rows):
                 best = _nearest(
@@ -167,15 +173,47 @@ def _two_least(values):
 
 
 @kernel()
-def regrets_block(X, weights, free, offset, start, stop, labels, centers, out):
+def regrets_block(X, weights, free, offset, labels, centers, out):
     """Write to `out` what each free row would cost more in each of the centers' clusters."""
-    for i in range(start, stop):
+    for i in range(len(X)):
         if not free[i]:
             for k in range(len(centers)):
-                out[i - start, k] = np.inf
+                out[i, k] = np.inf
             continue
         w = weights[i if len(weights) > 1 else 0]
         here = _squared_distance(X, i, offset, centers, labels[i])
         for k in range(len(centers)):
             there = _squared_distance(X, i, offset, centers, k)
-            out[i - start, k] = w * (there - here) if w > 0 else np.inf
+            out[i, k] = w * (there - here) if w > 0 else np.inf
+
+
+@summing_kernel()
+def add_to_clusters(X, weights, free, offset, labels, sums, totals, counts):
+    """Add the rows that are `free` to their clusters.
+
+    `weights` and `free` hold one entry a row, or a single one for all. Changes `sums` (K, d),
+    `totals` (weights) and `counts` (rows of positive weight). O(rows d).
+    """
+    for i in range(len(X)):
+        if not free[i if len(free) > 1 else 0]:
+            continue
+        k = labels[i]
+        w = weights[i if len(weights) > 1 else 0]
+        totals[k] += w
+        counts[k] += 1 if w > 0 else 0
+        for j in range(len(offset)):
+            sums[k, j] += w * (X[i, j] - offset[j])
+
+
+@summing_kernel()
+def sum_squares(X, weights, free, offset, labels, centers):
+    """Weighted squared distances of those rows to the centers (minus `offset`) of their labels."""
+    total = 0.0
+    for i in range(len(X)):
+        if free[i if len(free) > 1 else 0]:
+            square = 0.0
+            for j in range(len(offset)):
+                gap = (X[i, j] - offset[j]) - centers[labels[i], j]
+                square += gap * gap
+            total += square * weights[i if len(weights) > 1 else 0]
+    return total

@@ -22,7 +22,7 @@ class Cluster:
     Attributes
     ----------
     n_bytes
-        Bytes of results gathered and of centers sent out so far.
+        Bytes of results gathered and of values sent out so far.
     """
 
     def __init__(self, client: Any, patience: float = PATIENCE) -> None:
@@ -36,6 +36,7 @@ class Cluster:
 
     def send(self, value: Any) -> Any:
         """Put a small value on the cluster in a way that outlives any worker."""
+        self.n_bytes += _size(value)
         return self.submit(_same, value)
 
     def gather(self, futures: Sequence[Any]) -> list[Any]:
@@ -59,6 +60,7 @@ class Cluster:
                 f"A task killed its workers one after another, most likely for memory: {error}. "
                 f"Use smaller chunks or larger workers and fit again."
             ) from error
+        self.n_bytes += _size(results)
         return list(results)
 
 
@@ -78,3 +80,12 @@ def active_cluster() -> Iterator[Cluster]:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _size(value: Any) -> int:
+    """About how many bytes of numbers there are in a value."""
+    if isinstance(value, list | tuple):
+        return sum(map(_size, value))
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    return sum(map(_size, vars(value).values())) if hasattr(value, "__dict__") else 8

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from smdeclust.points.blocks import EVERY, add_to_clusters
 from smdeclust.points.protocol import ClusterSums
 from smdeclust.points.sparse_rows import SparseRows
-from smdeclust.points.sums import EVERY, add_to_clusters
 from smdeclust.points.validation import read_only
 
 # Where products leave distances a larger relative error than this they are taken directly.
@@ -35,9 +35,8 @@ class LinkedMeans:
         """Add the groups to their clusters."""
         zero = np.zeros(self.means.shape[1])
         add_to_clusters(
-            self.means, self.weights, EVERY, zero, 0, len(labels), labels, sums.sums, sums.totals,
-            sums.counts,
-        )  # fmt: skip
+            self.means, self.weights, EVERY, zero, labels, sums.sums, sums.totals, sums.counts
+        )
 
     def squares(self, centers: np.ndarray, labels: np.ndarray) -> float:
         """Weighted squared distances to the centers of their labels, summed."""
@@ -57,7 +56,7 @@ class SparseLinkedMeans:
 
     def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
         """Add the groups to their clusters."""
-        self.means.add_to_clusters(self.weights, labels, sums.sums, sums.totals)
+        sums.add(self.means.tally(self.weights, labels, len(sums.sums)).as_sums(self.means.offset))
 
     def squares(self, centers: np.ndarray, labels: np.ndarray) -> float:
         """Weighted squared distances to the centers of their labels, summed."""

@@ -104,9 +104,7 @@ def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins)
 
 
 @kernel()
-def price_rows(
-    X, weights, counts, free, offset, start, stop, centers, prices, labels, margins, held
-):  # fmt: skip
+def price_rows(X, weights, free, offset, counts, centers, prices, labels, margins, held):
     """Label the free rows of an array by the least cost + price of what they count.
 
     `counts` (B, n) has one column a row, or a single one for all; `prices` are (B, K). Writes
@@ -121,7 +119,7 @@ def price_rows(
     least, second = np.empty(LANES), np.empty(LANES)
     here, there = np.empty(LANES), np.empty(LANES)
     n_rows = 0
-    for i in range(start, stop):
+    for i in range(len(X)):
         if free[i]:
             rows[n_rows] = i
             heavy[n_rows] = weights[i if len(weights) > 1 else 0]
@@ -130,7 +128,7 @@ def price_rows(
             for j in range(n_features):
                 block[j, n_rows] = X[i, j] - offset[j]
             n_rows += 1
-        if n_rows == LANES or (i == stop - 1 and n_rows > 0):
+        if n_rows == LANES or (i == len(X) - 1 and n_rows > 0):
             _label_lanes(block, wide, heavy, counted, prices, here, there, nearest, least, second)
             for r in range(n_rows):
                 labels[rows[r]] = nearest[r]

@@ -122,18 +122,29 @@ class Batch(Protocol):
     def __enter__(self) -> Self: ...
     def __exit__(self, *error: object) -> None: ...
 
-    def assign(self, centers: Any) -> np.ndarray:
-        """Begin to label the free groups by their nearest of (S, K, d) centers.
+    def count(self, counts: np.ndarray) -> None:
+        """Say what each free group counts in each of B bounds: (B, free groups) in the order of
+        their numbers, or (B, 1) where all count the same."""
+
+    def label(self, centers: Any, prices: np.ndarray | None = None) -> np.ndarray:
+        """Begin to label the free groups by their nearest of (S, K, d) centers, or, of a single
+        solution, by the least cost + (B, K) prices of what they count.
 
         Returns the (S, L, K) costs of the linked groups, weights included.
         """
 
-    def counts(self) -> tuple[np.ndarray, np.ndarray]:
-        """After ``assign``: (S, K) free groups of positive weight, (S,) labels that changed."""
+    def held(self) -> tuple[np.ndarray, np.ndarray]:
+        """After ``label``: (S, B, K) what the free groups count in each cluster (without prices:
+        one for each of positive weight), and (S,) labels that changed."""
 
     def fillers(self, s: int) -> Fillers:
-        """After ``assign``: of one solution, the free groups among the K cheapest to move to some
+        """After ``label``: of one solution, the free groups among the K cheapest to move to some
         cluster, by regret."""
+
+    def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
+        """After ``label`` at prices: the free points whose second best label is worse by no more
+        than a limit, the limit, and 1. They are about `n_wanted`, or more: the limit is at least
+        `reach`. If there are many more than `most`, a sample of about `most`, and its share."""
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[Any, np.ndarray]:
         """With the (S, L) labels of linked groups: the (S, K, d) means of the clusters, and by how
@@ -160,25 +171,6 @@ class Batch(Protocol):
 
     def keep(self, which: list[int]) -> None:
         """Only these solutions go on."""
-
-
-class PricedBatch(Batch, Protocol):
-    """A batch of one solution that can label free points at prices."""
-
-    def count(self, counts: np.ndarray) -> None:
-        """Say what each free group counts in each of B bounds: (B, free groups) in the order of
-        their numbers, or (B, 1) where all count the same."""
-
-    def price(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Label every free point by the least cost + (B, K) prices of what it counts.
-
-        Returns the (L, K) costs of the linked groups, and the (B, K) sums over the free points.
-        """
-
-    def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
-        """After ``price``: the free points whose second best label is worse by no more than a
-        limit, the limit, and 1. They are about `n_wanted`, or more: the limit is at least `reach`.
-        Where they are far more than `most`: about so many of them, and which share."""
 
 
 class Points(Protocol):

@@ -1,267 +1,297 @@
-"""One solution on rows in memory, dense or sparse: labels and bounds a row, work by blocks."""
+"""One solution on blocks of rows, in memory or elsewhere: the one batch of all such storages."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from smdeclust.points.linked import LinkedMeans, SparseLinkedMeans
-from smdeclust.points.protocol import Moves
-from smdeclust.points.single import SingleBatch, least_regrets
+from smdeclust.points.protocol import ClusterSums, Fillers, Moves
+from smdeclust.points.rows import Centers, State, least_regrets, moved_by
+from smdeclust.points.threads import thread_pools
 
 # Blocks are cut by the data alone, never by the number of threads: sums are added in their order.
 MOST_BLOCKS = 64
 LEAST_ROWS = 4096
 # Margins that are looked at to choose how many rows take part.
 LOOKED_AT = 2**15
+# After so many iterations of adding differences the sums are added up again from the labels.
+RENEW_EVERY = 32
 
 
-class RowPart(ABC):
-    """Some rows of which the free ones are groups of their own, their labels and bounds.
-
-    Parameters
-    ----------
-    n_rows
-        Their number.
-    weights
-        (n,) weights, or a single one for all.
-    free
-        (n,) which rows take part; ``None``: all.
-    """
-
-    def __init__(self, n_rows: int, weights: np.ndarray, free: np.ndarray | None) -> None:
-        self.n_rows, self.weights = n_rows, weights
-        self.free = np.ones(n_rows, dtype=np.bool_) if free is None else free
-        step = max(LEAST_ROWS, -(-n_rows // MOST_BLOCKS))
-        self.blocks = [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-        self.labels = np.full(n_rows, -1, dtype=np.int32)
-        # An upper bound on the distance to the own center, a lower one on that to any other.
-        self.upper, self.lower = np.empty(n_rows), np.empty(n_rows)
-
-    def weights_of(self, rows: Any) -> np.ndarray:
-        """The weights of some rows."""
-        return np.asarray(np.broadcast_to(self.weights, self.n_rows)[rows])
-
-    def far(self, start: int, stop: int) -> np.ndarray:
-        """Weighted bounds on the distances of rows to their centers; 0 for rows not free."""
-        far = np.where(self.free[start:stop], self.upper[start:stop], 0.0)
-        return np.asarray(far * self.weights_of(slice(start, stop)))
-
-    @cached_property
-    def margins(self) -> np.ndarray:
-        """(n,) by how much the second best label is worse at prices; infinite where not free."""
-        return np.full(self.n_rows, np.inf)
-
-    counts = np.ones((1, 1))
-
-    def count(self, counts: np.ndarray) -> None:
-        """Say what each free row counts: (B, free rows), or (B, 1) where all count the same."""
-        if counts.shape[1] != 1 and counts.shape[1] < self.n_rows:
-            wide = np.zeros((len(counts), self.n_rows))
-            wide[:, self.free] = counts
-            counts = wide
-        self.counts = np.ascontiguousarray(counts, dtype=np.float64)
-
-    def price(self, start: int, stop: int, centers: Any, prices: np.ndarray) -> np.ndarray:
-        """Label rows by the least cost + price; writes their margins, returns (B, K) sums."""
-        rows = np.flatnonzero(self.free[start:stop]) + start
-        if len(rows) == 0:
-            return np.zeros(prices.shape)
-        counted = np.broadcast_to(self.counts, (len(self.counts), self.n_rows))[:, rows]
-        values = self.squares_to(rows, centers) * self.weights_of(rows)[:, None]
-        values += counted.T @ prices
-        best = values.argmin(axis=1)
-        least = values[np.arange(len(rows)), best]
-        self.labels[rows] = best
-        if prices.shape[1] > 1:
-            self.margins[rows] = np.partition(values, 1, axis=1)[:, 1] - least
-        return np.stack([np.bincount(best, c, prices.shape[1]) for c in counted])
-
-    @abstractmethod
-    def points(self, rows: np.ndarray) -> np.ndarray:
-        """Some rows minus the offset, dense: for few."""
-
-    @abstractmethod
-    def regrets(self, start: int, stop: int, centers: Any) -> np.ndarray:
-        """What each row would cost more in each cluster; infinite where it must not move."""
-
-    @abstractmethod
-    def squares_to(self, rows: np.ndarray, centers: Any) -> np.ndarray:
-        """(n, K) squared distances of few rows."""
+def cut(n_rows: int) -> list[tuple[int, int]]:
+    """First and last row of each block."""
+    step = max(LEAST_ROWS, -(-n_rows // MOST_BLOCKS))
+    return [(start, min(start + step, n_rows)) for start in range(0, max(1, n_rows), step)]
 
 
-class RowBatch(SingleBatch):
-    """A batch of one solution on parts of rows in memory.
+class RowBatch:
+    """A batch of one solution. Free groups are named by their place among all rows of the blocks.
 
     Parameters
     ----------
-    parts
-        The rows as given; then, maybe, the means of free groups of several points.
+    blocks
+        The rows as given, block by block; then, maybe, the means of free groups of several points.
+    starts
+        The name of the first row of each block, and the number of all rows.
+    lone
+        Names of the rows as given that are free, in the order of their groups.
+    n_data
+        Number of the rows as given: larger names are groups of several points.
     linked, scatter
-        As for :class:`SingleBatch`.
+        The linked groups, and what the points inside groups add to the sum of squares.
+    scale
+        Root of the mean squared distance of the points to their mean.
     n_threads
         Threads to use; the result does not depend on it.
     idle
         Where to wait for the next search.
     """
 
-    parts: list[Any]
+    rounding = 1e-13
+
+    states: list[Any]
 
     def __init__(
         self,
-        parts: list[Any],
+        blocks: Sequence[Any],
+        starts: Sequence[int],
+        lone: np.ndarray,
+        n_data: int,
         linked: LinkedMeans | SparseLinkedMeans,
         scatter: float,
-        n_threads: int,
-        idle: list[Any],
+        scale: float = 1.0,
+        n_threads: int = 1,
+        idle: list[Any] | None = None,
     ) -> None:
-        super().__init__(linked, scatter)
-        self.parts, self._idle = parts, idle
+        self.blocks, self.starts, self.lone = blocks, np.asarray(starts), lone
+        self.n_data, self.linked, self.scatter, self._scale = n_data, linked, scatter, scale
+        self._idle = idle
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
         self.forget()
 
+    @cached_property
+    def whole(self) -> State:
+        """The state of all rows: those of the blocks are parts of it."""
+        return State.fresh(int(self.starts[-1]))
+
     def forget(self) -> None:
         """No labels, no bounds."""
-        for part in self.parts:
-            part.labels[:] = -1
+        self.whole.labels[:] = -1
+        ends = self.starts[1:]
+        self.states = [self.whole.part(a, b) for a, b in zip(self.starts, ends, strict=False)]
+        self._restart()
+
+    def _restart(self) -> None:
         self._previous: np.ndarray | None = None
+        self._prices: np.ndarray | None = None
         self._age = 0
 
+    def __enter__(self) -> Self:
+        # Blocks run on several threads: the matrix products inside them use one each.
+        self._limit = thread_pools().limit(limits=1, user_api="blas")
+        self._limit.__enter__()
+        return self
+
     def __exit__(self, *error: object) -> None:
-        self._idle.append(self)
-
-    def _cheapest(
-        self, centers: np.ndarray
-    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-        k, ready = len(centers), self._ready(centers)
-
-        def work(part: RowPart, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-            regrets = part.regrets(start, stop, ready)
-            chosen = least_regrets(regrets)
-            return chosen + start, regrets[chosen]
-
-        found = self._over_blocks(work)
-        bases = [base for part, base in self._numbered() for _ in part.blocks]
-        where = np.concatenate(
-            [np.empty(0, np.int64), *(rows + b for (rows, _), b in zip(found, bases, strict=True))]
-        )
-        if len(where) > k:
-            best = least_regrets(np.concatenate([costs for _, costs in found]))
-            where = np.sort(where[best])
-        return where, *self._look_up(where, centers)
-
-    def _look_up(
-        self, where: np.ndarray, centers: np.ndarray
-    ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-        """What some free groups are (points, weights, labels), and their costs."""
-        ready = self._ready(centers)
-        points = np.empty((len(where), centers.shape[1]))
-        costs, weights = np.empty((len(where), len(centers))), np.empty(len(where))
-        labels = np.empty(len(where), dtype=np.int64)
-        for part, base in self._numbered():
-            mine = (where >= base) & (where < base + part.n_rows)
-            rows = where[mine] - base
-            points[mine], weights[mine] = part.points(rows), part.weights_of(rows)
-            labels[mine], costs[mine] = part.labels[rows], part.squares_to(rows, ready)
-        return (points, weights, labels), costs * weights[:, None]
+        self._limit.__exit__(*error)
+        if self._idle is not None:
+            self._idle.append(self)
 
     def count(self, counts: np.ndarray) -> None:
-        self.parts[0].count(counts)
+        if counts.shape[1] > 1:
+            wide = np.zeros((len(counts), self.n_data))
+            wide[:, self.lone] = counts
+            counts = wide
+        self._count(np.ascontiguousarray(counts, dtype=np.float64))
 
-    def _counts_of(self, where: np.ndarray) -> np.ndarray:
-        counts = self.parts[0].counts
-        return np.asarray(np.broadcast_to(counts, (len(counts), self.parts[0].n_rows))[:, where])
+    def _count(self, counts: np.ndarray) -> None:
+        """The same of all rows, (B, N) or (B, 1)."""
+        self._counts = counts
+        spans = zip(self.starts, self.starts[1:], strict=False)
+        self._counted: list[Any] = [
+            (np.ascontiguousarray(counts[:, a:b]) if counts.shape[1] > 1 else counts,)
+            for a, b in spans
+        ]
 
-    def _price_free(self, centers: np.ndarray, prices: np.ndarray) -> np.ndarray:
-        ready = self._ready(centers)
+    def label(self, centers: np.ndarray, prices: np.ndarray | None = None) -> np.ndarray:
+        (self._centers,) = centers
+        if self._prices is not None and prices is None:
+            self.forget()  # bounds know nothing of prices
+        self._prices, self._at = prices, self._ready(self._centers)
+        if prices is None:
+            self._sums, self._n_changed = self._assign()
+            self._held = self._sums.counts[None]
+        else:
+            self._sums, self._n_changed = None, 0
+            held = self._each("price", self._at, prices, more=self._counted, changes=True)
+            self._held = np.sum(held, axis=0)
+        self._previous = self._centers.copy()
+        return self.linked.costs(self._centers)[None]
 
-        def work(part: RowPart, start: int, stop: int) -> np.ndarray:
-            return part.price(start, stop, ready, prices)
+    def held(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._held[None], np.array([self._n_changed])
 
-        return np.sum(self._over_blocks(work), axis=0)
-
-    def _undecided(
-        self, centers: np.ndarray, n_wanted: int, reach: float, most: int
-    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, float, float]:
-        step = max(1, sum(part.n_rows for part in self.parts) // LOOKED_AT)
-        some = [part.margins[::step] for part in self.parts]
-        limit = max(reach, margin_of(some, n_wanted // step))
-        where = np.concatenate(
-            [
-                np.flatnonzero((part.margins <= limit) & part.free) + base
-                for part, base in self._numbered()
-            ]
-        )
-        few = where[:: step_to(len(where), most)]
-        share = len(few) / len(where) if len(where) else 1.0
-        return few, *self._look_up(few, centers), limit, share
+    # Sums of the free groups by their labels; made when they are needed.
+    _sums: ClusterSums | None = None
 
     def _ready(self, centers: np.ndarray) -> Any:
-        """Centers as the parts take them."""
-        return centers
+        """Centers as the blocks take them."""
+        shift = moved_by(centers, self._previous)
+        return Centers(np.ascontiguousarray(centers), shift, self._scale)
 
-    def _labels(self, linked: np.ndarray, moves: Moves) -> np.ndarray:
+    def _assign(self) -> tuple[ClusterSums, int]:
+        """Label every free group by its nearest center; returns sums and how many changed."""
+        if self._age == 0:
+            self._gained = ClusterSums.zeros(*self._centers.shape)
+        n_changed = 0
+        for gained, changed in self._each("assign", self._at, changes=True):
+            self._gained.add(gained)
+            n_changed += changed
+        self._age += 1
+        if self._age % RENEW_EVERY == 0:  # differences must not drift
+            self._gained = self._sum_up()
+        return self._gained, n_changed
+
+    def _sum_up(self) -> ClusterSums:
+        """Sums of the free groups by their labels."""
+        sums = ClusterSums.zeros(*self._centers.shape)
+        for part in self._each("sums", len(self._centers)):
+            sums.add(part)
+        return sums
+
+    def fillers(self, s: int) -> Fillers:
+        found = self._each("cheapest", self._at)
+        names = np.concatenate(
+            [rows + start for (rows, _), start in zip(found, self.starts, strict=False)]
+        )
+        if len(names) > len(self._centers):
+            names = names[least_regrets(np.concatenate([costs for _, costs in found]))]
+        return self.as_fillers(names)
+
+    def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
+        step = max(1, int(self.starts[-1]) // LOOKED_AT)
+        limit = max(reach, margin_of(self._each("some_margins", step), n_wanted // step))
+        found = self._each("within", limit)
+        names = np.concatenate([rows + a for rows, a in zip(found, self.starts, strict=False)])
+        few = names[:: step_to(len(names), most)]
+        share = len(few) / len(names) if len(names) else 1.0
+        return self.as_fillers(few), limit, share
+
+    def as_fillers(self, names: np.ndarray) -> Fillers:
+        """What some free groups are, and their costs."""
+        _, weights, labels, costs = self._look_up(names)
+        counts = np.empty((0, len(names)))
+        if self._prices is not None:
+            counts = np.broadcast_to(self._counts, (len(self._counts), self.n_data))[:, names]
+        return Fillers(names, weights, labels, costs, counts)
+
+    def _look_up(self, names: np.ndarray) -> list[np.ndarray]:
+        """Points, weights, labels and costs of free groups, by their names in ascending order."""
+        k, d = self._centers.shape
+        none = [np.empty((0, d)), np.empty(0), np.empty(0, np.int64), np.empty((0, k))]
+        only, rows = self._homes(names)
+        found = self._each("look_up", self._at, more=[(r,) for r in rows], only=only)
+        return [np.concatenate(columns) for columns in zip(none, *found, strict=True)]
+
+    def _homes(self, names: np.ndarray) -> tuple[list[int], list[np.ndarray]]:
+        """The blocks of names in ascending order, and the rows in each of them."""
+        home = np.searchsorted(self.starts, names, side="right") - 1
+        blocks, first = np.unique(home, return_index=True)
+        parts = np.split(names, first[1:])
+        return blocks.tolist(), [p - self.starts[b] for b, p in zip(blocks, parts, strict=False)]
+
+    def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[np.ndarray, np.ndarray]:
+        if self._sums is None:
+            self._sums = self._sum_up()
+        sums = self._sums.copy()
+        if moves[0]:
+            names, targets = _sorted(moves[0])
+            points, weights, labels, _ = self._look_up(names)
+            sums.move(points, weights, labels, targets)
+        self.linked.add_to(sums, linked[0])
+        centers, gain = sums.means()
+        return centers[None], np.array([gain])
+
+    def squares(self, s: int, centers: np.ndarray, linked: np.ndarray, moves: Moves) -> float:
+        own = self.linked.squares(centers, linked)
+        return self._free_squares(centers, moves) + own + self.scatter
+
+    def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:
+        """Squared distances of the free groups to the centers of their labels, after `moves`."""
+        names, targets = _sorted(moves)
+        none = np.empty(0, np.int64)
+        more = [(none, none)] * len(self.blocks)
+        done = 0
+        for block, rows in zip(*self._homes(names), strict=True):
+            more[block] = rows, targets[done : done + len(rows)]
+            done += len(rows)
+        return float(sum(self._each("squares", centers, more=more)))
+
+    def finish(
+        self, s: int, centers: np.ndarray, linked: np.ndarray, moves: Moves
+    ) -> tuple[Any, np.ndarray, float]:
+        value = self.squares(s, centers, linked, moves)
+        return self._labels(linked, moves), centers, value
+
+    def keep(self, which: list[int]) -> None:
+        return None
+
+    def _labels(self, linked: np.ndarray, moves: Moves) -> Any:
         """(G,) labels of the groups, in the order of their numbers."""
-        data = self.parts[0]
-        with self._moved(moves):
-            lone = data.labels[data.free]
-            return np.concatenate([linked, self.compound_labels(), lone]).astype(np.int32)
+        labels = self._moved(moves)
+        several, lone = labels[self.n_data :], labels[self.lone]
+        return np.concatenate([linked, several, lone]).astype(np.int32)
+
+    def _moved(self, moves: Moves) -> np.ndarray:
+        """Labels with these groups elsewhere: the bounds know nothing of them."""
+        labels = self.whole.labels.copy() if moves else self.whole.labels
+        labels[list(moves)] = list(moves.values())
+        return labels
 
     def compound_labels(self) -> np.ndarray:
-        """Labels of the free groups of several points, as just assigned."""
-        if len(self.parts) == 1:
-            return np.empty(0, np.int32)
-        return np.array(self.parts[1].labels)
+        held = zip(self.states, self.starts, strict=False)
+        several = [state.labels for state, start in held if start >= self.n_data]
+        return np.concatenate([np.empty(0, np.int32), *several])
 
     def far_totals(self) -> np.ndarray:
-        """Weighted distances of the free rows to their centers, summed by blocks."""
-        data = self.parts[0]
-        return np.array([float(data.far(*block).sum()) for block in data.blocks])
+        only = [b for b, start in enumerate(self.starts[:-1]) if start < self.n_data]
+        return np.array(self._each("far_total", more=[()] * len(only), only=only))
 
     def pick_far(self, block: int, target: float) -> np.ndarray:
-        """The row of a block at which those distances add up to `target`."""
-        data = self.parts[0]
-        start, stop = data.blocks[block]
-        row = int(np.searchsorted(np.cumsum(data.far(start, stop)), target, side="right"))
-        return np.array(data.points(np.array([min(start + row, stop - 1)]))[0])
+        return np.asarray(self._each("pick_far", target, more=[()], only=[block])[0])
 
-    def _numbered(self) -> Iterator[tuple[Any, int]]:
-        """The parts, and the name of the first row of each."""
-        base = 0
-        for part in self.parts:
-            yield part, base
-            base += part.n_rows
+    def _each(
+        self,
+        method: str,
+        *args: Any,
+        more: Sequence[tuple[Any, ...]] | None = None,
+        only: list[int] | None = None,
+        changes: bool = False,
+    ) -> list[Any]:
+        """What a method of every block (or of those in `only`) says of its state, in their order.
 
-    @contextmanager
-    def _moved(self, moves: Moves) -> Iterator[None]:
-        """Labels with these groups elsewhere, for a while: the bounds know nothing of them."""
-        before = {name: self._set_label(name, k) for name, k in moves.items()}
-        try:
-            yield
-        finally:
-            for name, k in before.items():
-                self._set_label(name, k)
+        `more` are further arguments, one tuple a block. `changes`: it may change the state.
+        """
+        which = range(len(self.blocks)) if only is None else only
+        more = [()] * len(which) if more is None else more
 
-    def _set_label(self, name: int, k: int) -> int:
-        """Change the label of a free group; returns the one before."""
-        n = self.parts[0].n_rows
-        part, row = (self.parts[0], name) if name < n else (self.parts[1], name - n)
-        before = int(part.labels[row])
-        part.labels[row] = k
-        return before
+        def work(b: int, rest: tuple[Any, ...]) -> Any:
+            return getattr(self.blocks[b], method)(self.states[b], *args, *rest)
 
-    def _over_blocks(self, work: Callable[[Any, int, int], Any]) -> list[Any]:
-        """Run `work` on every block; results come in the order of the blocks."""
-        jobs = [(part, start, stop) for part in self.parts for start, stop in part.blocks]
-        if self._pool is None or len(jobs) <= 1:
-            return [work(*job) for job in jobs]
-        return list(self._pool.map(lambda job: work(*job), jobs))
+        if self._pool is None or len(which) <= 1:
+            return [work(*job) for job in zip(which, more, strict=True)]
+        return list(self._pool.map(work, which, more))
+
+
+def _sorted(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
+    """Names in ascending order, and where each goes."""
+    both = np.array(sorted(moves.items()), dtype=np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
 
 
 def margin_of(some: list[np.ndarray], place: int) -> float:
@@ -274,20 +304,3 @@ def margin_of(some: list[np.ndarray], place: int) -> float:
 def step_to(n_rows: int, most: int) -> int:
     """Which of the rows to take, every one or every so many, for about `most` where far more."""
     return 1 if n_rows <= 4 * most else n_rows // most
-
-
-def moved_by(centers: np.ndarray, previous: np.ndarray | None) -> np.ndarray:
-    """(K,) how far each center moved, rounded up (0 where there were none)."""
-    if previous is None:
-        return np.zeros(len(centers))
-    return np.asarray(np.linalg.norm(centers - previous, axis=1) * (1 + 1e-12))
-
-
-def half_gaps(centers: np.ndarray) -> np.ndarray:
-    """Half the distance of each center to its nearest other one (infinite for a lone center)."""
-    norms = np.einsum("kj,kj->k", centers, centers)
-    squares = norms[:, None] + norms[None] - 2 * centers @ centers.T
-    # Rounding may only make the gap smaller, or a point could be settled wrongly.
-    squares -= 1e-12 * (norms[:, None] + norms[None])
-    np.fill_diagonal(squares, np.inf)
-    return 0.5 * np.sqrt(np.maximum(squares.min(axis=1), 0.0))

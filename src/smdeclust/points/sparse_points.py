@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from smdeclust.points.far import draw_far
-from smdeclust.points.held import mean_shares
+from smdeclust.points import sparse_kernels as kernels
 from smdeclust.points.linked import SparseLinkedMeans
-from smdeclust.points.protocol import Abilities, Batch
-from smdeclust.points.sparse_batch import SparseBatch, SparsePart
-from smdeclust.points.sparse_kernels import add_columns, scatter_of_groups
-from smdeclust.points.sparse_rows import SparseRows
+from smdeclust.points.protocol import Abilities, ClusterSums, Moves
+from smdeclust.points.row_batch import RENEW_EVERY, RowBatch, cut
+from smdeclust.points.rows import Rows, State, half_gaps, moved_by
+from smdeclust.points.sparse_rows import Against, SparseRows, Tally
+from smdeclust.points.stored import Held, StoredPoints
 from smdeclust.points.threads import available_threads
-from smdeclust.points.validation import center_type, read_only
+from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
 
 
-class SparsePoints:
+class SparsePoints(StoredPoints):
     """A CSR matrix.
 
     Parameters
@@ -40,20 +40,12 @@ class SparsePoints:
         sample_weight: np.ndarray | None = None,
         n_threads: int | None = None,
     ) -> None:
-        self.X, self.coupling, self.sample_weight = X, coupling, sample_weight
-        self.n_points, self.n_features = X.shape
-        self.dtype = center_type(X)
+        super().__init__(X, coupling, sample_weight)
         self.n_threads = n_threads or available_threads()
         mean = np.zeros(self.n_features)
         share = np.ones(1) if sample_weight is None else sample_weight / sample_weight.sum()
-        add_columns(X.indptr, X.indices, X.data, share, mean)
+        kernels.add_columns(X.indptr, X.indices, X.data, share, mean)
         self.offset = read_only(mean / self.n_points if sample_weight is None else mean)
-        self.row_weights = read_only(np.ones(1) if sample_weight is None else sample_weight)
-        self._idle: list[Any] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Work spaces, with their threads, stay behind."""
-        return {**vars(self), "_idle": []}
 
     @cached_property
     def rows(self) -> SparseRows:
@@ -61,14 +53,10 @@ class SparsePoints:
         return SparseRows(self.X, self.offset)
 
     @cached_property
-    def held(self) -> SparseHeld:
+    def held(self) -> SparseHeld:  # type: ignore[override]
         """The rows in groups."""
-        return SparseHeld(self.X, self.offset, self.coupling, self.sample_weight)
-
-    @property
-    def scatter(self) -> float:
-        """What the points inside groups add to every sum of squares."""
-        return self.held.scatter
+        points = SparseRows(self.X[self.coupling.rows], self.offset)
+        return SparseHeld(self.coupling, points, self.sample_weight)
 
     @cached_property
     def total_squares(self) -> float:
@@ -86,52 +74,16 @@ class SparsePoints:
         """Some rows of the data, dense: for few."""
         return np.asarray(self.X[rows].toarray(), dtype=np.float64)
 
-    def enter(self, centers: np.ndarray) -> np.ndarray:
-        """Centers minus the offset."""
-        return np.ascontiguousarray(centers, dtype=np.float64) - self.offset
-
-    def leave(self, centers: np.ndarray) -> np.ndarray:
-        """Centers in the coordinates of the data."""
-        return np.asarray(centers + self.offset)
-
-    def costs(self, centers: np.ndarray) -> np.ndarray:
-        """(L, K) costs of the linked groups."""
-        return self.linked.costs(np.ascontiguousarray(centers))
-
-    def begin(self, n_starts: int) -> Batch:
-        """A work space: one that is idle, or a new one."""
-        try:
-            batch = self._idle.pop()
-        except IndexError:
-            batch = SparseBatch(
-                self._parts(), self.linked, self.scatter, self.n_threads, self._idle
-            )
-        batch.forget()
-        return batch  # type: ignore[no-any-return]
-
-    def _parts(self) -> list[SparsePart]:
+    def _new_batch(self) -> SparseBatch:
         n_linked, n_compound = self.coupling.n_linked, self.coupling.n_compound
-        free = np.ones(self.n_points, dtype=np.bool_)
-        free[self.coupling.rows] = False
-        parts = [SparsePart(self.rows, self.row_weights, free)]
+        lone = self.coupling.free_rows()
+        free = np.zeros(self.n_points, dtype=np.bool_)
+        free[lone] = True
+        wholes = [SparseBlock(self.rows, self.row_weights, free)]
         if n_compound > n_linked:
             means = self.held.means.take(np.arange(n_linked, n_compound))
-            heavy = read_only(self.held.group_weights[n_linked:])
-            parts.append(SparsePart(means, heavy))
-        return parts
-
-    def draw_far(
-        self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray | None:
-        """A point drawn in proportion to its distance to its center."""
-        return draw_far(self, self.held, centers, linked, rng)
-
-    def describe(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Labels of the points, centers and sum of squares, from the labels of the groups."""
-        of_point = np.asarray(labels, dtype=np.int64)[self.coupling.of_point()]
-        centers = self.centers_of(of_point, int(of_point.max()) + 1)
-        value = self.rows.sum_squares(self.row_weights, of_point, centers)
-        return of_point, centers + self.offset, value
+            wholes.append(SparseBlock(means, read_only(self.held.group_weights[n_linked:])))
+        return SparseBatch(wholes, lone, self.linked, self.scatter, self.n_threads, self._idle)
 
     def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
         """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
@@ -139,31 +91,131 @@ class SparsePoints:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(tally.sums(self.offset) / tally.totals[:, None])
 
+    def _squares(self, of_point: np.ndarray, centers: np.ndarray) -> float:
+        return self.rows.sum_squares(self.row_weights, of_point, centers)
 
-class SparseHeld:
-    """What :class:`Held` is for dense points."""
+
+class SparseBlock(Rows):
+    """Rows in CSR form (those of the data, or means of must-link groups)."""
 
     def __init__(
-        self, X: Any, offset: np.ndarray, coupling: Coupling, sample_weight: np.ndarray | None
+        self, rows: SparseRows, weights: np.ndarray, free: np.ndarray | None = None
     ) -> None:
-        self.groups, self.offset = coupling.groups, offset
-        self.points = SparseRows(X[coupling.rows], offset)
-        self.weights = np.ones(len(self.groups))
-        if sample_weight is not None:
-            self.weights = sample_weight[coupling.rows]
-        self.group_weights = coupling.weights(sample_weight)
+        super().__init__(len(rows), weights, free)
+        self.rows = rows
+
+    def part(self, start: int, stop: int) -> SparseBlock:
+        """The rows from `start` to `stop`."""
+        weights = self.weights if len(self.weights) == 1 else self.weights[start:stop]
+        return SparseBlock(self.rows.part(start, stop), weights, self.free[start:stop])
+
+    def points(self, rows: np.ndarray) -> np.ndarray:
+        return self.rows.dense(rows)
+
+    def assign(self, state: State, at: Against, gaps: np.ndarray, shift: np.ndarray) -> None:
+        """Label the free rows by their nearest center."""
+        rows = self.rows
+        kernels.assign_rows(
+            *rows.arrays, rows.sizes, self.free, rows.offset, rows.offset_norm, 0, self.n_rows,
+            at.centers, at.centers_t, at.bias, at.bias_error, at.largest, gaps, shift,
+            state.labels, state.upper, state.lower,
+        )  # fmt: skip
+
+    def regrets(self, state: State, at: Against) -> np.ndarray:
+        squares, weights = self.rows.squares_against(at), self.weights_of(slice(None))
+        own = state.labels[:, None].astype(np.int64)
+        regrets = (squares - np.take_along_axis(squares, own, axis=1)) * weights[:, None]
+        regrets[~self.free | (weights <= 0)] = np.inf
+        return regrets
+
+    def squares_to(self, rows: np.ndarray, at: Against) -> np.ndarray:
+        return self.rows.take(rows).squares_against(at)
+
+
+class SparseBatch(RowBatch):
+    """Labels are found block by block on several threads; sums change afterwards, in the order of
+    the rows: the number of threads does not change a bit of the result.
+
+    Parameters
+    ----------
+    wholes
+        The rows as given; then, maybe, the means of free groups of several points.
+    lone, linked, scatter, n_threads, idle
+        As for :class:`RowBatch`.
+    """
+
+    def __init__(
+        self,
+        wholes: list[SparseBlock],
+        lone: np.ndarray,
+        linked: SparseLinkedMeans,
+        scatter: float,
+        n_threads: int,
+        idle: list[Any],
+    ) -> None:
+        blocks, starts, self.wholes, n = [], [], [], 0
+        for whole in wholes:
+            for a, b in cut(whole.n_rows):
+                blocks.append(whole.part(a, b))
+                starts.append(n + a)
+            self.wholes.append((whole, slice(n, n + whole.n_rows)))
+            n += whole.n_rows
+        super().__init__(
+            blocks, [*starts, n], lone, wholes[0].n_rows, linked, scatter, 1.0, n_threads, idle
+        )
+
+    def _ready(self, centers: np.ndarray) -> Against:
+        return self.wholes[0][0].rows.against(np.ascontiguousarray(centers))
+
+    def _assign(self) -> tuple[ClusterSums, int]:
+        centers = self._centers
+        if self._age == 0:
+            self._tally = Tally.zeros(*centers.shape)
+        before = self.whole.labels.copy()
+        self._each(
+            "assign", self._at, half_gaps(centers), moved_by(centers, self._previous), changes=True
+        )
+        self._age += 1
+        n_changed = sum(
+            whole.rows.move(
+                self._tally, whole.weights, before[at], self.whole.labels[at], whole.free
+            )
+            for whole, at in self.wholes
+        )
+        if self._age % RENEW_EVERY == 0:  # differences must not drift
+            return self._sum_up(), n_changed
+        return self._tally.as_sums(self.wholes[0][0].rows.offset), n_changed
+
+    def _sum_up(self) -> ClusterSums:
+        self._tally = Tally.zeros(*self._centers.shape)
+        for whole, at in self.wholes:
+            nowhere, labels = np.full(whole.n_rows, -1, np.int32), self.whole.labels[at]
+            whole.rows.move(self._tally, whole.weights, nowhere, labels, whole.free)
+        return self._tally.as_sums(self.wholes[0][0].rows.offset)
+
+    def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:
+        labels = self._moved(moves)
+        return float(
+            sum(
+                whole.rows.sum_squares(whole.weights, labels[at], centers, whole.free)
+                for whole, at in self.wholes
+            )
+        )
+
+
+class SparseHeld(Held):
+    """The same rows in CSR form."""
 
     @cached_property
     def means(self) -> SparseRows:
         """Means of the groups, as sparse as their points."""
         n_groups, m = len(self.group_weights), len(self.groups)
-        shares = mean_shares(self.groups, self.weights, self.group_weights)
-        share = csr_array((shares, (self.groups, np.arange(m))), (n_groups, m))
+        share = csr_array((self.shares, (self.groups, np.arange(m))), (n_groups, m))
         means = csr_array(share @ csr_array(self.points.matrix))
         # One type of indices, so that each kernel is compiled once.
         kind = self.points.matrix.indices.dtype
         means.indptr, means.indices = means.indptr.astype(kind), means.indices.astype(kind)
-        return SparseRows(means, self.offset)
+        return SparseRows(means, self.points.offset)
 
     @cached_property
     def scatter(self) -> float:
@@ -173,9 +225,9 @@ class SparseHeld:
         order = np.argsort(self.groups, kind="stable")
         points, means = self.points.matrix[order], self.means.matrix
         starts = np.searchsorted(self.groups[order], np.arange(len(self.group_weights) + 1))
-        zeros = np.zeros((2, len(self.offset)))
+        zeros = np.zeros((2, len(self.points.offset)))
         return float(
-            scatter_of_groups(
+            kernels.scatter_of_groups(
                 points.indptr, points.indices, points.data, self.weights[order], starts,
                 means.indptr, means.indices, means.data, zeros[0], zeros[1],
             )

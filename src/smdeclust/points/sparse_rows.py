@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
 
 from smdeclust.points import sparse_kernels as kernels
-from smdeclust.points.sums import EVERY
+from smdeclust.points.blocks import EVERY
+from smdeclust.points.protocol import ClusterSums
 from smdeclust.points.validation import read_only
 
 # Rows whose distances to all centers are held at once.
@@ -73,6 +72,10 @@ class Tally:
         sums += self.gaps
         return sums
 
+    def as_sums(self, offset: np.ndarray) -> ClusterSums:
+        """The same as sums of whole rows."""
+        return ClusterSums(self.sums(offset), self.totals, self.counts)
+
 
 class SparseRows:
     """Points in CSR form minus an offset, which is never subtracted in storage.
@@ -83,19 +86,22 @@ class SparseRows:
         (n, d) CSR matrix without columns stored twice in a row, float32 or float64.
     offset
         (d,) the mean of the data.
+    start, stop
+        The first row, and the one after the last.
     """
 
-    def __init__(self, matrix: Any, offset: np.ndarray) -> None:
-        self.matrix, self.offset = matrix, offset
-        self.arrays = read_only(matrix.indptr), read_only(matrix.indices), read_only(matrix.data)
+    def __init__(
+        self, matrix: Any, offset: np.ndarray, start: int = 0, stop: int | None = None
+    ) -> None:
+        self.matrix, self.offset, self.start = matrix, offset, start
+        self.n_rows = (matrix.shape[0] if stop is None else stop) - start
+        ends = matrix.indptr[start : start + self.n_rows + 1]
+        self.arrays = read_only(ends), read_only(matrix.indices), read_only(matrix.data)
         self.offset_square = float((offset * offset).sum())
         self.offset_norm = float(np.sqrt(self.offset_square)) * (1 + 1e-12)
 
     def __len__(self) -> int:
-        return int(self.matrix.shape[0])
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (self.dense(np.array([i]))[0] for i in range(len(self)))
+        return int(self.n_rows)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -106,16 +112,17 @@ class SparseRows:
 
     def dense(self, rows: np.ndarray) -> np.ndarray:
         """Some rows minus the offset: for few."""
-        return np.asarray(self.matrix[rows].toarray() - self.offset)
+        return np.asarray(self.matrix[rows + self.start].toarray() - self.offset)
 
     def take(self, rows: np.ndarray) -> SparseRows:
         """Some of the rows."""
-        return SparseRows(self.matrix[rows], self.offset)
+        return SparseRows(self.matrix[rows + self.start], self.offset)
 
-    def stacked(self, below: SparseRows) -> SparseRows:
-        """These rows and others with the same offset."""
-        both = vstack([self.matrix, below.matrix], format="csr", dtype=np.float64)
-        return SparseRows(csr_array(both), self.offset)
+    def part(self, start: int, stop: int) -> SparseRows:
+        """A view of the rows from `start` to `stop`."""
+        part = SparseRows(self.matrix, self.offset, start, stop)
+        part.sizes = self.sizes[start:stop]
+        return part
 
     def against(self, centers: np.ndarray) -> Against:
         """Prepare centers (minus the offset) to be compared with these rows."""
@@ -166,14 +173,6 @@ class SparseRows:
         tally = Tally.zeros(n_clusters, len(self.offset))
         self.move(tally, weights, np.full(len(self), -1, np.int32), labels, free)
         return tally
-
-    def add_to_clusters(
-        self, weights: np.ndarray, labels: np.ndarray, sums: np.ndarray, totals: np.ndarray
-    ) -> None:
-        """Add the rows to sums of clusters (minus the offset) and to their weights."""
-        tally = self.tally(weights, labels, len(sums))
-        sums += tally.sums(self.offset)
-        totals += tally.totals
 
     def move(
         self, tally: Tally, weights: np.ndarray, old: np.ndarray, new: np.ndarray, free: np.ndarray

@@ -46,12 +46,16 @@ class TorchBatch:
         """Products are summed in the precision of the rows."""
         return 1e-13 if self.points.is_double else 1e-8
 
-    def assign(self, centers: Any) -> np.ndarray:
-        """The costs of linked groups travel while the device labels the free ones."""
+    def label(self, centers: Any, prices: np.ndarray | None = None) -> np.ndarray:
         self._centers = self.points.there(centers)
-        return np.asarray(self.points.guarded(self._assign))
+        if prices is None:
+            return np.asarray(self.points.guarded(self._assign))
+        at = self.points.there(prices)
+        self._few = self.points.guarded(lambda: self._price_free(at))
+        return self.points.linked.costs(np.asarray(centers[0]))[None]
 
     def _assign(self) -> np.ndarray:
+        """The costs of linked groups travel while the device labels the free ones."""
         torch, points = self.torch, self.points
         n_starts, n_clusters, n_features = self._centers.shape
         flat = self._centers.reshape(-1, n_features)
@@ -99,11 +103,13 @@ class TorchBatch:
         self._changed = (found != self._labels).sum(dim=0).to(double)
         self._labels = found
 
-    def counts(self) -> tuple[np.ndarray, np.ndarray]:
+    def held(self) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self._few, np.ndarray):  # at prices
+            return self._few[None], np.zeros(1, np.int64)
         if self.points.device.type == "cuda":
             self.torch.cuda.synchronize(self.points.device)
         few = np.rint(self._few.numpy()).astype(np.int64)
-        return few[:, :-1], few[:, -1]
+        return few[:, None, :-1], few[:, -1]
 
     def fillers(self, s: int) -> Fillers:
         torch, points, centers = self.torch, self.points, self._centers[s]
@@ -136,13 +142,8 @@ class TorchBatch:
         wide = np.broadcast_to(counts, (len(counts), self.points.n_free))
         self._free_counts = self.points.there(np.ascontiguousarray(wide, dtype=np.float64))
 
-    def price(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of one solution, in double precision: margins are small differences."""
-        self._centers = self.points.there(np.ascontiguousarray(centers)[None])
-        held = self.points.guarded(lambda: self._price_free(self.points.there(prices)))
-        return self.points.linked.costs(centers), np.asarray(held)
-
     def _price_free(self, prices: Any) -> np.ndarray:
+        """Labels at prices of one solution, in double precision: margins are small differences."""
         torch, points, centers = self.torch, self.points, self._centers[0]
         n_clusters, n_features = centers.shape
         norms = (centers * centers).sum(dim=1)

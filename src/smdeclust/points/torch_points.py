@@ -106,7 +106,7 @@ class TorchPoints(ArrayPoints):
         """
         if self.is_double:
             return
-        mean_square = max(self.total_squares - gain, 0.0) / self._total_weight
+        mean_square = max(self.total_squares - gain, 0.0) / self.total_weight
         error = 8 * 2.0**-24 * np.sqrt(self.largest * largest)
         if error > LARGEST_ERROR * mean_square:
             self.rows = self._rows(self.torch.float64)

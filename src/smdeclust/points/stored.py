@@ -1,0 +1,166 @@
+"""What storages share: the few rows in groups, which each holds apart, and a roulette wheel."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from smdeclust.points.linked import LinkedMeans, SparseLinkedMeans
+from smdeclust.points.protocol import Abilities
+from smdeclust.points.validation import center_type, read_only
+from smdeclust.structure.groups import Coupling
+
+
+class StoredPoints:
+    """The points of a problem, wherever they are; see ``protocol.Points``.
+
+    Parameters
+    ----------
+    X
+        (N, d) validated points; kept as they are.
+    coupling
+        Which rows share a group or have a cannot-link.
+    sample_weight
+        (N,) weights, or ``None`` for ones.
+    """
+
+    abilities = Abilities()
+    offset: np.ndarray
+    held: Any  # the rows in groups
+
+    def __init__(self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None) -> None:
+        self.X, self.coupling, self.sample_weight = X, coupling, sample_weight
+        self.n_points, self.n_features = X.shape
+        self.dtype = center_type(X)
+        # Weights of the rows, or a single 1 that stands for all of them.
+        self.row_weights = read_only(np.ones(1) if sample_weight is None else sample_weight)
+        self.total_weight = float(self.n_points if sample_weight is None else sample_weight.sum())
+        self._idle: list[Any] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Work spaces, with their threads, stay behind."""
+        return {**vars(self), "_idle": []}
+
+    @property
+    def scatter(self) -> float:
+        """What the points inside groups add to every sum of squares."""
+        return float(self.held.scatter)
+
+    @cached_property
+    def linked(self) -> LinkedMeans | SparseLinkedMeans:
+        """The linked groups."""
+        n_linked = self.coupling.n_linked
+        return LinkedMeans(self.held.means[:n_linked], self.held.group_weights[:n_linked])
+
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Centers minus the offset."""
+        return np.ascontiguousarray(centers, dtype=np.float64) - self.offset
+
+    def leave(self, centers: np.ndarray) -> np.ndarray:
+        """Centers in the coordinates of the data."""
+        return np.asarray(centers + self.offset)
+
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(L, K) costs of the linked groups."""
+        return self.linked.costs(np.ascontiguousarray(centers))
+
+    def begin(self, n_starts: int) -> Any:
+        """A work space: one that is idle, or a new one."""
+        try:
+            batch = self._idle.pop()
+        except IndexError:
+            return self._new_batch()
+        batch.forget()
+        return batch
+
+    def _new_batch(self) -> Any:
+        raise NotImplementedError
+
+    def draw_far(
+        self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray | None:
+        """A point drawn in proportion to its weighted distance to its center (Algorithm 3)."""
+        with self.begin(1) as batch:
+            batch.label(centers[None])
+            totals = batch.far_totals()
+            labels = np.concatenate([linked, batch.compound_labels()]).astype(np.int64)
+            ends = np.cumsum(np.concatenate([totals, self.held.distances(centers, labels)]))
+            place, rest = spin(ends, rng)
+            if place is None:
+                return None
+            if place >= len(totals):
+                return np.array(self.held.row(place - len(totals)))
+            return np.asarray(batch.pick_far(place, rest))
+
+    def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:
+        """Labels of the points, centers and sum of squares, from the labels of the groups."""
+        of_point = np.asarray(labels, dtype=np.int64)[self.coupling.of_point()]
+        centers = self.centers_of(of_point, int(of_point.max()) + 1)
+        return of_point, centers + self.offset, self._squares(of_point, centers)
+
+    def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
+        """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
+        raise NotImplementedError
+
+    def _squares(self, of_point: np.ndarray, centers: np.ndarray) -> float:
+        """The sum of squared distances of the points to the centers of their labels."""
+        raise NotImplementedError
+
+
+class Held:
+    """The rows of linked groups and of groups of several points, dense and minus the offset.
+
+    Parameters
+    ----------
+    coupling
+        Which rows they are.
+    points
+        (m, d) where they are.
+    sample_weight
+        (N,) weights of all rows, or ``None`` for ones.
+    """
+
+    def __init__(self, coupling: Coupling, points: Any, sample_weight: np.ndarray | None) -> None:
+        self.groups, self.points = coupling.groups, points
+        ones = np.ones(len(self.groups))
+        self.weights = ones if sample_weight is None else sample_weight[coupling.rows]
+        self.group_weights = coupling.weights(sample_weight)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """(m,) share of each row in the mean of its group; a group of no weight at all counts each
+        of its points once."""
+        weights = np.where(self.group_weights[self.groups] > 0, self.weights, 1.0)
+        return weights / np.bincount(self.groups, weights, len(self.group_weights))[self.groups]
+
+    @cached_property
+    def means(self) -> Any:
+        """(n_compound, d) means of the groups."""
+        means = np.zeros((len(self.group_weights), self.points.shape[1]))
+        np.add.at(means, self.groups, self.points * self.shares[:, None])
+        return read_only(means)
+
+    @cached_property
+    def scatter(self) -> float:
+        """Sum over groups of the squared distances of their points to the mean."""
+        gaps = self.points - self.means[self.groups]
+        return float(np.einsum("ij,ij->i", gaps, gaps) @ self.weights)
+
+    def distances(self, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """(m,) weighted distances of the rows to the centers of their groups' labels."""
+        return np.linalg.norm(self.points - centers[labels[self.groups]], axis=1) * self.weights
+
+    def row(self, i: int) -> np.ndarray:
+        """Where a row is."""
+        return np.asarray(self.points[i])
+
+
+def spin(ends: np.ndarray, rng: np.random.Generator) -> tuple[int | None, float]:
+    """Roulette wheel with sectors that end at `ends`: which one, and how far into it."""
+    if len(ends) == 0 or not ends[-1] > 0:
+        return None, 0.0
+    target = rng.random() * ends[-1]
+    place = min(int(np.searchsorted(ends, target, side="right")), len(ends) - 1)
+    return place, float(target - (ends[place - 1] if place else 0.0))
