@@ -126,11 +126,11 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
 
     with points.begin(10) as batch:
         centers = np.stack(starts)
-        batch.assign(centers)
+        batch.label(centers)
         flat = batch._centers.reshape(-1, X.shape[1]).to(points.rows.dtype)
         free = timed(torch, device, lambda: batch._assign_free(flat, 10, k))
-        whole = timed(torch, device, lambda: (batch.assign(centers), batch.counts()))
-        costs = batch.assign(centers)
+        whole = timed(torch, device, lambda: (batch.label(centers), batch.held()))
+        costs = batch.label(centers)
     flops = 2 * 2 * points.n_free * X.shape[1] * 10 * k
     read = 2 * points.n_free * X.shape[1] * 4
     print(

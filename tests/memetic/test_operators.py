@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import Problem
-from smdeclust.memetic.crossover import DifferentialCrossover
+from smdeclust.memetic.crossover import DifferentialCrossover, match
 from smdeclust.memetic.initialization import random_points
-from smdeclust.memetic.matching import match
 from smdeclust.memetic.mutation import (
     RelocationMutation,
     exact_reassign,

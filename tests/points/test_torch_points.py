@@ -14,8 +14,7 @@ from tests.points.made import far_blobs, made
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'smdeclust[torch]'")
 
 from smdeclust.points import torch_batch  # noqa: E402
-from smdeclust.points.torch_device import DeviceMemoryError  # noqa: E402
-from smdeclust.points.torch_points import TorchPoints  # noqa: E402
+from smdeclust.points.torch_points import DeviceMemoryError, TorchPoints  # noqa: E402
 
 
 @pytest.mark.parametrize("weighted", [False, True])

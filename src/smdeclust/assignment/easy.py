@@ -11,7 +11,7 @@ from smdeclust.assignment.active_set import broken_price, separate
 from smdeclust.assignment.cycles import solve_cycles
 from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.points.lanes import AT_ONCE, LANES
+from smdeclust.points.lanes import LANES, two_squares
 from smdeclust.problem import Contracted
 
 
@@ -50,21 +50,7 @@ def find_nearest(lanes, part, n_parts, centers, work, labels):
         rows = table[(b if b < n_kept else n_kept + part) * height :]
         nearest, least = labels[b * LANES :], squares[b * LANES :]
         for k in range(0, n_clusters, 2):
-            here, there = rows[k], rows[k + 1]
-            for i in range(LANES):
-                here[i] = 0.0
-                there[i] = 0.0
-            for j in range(0, lanes.shape[1], AT_ONCE):
-                x0, x1, x2, x3 = lanes[b, j], lanes[b, j + 1], lanes[b, j + 2], lanes[b, j + 3]
-                y0, y1, y2, y3 = wide[k, j], wide[k, j + 1], wide[k, j + 2], wide[k, j + 3]
-                z0, z1, z2, z3 = (
-                    wide[k + 1, j], wide[k + 1, j + 1], wide[k + 1, j + 2], wide[k + 1, j + 3],
-                )  # fmt: skip
-                for i in range(LANES):
-                    a0, a1, a2, a3 = x0[i] - y0, x1[i] - y1, x2[i] - y2, x3[i] - y3
-                    b0, b1, b2, b3 = x0[i] - z0, x1[i] - z1, x2[i] - z2, x3[i] - z3
-                    here[i] += (a0 * a0 + a1 * a1) + (a2 * a2 + a3 * a3)
-                    there[i] += (b0 * b0 + b1 * b1) + (b2 * b2 + b3 * b3)
+            two_squares(lanes[b], wide, k, rows[k], rows[k + 1])
         for i in range(LANES):
             nearest[i] = 0
             least[i] = rows[0, i]

@@ -30,8 +30,8 @@ from smdeclust.estimators.warm import Earlier
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.memetic import State
 from smdeclust.points import is_dask
-from smdeclust.points.describe import renumber
-from smdeclust.points.distances import squares_to
+from smdeclust.points.dask_arrays import renumber
+from smdeclust.points.sparse_rows import squares_to
 from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem

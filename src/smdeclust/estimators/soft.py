@@ -19,7 +19,7 @@ from smdeclust.assignment import Budget, assign_groups
 from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
-from smdeclust.points.distances import squares_to
+from smdeclust.points.sparse_rows import squares_to
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs
 

@@ -106,18 +106,33 @@ def _advance(
         cost = reply_linked(weights, graph, work, labels, found)
     elif status != SOLVED:
         return status, objective
+    status, objective = _accept(
+        points, weights, found, labels, cost, objective, sums, totals, counts, centers
+    )
+    if rough:
+        status = ROUGH if status == PAUSED else HARD
+    return status, objective
+
+
+@kernel()
+def _accept(points, weights, found, labels, cost, objective, sums, totals, counts, centers):
+    """Take over labels of this cost and move centers; returns (status, objective).
+
+    PAUSED where it fell, SOLVED where no label differs, STUCK where it does not fall; HARD where a
+    cluster is empty: nothing has changed but the sums.
+    """
     n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)
     if empty:
         return HARD, objective
     if n_changed == 0:
-        return HARD if rough else SOLVED, objective
+        return SOLVED, objective
     fall, _ = _move(sums, totals, centers)
     f = cost - fall if fall < cost else 0.0
     if not f < objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
-        return HARD if rough else STUCK, objective
+        return STUCK, objective
     for g in range(len(labels)):
         labels[g] = found[g]
-    return ROUGH if rough else PAUSED, f
+    return PAUSED, f
 
 
 @kernel()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED, STUCK
+from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, set_places, spread, transport_among
 from smdeclust.kernels import kernel
-from smdeclust.local_search.lloyd import LEAST_FALL, _conclude, _move, _settle, _transfer
-from smdeclust.points.priced import find_priced, near_labels
+from smdeclust.local_search.lloyd import _accept, _conclude, _settle
+from smdeclust.points.lanes import find_priced, near_labels
 
 # Points that a guess of prices looks at, where there are many: enough for small noise.
 SAMPLE = 1024
@@ -175,18 +175,3 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
             points, weights, labels, found, sums, totals, counts, centers, status
         )
     return status, objective, n_done
-
-
-@kernel()
-def _accept(points, weights, found, labels, cost, objective, sums, totals, counts, centers):
-    """Take over labels of this cost and move centers; returns (status, objective)."""
-    n_changed, _ = _transfer(points, weights, labels, found, sums, totals, counts)
-    if n_changed == 0:
-        return SOLVED, objective
-    fall, _ = _move(sums, totals, centers)
-    f = cost - fall if fall < cost else 0.0
-    if not f < objective * (1 - LEAST_FALL):
-        return STUCK, objective
-    for g in range(len(labels)):
-        labels[g] = found[g]
-    return PAUSED, f

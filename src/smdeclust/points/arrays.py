@@ -13,19 +13,19 @@ from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
 from smdeclust.points.rows import ArrayRows
-from smdeclust.points.stored import Held, StoredPoints, spin
+from smdeclust.points.stored import Held, Points, spin
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
 
 
-class ArrayPoints(StoredPoints):
+class ArrayPoints(Points):
     """What the storages of one dense array share.
 
     Parameters
     ----------
     X, coupling, sample_weight
-        As for :class:`StoredPoints`; `X` is float32 or float64.
+        As for :class:`Points`; `X` is float32 or float64.
     n_threads
         Threads for work by blocks; by default what the process may use.
     """

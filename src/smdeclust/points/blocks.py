@@ -48,8 +48,8 @@ def _load(X, i, offset, inverse_scale, batch, r):
 
 @kernel()
 def assign_block(
-    X, weights, free, offset, centers, scaled_t, scale, norms, half_gap, shift, labels, upper, lower,
-    sums, totals, counts,
+    X, weights, free, offset, centers, scaled_t, scale, norms, half_gap, shift, labels, upper,
+    lower, sums, totals, counts,
 ):  # fmt: skip
     """Label the free rows by their nearest center; -1 means not yet.
 

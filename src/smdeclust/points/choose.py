@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.arrays import BlockPoints, DensePoints
 from smdeclust.points.dask_arrays import as_dask_array, is_dask
-from smdeclust.points.protocol import Points
+from smdeclust.points.stored import Points
 from smdeclust.points.validation import as_points
 from smdeclust.structure.groups import Coupling
 

@@ -46,3 +46,14 @@ def as_dask_array(X: Any) -> Any:
 def in_memory(weight: Any) -> Any:
     """Weights of a Dask collection, computed."""
     return weight.compute() if hasattr(weight, "dask") else weight
+
+
+def renumber(labels: Any, number: np.ndarray) -> Any:
+    """Labels k become ``number[k]``; a Dask array stays one."""
+    if is_dask(labels):
+        return labels.map_blocks(_look_up, number, dtype=number.dtype)
+    return number[labels]
+
+
+def _look_up(labels: np.ndarray, number: np.ndarray) -> np.ndarray:
+    return np.asarray(number[labels])

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.blocks import EVERY, sum_squares
 from smdeclust.points.rows import ArrayRows, Centers, State
 from smdeclust.points.threads import thread_pools
+from smdeclust.points.validation import first_bad, reject_value
 
 NO_WEIGHTS = np.ones(1)
 
@@ -25,7 +25,7 @@ class Summary:
 
     n_rows: int
     sums: np.ndarray
-    bad: tuple[int, int, float] | None
+    bad: tuple[Any, ...] | None
     low: np.ndarray
     high: np.ndarray
 
@@ -43,32 +43,16 @@ def summarize(X: np.ndarray, weights: np.ndarray | None) -> Summary:
     total = X.sum(axis=0, dtype=np.float64) if weights is None else weights @ X
     # A chunk that turns out to be empty must get as far as the complaint about its length.
     low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
-    return Summary(len(X), np.asarray(total, dtype=np.float64), _first_bad(X), low, high)
+    bad = first_bad(X)
+    named = None if bad is None else (X[bad], *bad)
+    return Summary(len(X), np.asarray(total, dtype=np.float64), named, low, high)
 
 
-def _first_bad(X: np.ndarray) -> tuple[int, int, float] | None:
-    """Row, column and value of the first entry that is not finite."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        total = X.sum(dtype=np.float64)
-    if np.isfinite(total):
-        return None  # one pass without a mask: the usual case
-    where = np.argwhere(~np.isfinite(X))
-    if len(where) == 0:
-        return None
-    row, column = (int(v) for v in where[0])
-    return row, column, float(X[row, column])
-
-
-def reject_bad(bad: tuple[int, int, float] | None, start: int) -> None:
+def reject_bad(X: np.ndarray, start: int) -> None:
     """Raise for a value that is not finite in the block whose first row is `start`."""
-    if bad is None:
-        return
-    row, column, value = bad
-    what = "NaN" if np.isnan(value) else "infinity"
-    raise InvalidInputError(
-        f"X contains {what} (row {start + row}, column {column}); fill in or drop such values "
-        f"first."
-    )
+    bad = first_bad(X)
+    if bad is not None:
+        reject_value(X[bad], start + bad[0], bad[1])
 
 
 def make_block(
@@ -126,7 +110,7 @@ def label_rows(
     what the driver decided for some rows."""
     X, start = as_block(X), first_row(block_info)
     here = slice(start, start + len(X))
-    reject_bad(_first_bad(X), start)
+    reject_bad(X, start)
     share = None if weight is None else weight[here]
     block = make_block(X, share, np.empty(0, dtype=np.int64), offset)
     if prices is None:
@@ -146,7 +130,7 @@ def label_rows(
 def distances_of(X: np.ndarray, centers: np.ndarray, block_info: Any = None) -> np.ndarray:
     """(n, K) distances of the rows of a chunk to centers."""
     X = as_block(X)
-    reject_bad(_first_bad(X), first_row(block_info))
+    reject_bad(X, first_row(block_info))
     return np.asarray(cdist(X, centers))
 
 

@@ -20,8 +20,8 @@ from smdeclust.points.dask_cluster import Cluster
 from smdeclust.points.protocol import Moves
 from smdeclust.points.row_batch import RowBatch
 from smdeclust.points.rows import Centers, State
-from smdeclust.points.stored import Held, StoredPoints
-from smdeclust.points.validation import read_only, reject_extreme
+from smdeclust.points.stored import Held, Points
+from smdeclust.points.validation import read_only, reject_extreme, reject_value
 from smdeclust.structure.groups import Coupling
 
 
@@ -49,7 +49,7 @@ class DaskLabels:
     counts: np.ndarray | None = None
 
 
-class DaskPoints(StoredPoints):
+class DaskPoints(Points):
     """A Dask array, its blocks on the workers of a cluster.
 
     Parameters
@@ -57,7 +57,7 @@ class DaskPoints(StoredPoints):
     X
         (N, d) Dask array of chunks of whole rows (see ``dask_arrays``).
     coupling, sample_weight
-        As for :class:`StoredPoints`.
+        As for :class:`Points`.
     cluster
         Where the blocks go. They are read once for their mean and once for their spread.
     """
@@ -229,7 +229,9 @@ def _check(summaries: list[dask_blocks.Summary], spans: list[tuple[int, int]]) -
                 f"X: the chunk from row {start} was announced with {stop - start} rows and has "
                 f"{summary.n_rows}. Call X.compute_chunk_sizes() first."
             )
-        dask_blocks.reject_bad(summary.bad, start)
+        if summary.bad is not None:
+            value, row, column = summary.bad
+            reject_value(value, start + row, column)
     low = np.min([summary.low for summary in summaries], axis=0)
     high = np.max([summary.high for summary in summaries], axis=0)
     reject_extreme(low, high)

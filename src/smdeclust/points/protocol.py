@@ -1,4 +1,4 @@
-"""Points: where the numbers live. The one protocol that searches and mutation speak to.
+"""What searches and mutation ask of the points, wherever these are (see ``stored.Points``).
 
 Only groups with cannot-links (the linked ones) depend on each other. A storage labels the free
 groups by itself and gives the costs of the linked ones; the exact assignment of those happens
@@ -171,59 +171,3 @@ class Batch(Protocol):
 
     def keep(self, which: list[int]) -> None:
         """Only these solutions go on."""
-
-
-class Points(Protocol):
-    """The points of a problem, wherever they are.
-
-    Attributes
-    ----------
-    abilities
-        What this storage can do.
-    n_points, n_features
-        N and d.
-    dtype
-        What centers are given in: single precision where the points are.
-    offset
-        (d,) weighted mean of the points.
-    total_squares
-        Sum of weighted squared distances to it.
-    scatter
-        Sum over groups of the squared distances of their points to the mean of the group.
-    """
-
-    abilities: Abilities
-    n_points: int
-    n_features: int
-    dtype: type
-    offset: np.ndarray
-
-    @property
-    def total_squares(self) -> float: ...
-    @property
-    def scatter(self) -> float: ...
-
-    def fetch(self, rows: np.ndarray) -> np.ndarray:
-        """Some rows of the data, in the order given: for few."""
-
-    def enter(self, centers: np.ndarray) -> np.ndarray:
-        """Translate (k, d) centers from the coordinates of the data to those of the searches."""
-
-    def leave(self, centers: np.ndarray) -> np.ndarray:
-        """Translate them back."""
-
-    def begin(self, n_starts: int) -> Batch:
-        """A batch of so many solutions without labels, to be used in a ``with`` statement."""
-
-    def costs(self, centers: np.ndarray) -> np.ndarray:
-        """(L, K) costs of the linked groups."""
-
-    def draw_far(
-        self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray | None:
-        """A point drawn in proportion to its weighted distance to its center; ``None`` where all
-        are 0. Linked groups have the labels given, free ones their nearest center."""
-
-    def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:
-        """(N,) labels of the points, (K, d) centers in the coordinates of the data, and the sum of
-        squares: evaluated again, in double precision."""

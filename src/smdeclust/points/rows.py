@@ -19,7 +19,7 @@ from smdeclust.points.blocks import (
     regrets_block,
     sum_squares,
 )
-from smdeclust.points.priced import price_rows
+from smdeclust.points.lanes import price_rows
 from smdeclust.points.protocol import ClusterSums
 from smdeclust.points.validation import read_only
 

@@ -14,13 +14,13 @@ from smdeclust.points.protocol import Abilities, ClusterSums, Moves
 from smdeclust.points.row_batch import RENEW_EVERY, RowBatch, cut
 from smdeclust.points.rows import Rows, State, half_gaps, moved_by
 from smdeclust.points.sparse_rows import Against, SparseRows, Tally
-from smdeclust.points.stored import Held, StoredPoints
+from smdeclust.points.stored import Held, Points
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
 
 
-class SparsePoints(StoredPoints):
+class SparsePoints(Points):
     """A CSR matrix.
 
     Parameters

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
 
 from smdeclust.points import sparse_kernels as kernels
 from smdeclust.points.blocks import EVERY
@@ -204,6 +207,22 @@ class SparseRows:
             zeros = np.square(self.offset + center)
             total += float(((tally.totals[k] - tally.stored[k]) * zeros).sum())
         return float(total)
+
+
+def squares_to(points: Any, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield rows of validated points, dense or CSR, and their (n, K) squared distances."""
+    centers = np.asarray(centers, dtype=np.float64)
+    n_points = points.shape[0]
+    blocks = [slice(start, min(start + BLOCK, n_points)) for start in range(0, n_points, BLOCK)]
+    if not issparse(points):
+        for block in blocks:
+            yield block, cdist(points[block], centers, metric="sqeuclidean")
+        return
+    # Between the centers little cancels, wherever the data lie.
+    rows = SparseRows(points, centers.mean(axis=0))
+    there = rows.against(np.ascontiguousarray(centers - rows.offset))
+    for block in blocks:
+        yield block, rows.squares_against(there, block.start, block.stop)
 
 
 def _as_labels(labels: np.ndarray) -> np.ndarray:

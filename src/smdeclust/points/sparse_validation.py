@@ -8,7 +8,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
-from smdeclust.points.validation import reject_extreme
+from smdeclust.points.validation import first_bad, reject_extreme, reject_value
 
 FINE, TWICE, OUTSIDE = 0, 1, 2
 
@@ -89,14 +89,7 @@ def _reject_damaged(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -
 
 
 def _reject_non_finite(X: Any) -> None:
-    data = X.data[: X.indptr[-1]]
-    if np.isfinite(data.sum(dtype=np.float64)):
-        return
-    bad = np.flatnonzero(~np.isfinite(data))
-    if len(bad) == 0:
-        return
-    row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-    where = f"(row {row}, column {int(X.indices[bad[0]])})"
-    if np.isnan(data[bad[0]]):
-        raise InvalidInputError(f"X contains NaN {where}; fill in or drop missing values first.")
-    raise InvalidInputError(f"X contains infinity {where}.")
+    bad = first_bad(X.data[: X.indptr[-1]])
+    if bad is not None:
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        reject_value(X.data[bad], row, int(X.indices[bad]))

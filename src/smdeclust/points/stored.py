@@ -1,7 +1,8 @@
-"""What storages share: the few rows in groups, which each holds apart, and a roulette wheel."""
+"""Points: where the numbers live. What storages share, and the few rows that each holds apart."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +14,8 @@ from smdeclust.points.validation import center_type, read_only
 from smdeclust.structure.groups import Coupling
 
 
-class StoredPoints:
-    """The points of a problem, wherever they are; see ``protocol.Points``.
+class Points(ABC):
+    """The points of a problem, wherever they are.
 
     Parameters
     ----------
@@ -24,11 +25,27 @@ class StoredPoints:
         Which rows share a group or have a cannot-link.
     sample_weight
         (N,) weights, or ``None`` for ones.
+
+    Attributes
+    ----------
+    abilities
+        What this storage can do.
+    n_points, n_features
+        N and d.
+    dtype
+        What centers are given in: single precision where the points are.
+    offset
+        (d,) weighted mean of the points.
+    total_squares
+        Sum of weighted squared distances to it.
+    held
+        The rows in groups.
     """
 
     abilities = Abilities()
     offset: np.ndarray
-    held: Any  # the rows in groups
+    total_squares: Any
+    held: Any
 
     def __init__(self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None) -> None:
         self.X, self.coupling, self.sample_weight = X, coupling, sample_weight
@@ -45,7 +62,7 @@ class StoredPoints:
 
     @property
     def scatter(self) -> float:
-        """What the points inside groups add to every sum of squares."""
+        """Sum over groups of the squared distances of their points to the mean of the group."""
         return float(self.held.scatter)
 
     @cached_property
@@ -55,11 +72,11 @@ class StoredPoints:
         return LinkedMeans(self.held.means[:n_linked], self.held.group_weights[:n_linked])
 
     def enter(self, centers: np.ndarray) -> np.ndarray:
-        """Centers minus the offset."""
+        """Translate (k, d) centers from the coordinates of the data to those of the searches."""
         return np.ascontiguousarray(centers, dtype=np.float64) - self.offset
 
     def leave(self, centers: np.ndarray) -> np.ndarray:
-        """Centers in the coordinates of the data."""
+        """Translate them back."""
         return np.asarray(centers + self.offset)
 
     def costs(self, centers: np.ndarray) -> np.ndarray:
@@ -67,7 +84,7 @@ class StoredPoints:
         return self.linked.costs(np.ascontiguousarray(centers))
 
     def begin(self, n_starts: int) -> Any:
-        """A work space: one that is idle, or a new one."""
+        """A batch of so many solutions without labels, to be used in a ``with`` statement."""
         try:
             batch = self._idle.pop()
         except IndexError:
@@ -78,10 +95,15 @@ class StoredPoints:
     def _new_batch(self) -> Any:
         raise NotImplementedError
 
+    @abstractmethod
+    def fetch(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows of the data, dense and in double precision, in the order given: for few."""
+
     def draw_far(
         self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray | None:
-        """A point drawn in proportion to its weighted distance to its center (Algorithm 3)."""
+        """A point drawn in proportion to its weighted distance to its center; ``None`` where all
+        are 0. Linked groups have the labels given, free ones their nearest center."""
         with self.begin(1) as batch:
             batch.label(centers[None])
             totals = batch.far_totals()
@@ -95,7 +117,8 @@ class StoredPoints:
             return np.asarray(batch.pick_far(place, rest))
 
     def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:
-        """Labels of the points, centers and sum of squares, from the labels of the groups."""
+        """(N,) labels of the points, (K, d) centers in the coordinates of the data, and the sum of
+        squares: evaluated again, in double precision."""
         of_point = np.asarray(labels, dtype=np.int64)[self.coupling.of_point()]
         centers = self.centers_of(of_point, int(of_point.max()) + 1)
         return of_point, centers + self.offset, self._squares(of_point, centers)

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.exceptions import InvalidInputError, SMDEClustError
+from smdeclust.extras import optional
 from smdeclust.points.arrays import ArrayPoints
 from smdeclust.points.protocol import Abilities, Batch
 from smdeclust.points.torch_batch import TorchBatch
-from smdeclust.points.torch_device import DeviceMemoryError, import_torch, usable_device
 from smdeclust.structure.groups import Coupling
 
 # Rows that go to the device at once.
@@ -23,6 +24,28 @@ UPLOAD_ROWS = 8192
 # Error of a squared distance in single precision, as a share of the mean squared distance of points
 # to their centers, from which on double precision is used.
 LARGEST_ERROR = 1e-4
+
+
+class DeviceMemoryError(SMDEClustError, MemoryError):
+    """The data do not fit on the device."""
+
+
+def import_torch() -> Any:
+    """PyTorch, or an error that says how to get it."""
+    with optional("device"):
+        import torch
+    return torch
+
+
+def usable_device(torch: Any, device: str) -> Any:
+    """The device of that name, tried out."""
+    try:
+        found = torch.device(device)
+        torch.zeros(1, device=found)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        first = str(error).split("\n")[0]
+        raise InvalidInputError(f"device={device!r} cannot be used: {first}.") from None
+    return found
 
 
 class TorchPoints(ArrayPoints):

@@ -75,17 +75,27 @@ def as_weights(sample_weight: Any, n_points: int) -> np.ndarray | None:
 
 
 def _reject_non_finite(points: np.ndarray) -> None:
-    if np.isfinite(points.sum(dtype=np.float64)):
-        return  # one pass without a mask: the usual case
-    bad = np.argwhere(~np.isfinite(points))
-    if len(bad) == 0:
-        return
-    row, column = (int(v) for v in bad[0])
-    if np.isnan(points[row, column]):
-        raise InvalidInputError(
-            f"X contains NaN (row {row}, column {column}); fill in or drop missing values first."
-        )
-    raise InvalidInputError(f"X contains infinity (row {row}, column {column}).")
+    bad = first_bad(points)
+    if bad is not None:
+        reject_value(points[bad], *bad)
+
+
+def first_bad(values: np.ndarray) -> tuple[int, ...] | None:
+    """Where the first value is that is not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = values.sum(dtype=np.float64)
+    if np.isfinite(total):
+        return None  # one pass without a mask: the usual case
+    bad = np.argwhere(~np.isfinite(values))
+    return tuple(int(v) for v in bad[0]) if len(bad) else None
+
+
+def reject_value(value: float, row: int, column: int) -> None:
+    """Raise for a value of X that is not finite."""
+    where = f"(row {row}, column {column})"
+    if np.isnan(value):
+        raise InvalidInputError(f"X contains NaN {where}; fill in or drop missing values first.")
+    raise InvalidInputError(f"X contains infinity {where}.")
 
 
 def reject_extreme(low: np.ndarray, high: np.ndarray) -> None:

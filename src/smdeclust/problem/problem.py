@@ -1,4 +1,4 @@
-"""Problem: a structure (what is known) and points, validated, contracted and frozen."""
+"""Problem: a structure (what is known) and points; and Solution, S = (phi, psi) of the paper."""
 
 from __future__ import annotations
 
@@ -11,12 +11,71 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import Storage, admit, store
 from smdeclust.points.dask_arrays import in_memory
-from smdeclust.points.protocol import Points
+from smdeclust.points.lanes import filled_up, side_by_side
+from smdeclust.points.stored import Points
 from smdeclust.points.validation import as_weights
-from smdeclust.problem.contracted import Contracted
-from smdeclust.structure.graph import SoftPairs
+from smdeclust.structure.graph import PairGraph, SoftPairs
 from smdeclust.structure.quotas import Quota
 from smdeclust.structure.structure import Structure
+
+
+@dataclass(frozen=True)
+class Contracted:
+    """One row a group, linked groups first, and the cannot-link graph.
+
+    All arrays are C-contiguous and read-only, so that each kernel is compiled once.
+
+    Attributes
+    ----------
+    points
+        (G, d') group means, centered; where d > G, rotated onto their span plus one axis that
+        holds what sticks out of it (zero for the points, maybe not for a given center).
+    weights
+        (G,) weight of each group.
+    graph
+        The pairs between the linked groups.
+    storage
+        Where the points come from; it translates centers.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+    graph: PairGraph
+    n_clusters: int
+    storage: Points
+
+    @cached_property
+    def lanes(self) -> np.ndarray:
+        """The points laid out for vector code (a copy: not for large data)."""
+        return side_by_side(self.points)
+
+    @cached_property
+    def lane_weights(self) -> np.ndarray:
+        """The weights, filled up with zeros to whole blocks of lanes."""
+        return filled_up(self.weights)
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Where the pairs of each linked group begin in `indices`."""
+        return self.graph.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The other ends of the pairs of the linked groups."""
+        return self.graph.indices
+
+    @property
+    def n_linked(self) -> int:
+        """Number of groups with a pair."""
+        return self.graph.n_nodes
+
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Translate (k, d) centers from the coordinates of the data to these."""
+        return self.storage.enter(centers)
+
+    def leave(self, centers: np.ndarray) -> np.ndarray:
+        """Translate (k, d') centers to the coordinates of the data."""
+        return self.storage.leave(centers)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -187,3 +246,28 @@ class Problem(Structure):
                 f"This needs a dense array in memory, and the points are "
                 f"{type(self.points).__name__}: pass a dense array (X.toarray(), X.compute())."
             ) from None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A feasible clustering of the groups of a problem.
+
+    Attributes
+    ----------
+    labels
+        (G,) cluster of each group (phi).
+    centers
+        (K, d') cluster means in the coordinates of the searches (psi).
+    objective
+        f, the sum of squared distances of the points to their centers.
+    n_iterations
+        Iterations that the local search took to get here.
+    proven
+        Whether the last assignment was proven optimal for its centers.
+    """
+
+    labels: np.ndarray
+    centers: np.ndarray
+    objective: float
+    n_iterations: int = 0
+    proven: bool = True
