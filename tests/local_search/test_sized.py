@@ -60,7 +60,7 @@ def test_one_iteration_is_exact_from_any_prices():
     for trial in range(120):
         n, k = int(rng.choice([60, 300, 5000], p=[0.5, 0.4, 0.1])), int(rng.integers(2, 8))
         X = rng.normal(size=(n, 2)) * rng.choice([1.0, 5.0]) + rng.integers(0, 3, (n, 1)) * 4
-        low = np.maximum(0, n // k - rng.integers(0, n // k + 1, k))
+        low = np.maximum(1, n // k - rng.integers(0, n // k + 1, k))
         high = low + rng.integers(0, n // 2, k)
         high += max(0, n - high.sum())
         problem = Problem.build(X, k)
