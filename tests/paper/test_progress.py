@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smdeclust.paper.progress import in_words
+from smdeclust.paper.report import in_words
 
 
 def test_durations_in_words() -> None:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.datasets import originals
 from smdeclust.datasets.catalog import Dataset, DatasetInfo, find_dataset, set3_name
-from smdeclust.datasets.digest import (
-    digest_classes,
-    digest_pairs,
-    digest_points,
-    known_digests,
-)
+from smdeclust.datasets.digest import digest_classes, digest_pairs, digest_points, known_digests
 from smdeclust.datasets.generate import make_constraints, make_synthetic
-from smdeclust.datasets.storage import Remote, discard, fetch, fetch_bytes, local_file, not_found
+from smdeclust.datasets.storage import Remote, discard, fetch, local_file, not_found
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
 from smdeclust.io import Constraints, Table, read_constraints, read_table
 from smdeclust.io.files import read_bytes
@@ -43,12 +38,17 @@ _CIFAR_BINARY = Remote("toronto", "cifar-10-binary.tar.gz", "md5:c32a1d4ab5d03f1
 _GENE_UCI = Remote("uci", "401/gene+expression+cancer+rna+seq.zip")
 
 
-@dataclass(frozen=True)
-class _Source:
-    """One way to a data set: the files it needs and how their content becomes arrays."""
+Arrays = tuple[NDArray[Any], NDArray[np.int64] | None]
+
+
+class _Source(NamedTuple):
+    """One way to a data set: the files it needs, and how they become points and classes.
+
+    `parse` takes the downloaded files, and the address for errors.
+    """
 
     remotes: tuple[Remote, ...]
-    parse: Callable[[dict[str, bytes], str], tuple[NDArray[Any], NDArray[np.int64] | None]]
+    parse: Callable[[list[Path], str], Arrays]
 
 
 def load_set1(name: str) -> Dataset:
@@ -62,22 +62,7 @@ def load_set1(name: str) -> Dataset:
     DataNotFoundError
         If it is neither in ``SMDECLUST_DATA`` nor can be downloaded; the message says what to do.
     """
-    info = find_dataset(name, 1)
-    folder = f"set1/{name}"
-    path = local_file(*(f"{folder}/{name}.{end}" for end in ("txt", "npy", "npz")))
-    classes = local_file(f"{folder}/{name}.labels.txt")
-    y = None if classes is None else _read_classes(classes, info)
-    if name == "gene" and path is None:
-        path = local_file(f"{folder}/data.csv")
-    if path is not None:
-        parse_uci = name == "gene" and path.name == "data.csv"
-        X = originals.parse_gene_csv(read_bytes(path), path) if parse_uci else read_table(path).X
-        return _checked(info, X, y, str(path), local=True)
-    sources = [_Source((Remote("pc-sos-sdp", f"datasets/{name}.zip"),), _parse_set1_zip(name))]
-    if name == "gene":
-        sources.append(_Source((_GENE_UCI,), _parse_gene_archive))
-    X, _, source = _download(info, sources, f"{folder}/{name}.txt")
-    return Dataset(name, X, y, info.n_clusters, source)
+    return _load(find_dataset(name, 1))
 
 
 def load_set2(name: str) -> Dataset:
@@ -91,28 +76,8 @@ def load_set2(name: str) -> Dataset:
     DataNotFoundError
         If it is neither in ``SMDECLUST_DATA`` nor can be downloaded; the message says what to do.
     """
-    raw = _load_set2_raw(find_dataset(name, 2))
+    raw = _load(find_dataset(name, 2))
     return Dataset(name, standardize(raw.X), raw.y, raw.n_clusters, raw.source)
-
-
-def _load_set2_raw(info: DatasetInfo) -> Dataset:
-    name = info.name
-    path = local_file(f"set2/{name}/{name}.npz")
-    if path is None and name == "cifar10":
-        path = local_file("set2/cifar10/test_batch.png")
-    if path is not None and path.suffix == ".png":
-        names = [f"{sheet}.png" for sheet in originals.CIFAR_SHEETS]
-        names += ["test_lables.json", "train_lables.json"]
-        parts = {file: read_bytes(path.parent / file) for file in names}
-        X, y = originals.parse_cifar_sheets(parts, path.parent)
-        return _checked(info, X, y, str(path.parent), local=True)
-    if path is not None:
-        table = read_table(path)
-        if table.labels is None:
-            raise InvalidInputError(f"{path}: there is no array y of classes, expected X and y.")
-        return _checked(info, table.X, _codes(table), str(path), local=True)
-    X, classes, source = _download(info, _set2_sources(name), f"set2/{name}/{name}.npz")
-    return Dataset(name, X, classes, info.n_clusters, source)
 
 
 def load_set3(n: int, k: int) -> Dataset:
@@ -122,20 +87,11 @@ def load_set3(n: int, k: int) -> Dataset:
     numbers to the last bit; should the digest differ on some machine, it is downloaded.
     """
     info = find_dataset(set3_name(n, k), 3)
-    path = local_file(f"set3/{info.name}/data.csv")
-    if path is not None:
-        return _from_csv(path, info)
-    made = make_synthetic(n, k)
-    digests = known_digests()
-    if digest_points(made.X) == digests[f"{info.name}/X"]:
-        return made
-    remote = Remote("s_mdeclust", f"synthetic_n{n}_d2_k{k}_data.csv")
-    try:
-        return _from_csv(fetch(remote), info, remote)
-    except DataNotFoundError as error:
-        raise not_found(
-            f"The data set {info.name}", f"set3/{info.name}/data.csv", [remote], [str(error)]
-        ) from error
+    if local_points(info) is None:
+        made = make_synthetic(n, k)
+        if digest_points(made.X) == known_digests()[f"{info.name}/X"]:
+            return made
+    return _load(info)
 
 
 def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constraints:
@@ -156,25 +112,25 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
             f"{name} has no configuration {wanted!r}. There are: {', '.join(info.configurations)}."
         )
     key = f"{name}/constraints/{wanted}"
-    file = f"set{info.set}/{name}/constraints/{wanted}.{'txt' if info.set == 1 else 'json'}"
+    format, end = ("links", "txt") if info.set == 1 else ("json", "json")
+    file = f"{_folder(info)}/constraints/{wanted}.{end}"
     path = local_file(file)
-    format = "links" if info.set == 1 else "json"
     if path is not None:
         found = read_constraints(path, format=format, n_points=info.n_points)
         _warn_unless_equal(digest_pairs(found), key, str(path))
         return found
-    if name == "cifar10":
-        # Nobody publishes these; they follow from the classes by the rule of the others.
-        classes = _load_set2_raw(info).y
-        assert classes is not None
-        return make_constraints(classes, int(wanted))
-    if info.set == 3:
-        made_classes = make_synthetic(info.n_points, info.n_clusters).y
-        assert made_classes is not None
-        made = make_constraints(made_classes, int(wanted))
-        if digest_pairs(made) == known_digests()[key]:
+    if name == "cifar10" or info.set == 3:
+        # Those of cifar10 are published nowhere; they follow from the classes by the same rule.
+        is_made = info.set == 3
+        y = (make_synthetic(info.n_points, info.n_clusters) if is_made else _load(info)).y
+        assert y is not None
+        made = make_constraints(y, int(wanted))
+        if not is_made or digest_pairs(made) == known_digests()[key]:
             return made
-    remote = _constraints_remote(info, wanted)
+    remote = Remote("pc-sos-sdp", f"constraints/{name}/{wanted}.txt")
+    if info.set > 1:
+        stem = _SYNTHETIC.format(info) if info.set == 3 else name
+        remote = Remote("s_mdeclust", f"constraint_sets/{stem}_constraints_{wanted}.json")
     try:
         found = read_constraints(fetch(remote), format=format, n_points=info.n_points)
         if digest_pairs(found) != known_digests()[key]:
@@ -200,50 +156,123 @@ def standardize(X: NDArray[Any]) -> NDArray[np.float64]:
     return scaled
 
 
-def _set2_sources(name: str) -> list[_Source]:
+_SYNTHETIC = "synthetic_n{0.n_points}_d2_k{0.n_clusters}"
+_ENDS = {1: ("txt", "npy", "npz"), 2: ("npz",), 3: ()}
+_AS_PUBLISHED = {"gene": "data.csv", "cifar10": "test_batch.png"}
+
+
+def _folder(info: DatasetInfo) -> str:
+    return f"set{info.set}/{info.name}"
+
+
+def _files(info: DatasetInfo) -> list[str]:
+    """Names that the points may have in a local folder, the usual one first."""
+    names = [f"{info.name}.{end}" for end in _ENDS[info.set]]
+    if info.set == 3 or info.name in _AS_PUBLISHED:
+        names.append(_AS_PUBLISHED.get(info.name, "data.csv"))
+    return [f"{_folder(info)}/{name}" for name in names]
+
+
+def local_points(info: DatasetInfo) -> Path | None:
+    """The file of the points in the local folder, where there is one."""
+    return local_file(*_files(info))
+
+
+def is_local(info: DatasetInfo) -> bool:
+    """Whether points and constraints are in the local folder."""
+    return local_points(info) is not None and local_file(f"{_folder(info)}/constraints") is not None
+
+
+def _load(info: DatasetInfo) -> Dataset:
+    """Points as published, from the local folder or an original place, and what classes there are.
+
+    One source is tried after the other; what is downloaded must be the published data.
+    """
+    labels = local_file(f"{_folder(info)}/{info.name}.labels.txt") if info.set == 1 else None
+    y = None if labels is None else _read_classes(labels, info)
+    path = local_points(info)
+    if path is not None:
+        X, classes = _read(info, path)
+        place = path.parent if path.suffix == ".png" else path
+        return _checked(info, X, classes if y is None else y, str(place), local=True)
+    reasons: list[str] = []
+    sources = _sources(info)
+    for remotes, parse in sources:
+        try:
+            X, classes = parse([fetch(remote) for remote in remotes], remotes[0].url)
+            found = _checked(info, X, classes, remotes[0].url, local=False)
+            return found if y is None else replace(found, y=y)
+        except DataNotFoundError as error:
+            reasons.append(str(error))
+        except InvalidInputError as error:
+            for remote in remotes:
+                discard(remote)
+            reasons.append(str(error))
+    every = [remote for source in sources for remote in source.remotes]
+    raise not_found(f"The data set {info.name}", _files(info)[0], every, reasons)
+
+
+def _read(info: DatasetInfo, path: Path) -> Arrays:
+    """Points and classes of a file in the local folder, or of a table that was downloaded."""
+    if info.name == "gene" and path.name == "data.csv":
+        return originals.parse_gene_csv(read_bytes(path), path), None
+    if path.suffix == ".png":
+        names = [f"{sheet}.png" for sheet in originals.CIFAR_SHEETS]
+        names += ["test_lables.json", "train_lables.json"]
+        parts = {file: read_bytes(path.parent / file) for file in names}
+        return originals.parse_cifar_sheets(parts, path.parent)
+    table = read_table(path, label="class") if info.set == 3 else read_table(path)
+    if info.set == 1:
+        return table.X, None
+    if table.labels is None:
+        raise InvalidInputError(f"{path}: there is no array y of classes, expected X and y.")
+    return table.X, _codes(table)
+
+
+def _sources(info: DatasetInfo) -> list[_Source]:
+    """The original places of a data set, the first one first."""
+    name = info.name
+
+    def unpacked(parse: Callable[[dict[str, bytes], str], Arrays], *remotes: Remote) -> _Source:
+        """An archive whose files `parse` takes by name."""
+
+        def parse_archive(paths: list[Path], place: str) -> Arrays:
+            return parse(originals.archive_members(read_bytes(paths[0]), place), place)
+
+        return _Source(remotes, parse_archive)
+
+    def text(files: dict[str, bytes], place: str) -> Arrays:
+        content = originals.member(files, f"{name}.txt", place)
+        return read_arrays(content, place, "text").points, None
+
+    def keel(files: dict[str, bytes], place: str) -> Arrays:
+        return originals.parse_keel(originals.member(files, f"{name}.dat", place), place)
+
+    def gene(files: dict[str, bytes], place: str) -> Arrays:
+        inner = next((data for file, data in files.items() if file.endswith(".tar.gz")), None)
+        files = files if inner is None else originals.archive_members(inner, place)
+        return originals.parse_gene_csv(originals.member(files, "data.csv", place), place), None
+
+    def mnist(paths: list[Path], place: str) -> Arrays:
+        return originals.parse_mnist({path.name: read_bytes(path) for path in paths}, place)
+
+    if info.set == 1:
+        found = [unpacked(text, Remote("pc-sos-sdp", f"datasets/{name}.zip"))]
+        return [*found, unpacked(gene, _GENE_UCI)] if name == "gene" else found
+    if info.set == 3:
+        remote = Remote("s_mdeclust", f"{_SYNTHETIC.format(info)}_data.csv")
+        return [_Source((remote,), lambda paths, place: _read(info, paths[0]))]
     if name == "mnist":
         return [
-            _Source(
-                tuple(Remote(o, file, md5) for file, md5 in _MNIST_HASHES.items()), _parse_mnist
-            )
+            _Source(tuple(Remote(o, file, md5) for file, md5 in _MNIST_HASHES.items()), mnist)
             for o in ("mnist", "mnist-original")
         ]
     if name == "cifar10":
         return [
-            _Source((_CIFAR_NPM,), _parse_archive(originals.parse_cifar_sheets)),
-            _Source((_CIFAR_BINARY,), _parse_archive(originals.parse_cifar_binary)),
+            unpacked(originals.parse_cifar_sheets, _CIFAR_NPM),
+            unpacked(originals.parse_cifar_binary, _CIFAR_BINARY),
         ]
-    return [_Source((Remote("keel", f"{name}.zip"),), _parse_keel_zip(name))]
-
-
-def _constraints_remote(info: DatasetInfo, configuration: str) -> Remote:
-    if info.set == 1:
-        return Remote("pc-sos-sdp", f"constraints/{info.name}/{configuration}.txt")
-    name = info.name
-    if info.set == 3:
-        name = f"synthetic_n{info.n_points}_d2_k{info.n_clusters}"
-    return Remote("s_mdeclust", f"constraint_sets/{name}_constraints_{configuration}.json")
-
-
-def _download(
-    info: DatasetInfo, sources: list[_Source], file: str
-) -> tuple[NDArray[np.float64], NDArray[np.int64] | None, str]:
-    """Try one source after the other; what is downloaded must be the published data."""
-    reasons: list[str] = []
-    for source in sources:
-        try:
-            parts = {remote.path: fetch_bytes(remote) for remote in source.remotes}
-            X, y = source.parse(parts, source.remotes[0].url)
-            checked = _checked(info, X, y, source.remotes[0].url, local=False)
-            return checked.X, checked.y, checked.source
-        except DataNotFoundError as error:
-            reasons.append(str(error))
-        except InvalidInputError as error:
-            for remote in source.remotes:
-                discard(remote)
-            reasons.append(str(error))
-    remotes = [remote for source in sources for remote in source.remotes]
-    raise not_found(f"The data set {info.name}", file, remotes, reasons)
+    return [unpacked(keel, Remote("keel", f"{name}.zip"))]
 
 
 def _checked(
@@ -281,18 +310,6 @@ def _warn_unless_equal(digest: str, key: str, source: str) -> None:
         )
 
 
-def _from_csv(path: Path, info: DatasetInfo, remote: Remote | None = None) -> Dataset:
-    source = str(path) if remote is None else remote.url
-    try:
-        table = read_table(path, label="class")
-        return _checked(info, table.X, _codes(table), source, local=remote is None)
-    except InvalidInputError as error:
-        if remote is None:
-            raise
-        discard(remote)
-        raise DataNotFoundError(str(error)) from error
-
-
 def _codes(table: Table) -> NDArray[np.int64]:
     assert table.labels is not None
     if table.labels.dtype.kind == "i":
@@ -305,46 +322,3 @@ def _read_classes(path: Path, info: DatasetInfo) -> NDArray[np.int64]:
     if len(y) != info.n_points:
         raise InvalidInputError(f"{path}: found {len(y)} classes, expected {info.n_points}.")
     return y
-
-
-def _parse_set1_zip(name: str) -> Callable[[dict[str, bytes], str], tuple[NDArray[Any], None]]:
-    def parse(parts: dict[str, bytes], place: str) -> tuple[NDArray[Any], None]:
-        (content,) = parts.values()
-        members = originals.archive_members(content, place)
-        return read_arrays(
-            originals.member(members, f"{name}.txt", place), place, "text"
-        ).points, None
-
-    return parse
-
-
-def _parse_gene_archive(parts: dict[str, bytes], place: str) -> tuple[NDArray[Any], None]:
-    (content,) = parts.values()
-    members = originals.archive_members(content, place)
-    inner = next((data for name, data in members.items() if name.endswith(".tar.gz")), None)
-    if inner is not None:
-        members = originals.archive_members(inner, place)
-    return originals.parse_gene_csv(originals.member(members, "data.csv", place), place), None
-
-
-def _parse_keel_zip(name: str) -> Callable[[dict[str, bytes], str], originals.Arrays]:
-    def parse(parts: dict[str, bytes], place: str) -> originals.Arrays:
-        (content,) = parts.values()
-        members = originals.archive_members(content, place)
-        return originals.parse_keel(originals.member(members, f"{name}.dat", place), place)
-
-    return parse
-
-
-def _parse_mnist(parts: dict[str, bytes], place: str) -> originals.Arrays:
-    return originals.parse_mnist(parts, place)
-
-
-def _parse_archive(
-    parse_parts: Callable[[dict[str, bytes], str], originals.Arrays],
-) -> Callable[[dict[str, bytes], str], originals.Arrays]:
-    def parse(parts: dict[str, bytes], place: str) -> originals.Arrays:
-        (content,) = parts.values()
-        return parse_parts(originals.archive_members(content, place), place)
-
-    return parse

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
-from smdeclust.io.tokens import parse_number
 
 Arrays = tuple[NDArray[Any], NDArray[np.int64]]
 
@@ -56,20 +55,9 @@ def member(members: Mapping[str, bytes], name: str, path: PathLike) -> bytes:
 
 def parse_keel(content: bytes, path: PathLike) -> Arrays:
     """Return points and classes of a KEEL ``.dat`` file: ``@`` lines, then ``x, x, ..., class``."""
-    rows: list[list[float]] = []
-    classes: list[str] = []
-    for number, line in enumerate(lines_of(decode(content, path)), start=1):
-        if not line.strip() or line.startswith("@"):
-            continue
-        *words, name = (word.strip() for word in line.split(","))
-        values = [parse_number(word) for word in words]
-        if not values or None in values or (rows and len(values) != len(rows[0])):
-            raise bad_line(path, number, shown(line), "numbers and a class, as many as before")
-        rows.append([value for value in values if value is not None])
-        classes.append(name)
-    if not rows:
-        raise bad_line(path, None, "no data line", "lines of numbers and a class")
-    return np.array(rows), np.unique(np.array(classes), return_inverse=True)[1].astype(np.int64)
+    lines = [line.rpartition(",") for line in _lines(content, path) if line[0] != "@"]
+    classes = np.unique([name.strip() for _, _, name in lines], return_inverse=True)[1]
+    return _numbers([numbers for numbers, _, _ in lines], path), classes.astype(np.int64)
 
 
 def parse_idx(content: bytes, path: PathLike) -> NDArray[np.uint8]:
@@ -160,19 +148,23 @@ def _joined(images: list[Any], labels: list[Any], path: PathLike) -> Arrays:
 
 def parse_gene_csv(content: bytes, path: PathLike) -> NDArray[np.float64]:
     """Return the matrix of UCI's ``data.csv``: a header of gene names, rows named sample_0 ..."""
-    rows = []
-    width = 0
-    for number, line in enumerate(lines_of(decode(content, path)), start=1):
-        words = line.split(",")[1:]
-        if number == 1:
-            width = len(words)
-            continue
-        try:
-            rows.append(np.array(list(map(float, words))))
-        except ValueError as error:
-            raise bad_line(path, number, f"a wrong number ({error})", "numbers") from error
-        if len(words) != width:
-            raise bad_line(path, number, f"{len(words)} numbers", f"{width}, as in the header")
-    if not rows or not width:
-        raise bad_line(path, None, "no line of numbers", "a header and one line a sample")
-    return np.array(rows)
+    header, *lines = [line.partition(",")[2] for line in _lines(content, path)] or [""]
+    found = _numbers(lines, path)
+    if found.shape[1] != len(header.split(",")):
+        raise bad_line(path, None, f"{found.shape[1]} numbers a line", "as many as in the header")
+    return found
+
+
+def _lines(content: bytes, path: PathLike) -> list[str]:
+    return [line for line in lines_of(decode(content, path)) if line.strip()]
+
+
+def _numbers(lines: list[str], path: PathLike) -> NDArray[np.float64]:
+    """The numbers between commas, as many in each line."""
+    try:
+        found = np.loadtxt(lines, delimiter=",", comments=None, ndmin=2) if any(lines) else None
+    except ValueError as error:
+        raise InvalidInputError(f"{path}: {error}.") from error
+    if found is None or not np.isfinite(found).all():
+        raise bad_line(path, None, "no numbers, or one that is not finite", "lines of numbers")
+    return found

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from smdeclust.exceptions import DataNotFoundError
 from smdeclust.extras import optional
-from smdeclust.io.files import read_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -109,11 +108,6 @@ def fetch(remote: Remote) -> Path:
     except Exception as error:
         raise DataNotFoundError(f"{remote.url} could not be had ({_short(error)}).") from error
     return Path(found)
-
-
-def fetch_bytes(remote: Remote) -> bytes:
-    """Return the content of a file at an original place."""
-    return read_bytes(fetch(remote))
 
 
 def discard(remote: Remote) -> None:

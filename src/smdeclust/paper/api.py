@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from smdeclust.paper.paper import EXPERIMENTS, paper_plan, without_missing_data
-from smdeclust.paper.plan import Plan, Skipped, in_order
-from smdeclust.paper.progress import show_progress
-from smdeclust.paper.runner import Progress, run_all
-from smdeclust.paper.store import Store
+from smdeclust.paper.plan import Plan, Run, Skipped, in_order
+from smdeclust.paper.report import write_report
+from smdeclust.paper.runner import Listener, Progress, run_all
+from smdeclust.paper.store import Outcome, Store
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +111,7 @@ def run_plans(
             store.forget_failures()
         todo = [run for run in runs if not store.is_done(run)]
         logger.info("%d runs, %d of them done before", len(runs), len(runs) - len(todo))
-        with show_progress(len(runs) - len(todo), len(runs), progress) as on_end:
+        with _show_progress(len(runs) - len(todo), len(runs), progress) as on_end:
             done = run_all(runs, store, jobs=jobs, budget=budget, on_end=on_end)
     written = report(folder / STORE_NAME, folder / REPORT_NAME)
     skipped = {plan.name: plan.skipped for plan in plans}
@@ -128,6 +131,35 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
     remark
         A paragraph of one's own on how the runs were made.
     """
-    from smdeclust.paper.report import write_report
-
     return write_report(Path(store), Path(target), remark)
+
+
+@contextmanager
+def _show_progress(done: int, n_runs: int, shown: bool) -> Iterator[Listener]:
+    """Give a listener for ended runs that keeps a bar up to date.
+
+    The bar is on standard error where that is a terminal; otherwise a line goes to the log twice a
+    minute at most.
+    """
+    if shown and sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("runs", total=n_runs, completed=done)
+            yield lambda run, _: bar.update(
+                task, advance=1, description=f"{run.method.name} on {run.dataset}"
+            )
+        return
+    last, ended = time.monotonic(), done
+
+    def on_end(run: Run, outcome: Outcome) -> None:
+        nonlocal last, ended
+        ended += 1
+        if time.monotonic() - last >= 30.0 or ended == n_runs:
+            last = time.monotonic()
+            logger.info("%d of %d runs, last: %s", ended, n_runs, run)
+
+    yield on_end

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from smdeclust.datasets import (
     Dataset,
-    list_datasets,
     load_constraints,
     load_set1,
     load_set2,
     load_set3,
     make_constraints,
 )
-from smdeclust.datasets.storage import local_file
+from smdeclust.datasets.catalog import find_dataset
+from smdeclust.datasets.loaders import is_local
 from smdeclust.io import Constraints
-from smdeclust.paper.plan import NO_PAIRS, Data
+from smdeclust.paper.plan import NO_PAIRS
 
 # scikit-learn's copies stand in for the paper's where those are absent; the pairs are made by the
 # rule of the second and third set.
@@ -51,12 +51,10 @@ def paper_instance(name: str, configuration: str) -> Instance:
 # One data set a process is kept: runs come data set by data set, and the largest fill memory.
 @lru_cache(maxsize=1)
 def _points(name: str) -> Dataset:
-    info = next(info for info in list_datasets() if info.name == name)
-    if info.set == 1:
-        return load_set1(name)
-    if info.set == 2:
-        return load_set2(name)
-    return load_set3(info.n_points, info.n_clusters)
+    info = find_dataset(name)
+    if info.set == 3:
+        return load_set3(info.n_points, info.n_clusters)
+    return (load_set1 if info.set == 1 else load_set2)(name)
 
 
 def forget_points() -> None:
@@ -74,20 +72,7 @@ def stand_in(name: str, configuration: str) -> Instance:
     return Instance(X, int(y.max()) + 1, pairs.must_link, pairs.cannot_link, y)
 
 
-def paper_data(name: str, configurations: tuple[str, ...] | None = None) -> Data:
-    """A data set of the paper with all of its configurations, or with some."""
-    info = next(info for info in list_datasets() if info.name == name)
-    return Data(name, configurations or info.configurations)
-
-
 def is_at_hand(name: str) -> bool:
     """Whether a data set of the paper can be had without a download."""
-    info = next(info for info in list_datasets() if info.name == name)
-    if info.set == 3:
-        return True  # made here
-    folder = f"set{info.set}/{name}"
-    points = [f"{folder}/{name}.{end}" for end in ("txt", "npy", "npz")]
-    points += {"gene": [f"{folder}/data.csv"], "cifar10": [f"{folder}/test_batch.png"]}.get(
-        name, []
-    )
-    return local_file(*points) is not None and local_file(f"{folder}/constraints") is not None
+    info = find_dataset(name)
+    return info.set == 3 or is_local(info)  # the third set is made here

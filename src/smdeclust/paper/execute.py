@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.paper.data import Instance
-from smdeclust.paper.machine import describe_machine
 from smdeclust.paper.methods import resolve
 from smdeclust.paper.plan import Run
 from smdeclust.paper.store import Outcome
 from smdeclust.structure.pairs import count_broken, count_distinct
 
+_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
 _warm: set[str] = set()
 
 
@@ -100,6 +103,8 @@ def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str,
         counted[configuration] = [*broken, *map(count_distinct, both)]
     agreement = None
     if instance.y is not None:
+        from sklearn.metrics import adjusted_rand_score
+
         agreement = float(adjusted_rand_score(instance.y, labels))
     return {
         "objective": objective(instance.X, labels),
@@ -146,3 +151,47 @@ def _count(model: Any, name: str) -> int | None:
 
 def _sentence(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:2000]
+
+
+@cache
+def describe_machine() -> dict[str, Any]:
+    """Processor, cores, memory, system and versions; no name of the machine or of its user."""
+    return {
+        "processor": _processor(),
+        "cores": usable_cores(),
+        "memory_gib": _memory_gib(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def usable_cores() -> int:
+    """Cores that this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return cores or 1
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"

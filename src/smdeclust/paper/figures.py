@@ -3,62 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from smdeclust.io.write import write_bytes
-from smdeclust.paper.plan import Plan
-from smdeclust.paper.results import TIE, Rows, averages, is_feasible
+from smdeclust.paper.results import TIE, Values
 
-# metric -> what the axis says, what counts as a tie
-METRICS = {
-    "objective": ("MSSC objective", TIE),
-    "seconds": ("time", 0.0),
-    "local_searches": ("local searches", 0.0),
-    "local_iterations": ("local search iterations", 0.0),
+# metric -> what the axis says
+AXES = {
+    "objective": "MSSC objective",
+    "seconds": "time",
+    "local_searches": "local searches",
+    "local_iterations": "local search iterations",
 }
 
-Values = dict[str, dict[str, list[float]]]  # metric -> method -> one value a problem
 
-
-def values_by_run(plan: Plan, rows: Rows) -> Values:
-    """One problem an instance and seed, those that all methods have ended."""
-    problems: dict[tuple[str, str, int], dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    for run in plan.compared_runs():
-        if run.key in rows:
-            problem = (run.dataset, run.configuration, run.seed)
-            problems[problem][run.method.name] = rows[run.key]
-    methods = plan.methods()
-    found: Values = {metric: {method: [] for method in methods} for metric in METRICS}
-    for by in problems.values():
-        if len(by) < len(methods):
-            continue
-        for method in methods:
-            for metric in METRICS:
-                column = "cpu_seconds" if metric == "seconds" else metric
-                value = by[method][column] if is_feasible(by[method]) else None
-                found[metric][method].append(float("nan") if value is None else value)
-    return found
-
-
-def values_by_instance(plan: Plan, rows: Rows) -> Values:
-    """One problem an instance, averages over seeds, those that all methods have ended."""
-    methods = plan.methods()
-    found: Values = {metric: {method: [] for method in methods} for metric in METRICS}
-    for by in averages(plan, rows).values():
-        if not all(average.n_done for average in by.values()):
-            continue
-        for method in methods:
-            for metric in METRICS:
-                feasible = by[method].always_feasible
-                value = getattr(by[method], metric) if feasible else float("nan")
-                found[metric][method].append(value)
-    return found
-
-
-def write_profiles(values: Values, metrics: Sequence[str], target: Path, title: str) -> list[Path]:
+def write_profiles(values: Values, target: Path, title: str) -> list[Path]:
     """Draw one panel a metric; write ``target`` with the ends ``.png`` and ``.svg``.
 
     Returns the files, none where there is nothing to draw.
@@ -71,17 +30,14 @@ def write_profiles(values: Values, metrics: Sequence[str], target: Path, title: 
 
     from smdeclust.plotting import performance_profile, plot_performance_profile
 
-    n_rows = (len(metrics) + 1) // 2
     with matplotlib.rc_context({"svg.hashsalt": "smdeclust", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(10.5, 3.4 * n_rows + 0.3), layout="constrained")
+        figure = Figure(figsize=(10.5, 7.1), layout="constrained")
         FigureCanvasAgg(figure)
-        panels = figure.subplots(n_rows, 2, squeeze=False)
-        for axes, metric in zip(panels.flat, metrics, strict=False):
-            label, tie = METRICS[metric]
-            profile = performance_profile(values[metric], tie_tol=tie)
-            plot_performance_profile(profile, metric=label, ax=axes)
-        for axes in panels.flat[len(metrics) :]:
-            axes.set_visible(False)
+        for axes, metric in zip(figure.subplots(2, 2).flat, AXES, strict=True):
+            profile = performance_profile(
+                values[metric], tie_tol=TIE if metric == "objective" else 0.0
+            )
+            plot_performance_profile(profile, metric=AXES[metric], ax=axes)
         n_problems = len(next(iter(values["objective"].values())))
         figure.suptitle(f"{title} ({n_problems} problems)", fontsize="medium")
         written = []

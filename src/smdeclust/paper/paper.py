@@ -1,4 +1,4 @@
-"""The paper's experiments as plans, at three scales.
+"""The paper's experiments as data, at three scales.
 
 ``paper`` is all that the paper runs; ``small`` a selection for a quarter of an hour or so on a
 laptop; ``smoke`` a minute's worth, offline, which shows that everything works. What a scale leaves
@@ -8,12 +8,13 @@ out is listed in the plan.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from smdeclust.datasets import list_datasets
+from smdeclust.datasets.catalog import find_dataset
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
-from smdeclust.paper.data import STAND_INS, forget_points, is_at_hand, paper_data
+from smdeclust.paper.data import STAND_INS, forget_points, is_at_hand
 from smdeclust.paper.methods import (
     BLP_KM,
     COP_KM,
@@ -33,249 +34,101 @@ from smdeclust.paper.plan import Data, Method, Part, Plan, Skipped
 logger = logging.getLogger(__name__)
 
 SCALES = ("smoke", "small", "paper")
-SET1 = tuple(info.name for info in list_datasets(1))
-SET2 = tuple(info.name for info in list_datasets(2))
-SET3 = tuple(info.name for info in list_datasets(3))
-VARIANT_DATA = ("iris", "accent", "ECG5000")
-SOFT_DATA = ("iris", "seeds", "glass", "accent", "ecoli")
-_NOTHING: tuple[Skipped, ...] = ()
-HEURISTICS = (SG_MDE_100, BLP_KM, COP_KM)
+TIME_LIMITS = {"smoke": 60.0, "small": 600.0, "paper": 7200.0}  # seconds of one run
+SET1, SET2, SET3 = (tuple(info.name for info in list_datasets(n)) for n in (1, 2, 3))
+_SEEDS = {"all": slice(None), "first": slice(1), "others": slice(1, None)}
 
 
 @dataclass(frozen=True)
-class _Scale:
-    """How much of the paper a scale takes."""
+class _Piece:
+    """Methods on some data sets (None: all) with some of the seeds; see `Part` for the rest."""
 
-    name: str
-    time_limit: float
-    set1_seeds: int
-    heuristic_seeds: int
-    set1_numbers: str  # last characters of the names of configurations, "01234" for all
-
-    def set1(self, names: Sequence[str]) -> tuple[Data, ...]:
-        return tuple(
-            paper_data(
-                name,
-                tuple(
-                    configuration
-                    for info in list_datasets(1)
-                    if info.name == name
-                    for configuration in info.configurations
-                    if configuration[-1] in self.set1_numbers
-                ),
-            )
-            for name in names
-        )
+    methods: tuple[Method, ...]
+    priority: int
+    seeds: str = "all"
+    on: tuple[str, ...] | None = None
+    unconstrained: bool = False
+    reference: bool = False
+    number: str = ""  # only the configurations of this number
 
 
-_SCALES = {
-    "smoke": _Scale("smoke", 60.0, 2, 1, "0"),
-    "small": _Scale("small", 600.0, 2, 1, "012"),
-    "paper": _Scale("paper", 7200.0, 5, 3, "01234"),
-}
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of the paper: its data sets and number of seeds by scale, and what is run."""
 
-
-def _numbered(data: Sequence[Data], number: str) -> tuple[Data, ...]:
-    """The configurations of one number."""
-    return tuple(
-        replace(d, configurations=tuple(c for c in d.configurations if c[-1] == number))
-        for d in data
-    )
+    title: str
+    smoke: tuple[str, ...]
+    small: tuple[str, ...]
+    paper: tuple[str, ...]
+    seeds: tuple[int, int, int]
+    pieces: tuple[_Piece, ...]
 
 
 def _first_seed_first(
-    methods: tuple[Method, ...], data: tuple[Data, ...], scale: _Scale, first: int, others: int
-) -> tuple[Part, ...]:
+    methods: tuple[Method, ...], first: int, others: int, on: tuple[str, ...] | None = None
+) -> tuple[_Piece, _Piece]:
     """One seed of everything before the second of any: an interrupted run then has all rows."""
-    seeds = _seeds(scale.set1_seeds)
-    return (
-        Part(methods, data, seeds[:1], scale.time_limit, first),
-        Part(methods, data, seeds[1:], scale.time_limit, others),
-    )
+    return _Piece(methods, first, "first", on), _Piece(methods, others, "others", on)
 
 
-def _points(name: str) -> int:
-    return next(info.n_points for info in list_datasets() if info.name == name)
+_HEURISTICS = (SG_MDE_100, BLP_KM, COP_KM)
+_VARIANT_DATA = ("iris", "accent", "ECG5000")
+_SOFT_DATA = ("iris", "seeds", "glass", "accent", "ecoli")
+_QUICK = ("banana", "letter")
+_UP_TO_2000, _UP_TO_5000 = (
+    tuple(name for name in SET3 if find_dataset(name).n_points <= most) for most in (2000, 5000)
+)
+_LARGEST = tuple(name for name in SET3 if name not in _UP_TO_5000)
 
-
-def _seeds(n: int) -> tuple[int, ...]:
-    return tuple(range(n))
-
-
-def _smoke_data(names: Sequence[str]) -> tuple[tuple[Data, ...], tuple[Skipped, ...]]:
-    """Two configurations of each data set at hand; a stand-in, or a remark, for the others."""
-    found: list[Data] = []
-    skipped: list[Skipped] = []
-    for name in names:
-        if is_at_hand(name):
-            info = next(info for info in list_datasets() if info.name == name)
-            mixed = [c for c in info.configurations if c.startswith(("ml_25", "ml_0"))]
-            found.append(paper_data(name, tuple(mixed[:6:5]) or info.configurations[:2]))
-        elif name in STAND_INS:
-            stand_in = STAND_INS[name]
-            found.append(Data(stand_in, ("50", "100"), "smdeclust.paper.data:stand_in"))
-            skipped.append(
-                Skipped(name, f"not in SMDECLUST_DATA; {stand_in} with made pairs stands in")
-            )
-        else:
-            skipped.append(Skipped(name, "not in SMDECLUST_DATA, and this scale downloads nothing"))
-    return tuple(found), tuple(skipped)
-
-
-def _left_out(
-    scale: _Scale, all_names: Sequence[str], taken: Sequence[str], full_seeds: int, seeds: int
-) -> tuple[Skipped, ...]:
-    """What a scale leaves out, in words."""
-    skipped = [
-        Skipped(name, f"not part of the scale {scale.name}")
-        for name in all_names
-        if name not in taken and STAND_INS.get(name) not in taken
-    ]
-    if seeds < full_seeds:
-        skipped.append(
-            Skipped(f"seeds {seeds} to {full_seeds - 1}", f"scale {scale.name} has fewer")
-        )
-    return tuple(skipped)
-
-
-def _fewer_configurations(scale: _Scale) -> tuple[Skipped, ...]:
-    if scale.name == "paper":
-        return ()
-    what = (
-        "two of a data set's"
-        if scale.name == "smoke"
-        else f"those numbered {', '.join(scale.set1_numbers)}"
-    )
-    return (Skipped("constraint configurations", f"scale {scale.name} takes {what} only"),)
-
-
-def variants(scale: _Scale) -> Plan:
-    """The four variants on three data sets (the paper's first figure)."""
-    data, skipped = scale.set1(VARIANT_DATA), _NOTHING
-    if scale.name == "smoke":
-        data, skipped = _smoke_data(("iris",))
-    methods = (SG_MDE, S_MDE, SMG_MDE, SM_MDE)
-    parts = _first_seed_first(methods, data, scale, 32, 46)
-    skipped += _left_out(scale, VARIANT_DATA, [d.name for d in data], 5, scale.set1_seeds)
-    skipped += _fewer_configurations(scale)
-    return Plan("variants", "The variants of S-MDEClust", parts, skipped)
-
-
-def synthetic(scale: _Scale) -> Plan:
-    """SG-MDE against multi-start heuristics on the synthetic data sets (Table 2)."""
-    limit = {"smoke": 500, "small": 2000, "paper": 20000}[scale.name]
-    names = [name for name in SET3 if _points(name) <= limit]
-    skipped = _NOTHING
-    if scale.name == "smoke":
-        names = ["n500_k2", "n500_k20"]
-        data = tuple(paper_data(name, ("100", "500")) for name in names)
-        skipped = _fewer_configurations(scale)
-    else:
-        data = tuple(paper_data(name) for name in names)
-    few, many = _seeds(1), _seeds(scale.heuristic_seeds)
-    medium = tuple(d for d in data if _points(d.name) <= 5000)
-    large = tuple(d for d in data if _points(d.name) > 5000)
-    # One seed of everything before the second of any: an interrupted run then has all rows.
-    sizes = ((medium, few, 30), (medium, many[1:], 60), (large, few, 65), (large, many[1:], 90))
-    parts = [
-        Part(HEURISTICS, chosen, seeds, scale.time_limit, priority)
-        for chosen, seeds, priority in sizes
-        if chosen and seeds
-    ]
-    skipped += _left_out(scale, SET3, names, 3, scale.heuristic_seeds)
-    return Plan(
-        "synthetic", "Against heuristics on synthetic data (Table 2)", tuple(parts), skipped
-    )
-
-
-def large(scale: _Scale) -> Plan:
-    """The same comparison on the large data sets (the paper's second figure)."""
-    skipped = _NOTHING
-    if scale.name == "smoke":
-        data, skipped = _smoke_data(("banana",))
-    else:
-        data = tuple(
-            paper_data(name) for name in (SET2 if scale.name == "paper" else ("banana", "letter"))
-        )
-    seeds = _seeds(scale.heuristic_seeds)
-    parts = []
-    for d in data:
-        # cheap ones first, and one seed of everything before the second of any
-        first = {"banana": 50, "letter": 52, "shuttle": 54, "mnist": 70, "cifar10": 92}[d.name]
-        parts.append(Part(HEURISTICS, (d,), seeds[:1], scale.time_limit, priority=first))
-        if len(seeds) > 1:
-            parts.append(Part(HEURISTICS, (d,), seeds[1:], scale.time_limit, priority=first + 30))
-    known = {item.what for item in skipped}
-    skipped += tuple(
-        item
-        for item in _left_out(scale, SET2, [d.name for d in data], 3, scale.heuristic_seeds)
-        if item.what not in known
-    )
-    return Plan("large", "Against heuristics on large data sets", tuple(parts), skipped)
-
-
-def exact(scale: _Scale) -> Plan:
-    """Our solver, the paper's SG-MDE and an exact method (Table 3)."""
-    data, skipped = scale.set1(SET1), _NOTHING
-    if scale.name == "smoke":
-        data, skipped = _smoke_data(("iris", "wine"))
-    seeds, limit = _seeds(scale.set1_seeds), scale.time_limit
-    proofs = EXACT.but("exact", max_time=min(120.0, limit / 2))
-    parts = (
-        Part((DEFAULT, SG_MDE), data, seeds, limit, priority=10),
-        # proofs take long: one configuration of each kind first
-        Part((proofs,), _numbered(data, "0"), seeds[:1], limit, 40, reference=True),
-        Part((proofs,), data, seeds[:1], limit, 72, reference=True),
-    )
-    skipped += _left_out(scale, SET1, [d.name for d in data], 5, scale.set1_seeds)
-    skipped += _fewer_configurations(scale)
-    return Plan("exact", "Against the exact method (Table 3)", parts, skipped)
-
-
-def soft(scale: _Scale) -> Plan:
-    """SG-MDE against S-HG-MEANS, which may break pairs (Table 4)."""
-    data, skipped = scale.set1(SOFT_DATA), _NOTHING
-    if scale.name == "smoke":
-        data, skipped = _smoke_data(("iris",))
-    methods = (DEFAULT, SG_MDE, S_HG_MEANS)
-    parts = _first_seed_first(methods, data, scale, 20, 74)
-    skipped += _left_out(scale, SOFT_DATA, [d.name for d in data], 5, scale.set1_seeds)
-    skipped += _fewer_configurations(scale)
-    return Plan("soft", "Against S-HG-MEANS (Table 4)", parts, skipped)
-
-
-def violations(scale: _Scale) -> Plan:
-    """The share of pairs that clustering without constraints breaks (Table 1)."""
-    set1, set2 = scale.set1(SET1), tuple(paper_data(name) for name in SET2)
-    set3 = tuple(paper_data(name) for name in SET3)
-    skipped = _NOTHING
-    if scale.name == "smoke":
-        set1, skipped = _smoke_data(("iris", "wine"))
-        set2, set3 = (), set3[:2]
-    elif scale.name == "small":
-        set2 = tuple(d for d in set2 if d.name in ("banana", "letter"))
-    seeds = _seeds(3 if scale.name != "smoke" else 1)
-    parts = [
-        # the best of our solver without pairs is, as far as one can tell, the global minimum
-        Part((DEFAULT,), set1, seeds[:1], scale.time_limit, 34, unconstrained=True),
-        Part((K_MEANS,), set3, seeds, scale.time_limit, 36, unconstrained=True),
-        Part((K_MEANS,), set2, seeds, scale.time_limit, 56, unconstrained=True),
-    ]
-    taken = [d.name for d in (*set1, *set2, *set3)]
-    skipped += _left_out(scale, (*SET1, *SET2, *SET3), taken, 3, len(seeds))
-    skipped += _fewer_configurations(scale)
-    parts = [part for part in parts if part.data]
-    return Plan("violations", "Pairs broken without constraints (Table 1)", tuple(parts), skipped)
-
-
-EXPERIMENTS: dict[str, Callable[[_Scale], Plan]] = {
-    "violations": violations,
-    "variants": variants,
-    "synthetic": synthetic,
-    "large": large,
-    "exact": exact,
-    "soft": soft,
-}
+EXPERIMENTS = {
+    "violations": Experiment(
+        "Pairs broken without constraints (Table 1)",
+        ("iris", "wine", *SET3[:2]), (*SET1, *_QUICK, *SET3), (*SET1, *SET2, *SET3), (1, 3, 3),
+        (
+            # the best of our solver without pairs is, as far as one can tell, the global minimum
+            _Piece((DEFAULT,), 34, "first", SET1, unconstrained=True),
+            _Piece((K_MEANS,), 36, "all", SET3, unconstrained=True),
+            _Piece((K_MEANS,), 56, "all", SET2, unconstrained=True),
+        ),
+    ),
+    "variants": Experiment(
+        "The variants of S-MDEClust",
+        ("iris",), _VARIANT_DATA, _VARIANT_DATA, (2, 2, 5),
+        _first_seed_first((SG_MDE, S_MDE, SMG_MDE, SM_MDE), 32, 46),
+    ),
+    "synthetic": Experiment(
+        "Against heuristics on synthetic data (Table 2)",
+        SET3[:2], _UP_TO_2000, SET3, (1, 1, 3),
+        (
+            *_first_seed_first(_HEURISTICS, 30, 60, _UP_TO_5000),
+            *_first_seed_first(_HEURISTICS, 65, 90, _LARGEST),
+        ),
+    ),
+    "large": Experiment(
+        "Against heuristics on large data sets",
+        ("banana",), _QUICK, SET2, (1, 1, 3),
+        tuple(
+            piece  # cheap ones first
+            for name, first in zip(SET2, (50, 52, 54, 92, 70), strict=True)
+            for piece in _first_seed_first(_HEURISTICS, first, first + 30, (name,))
+        ),
+    ),
+    "exact": Experiment(
+        "Against the exact method (Table 3)",
+        ("iris", "wine"), SET1, SET1, (2, 2, 5),
+        (
+            _Piece((DEFAULT, SG_MDE), 10),
+            # proofs take long: one configuration of each kind first
+            _Piece((EXACT,), 40, "first", reference=True, number="0"),
+            _Piece((EXACT,), 72, "first", reference=True),
+        ),
+    ),
+    "soft": Experiment(
+        "Against S-HG-MEANS (Table 4)",
+        ("iris",), _SOFT_DATA, _SOFT_DATA, (2, 2, 5),
+        _first_seed_first((DEFAULT, SG_MDE, S_HG_MEANS), 20, 74),
+    ),
+}  # fmt: skip
 
 
 def paper_plan(experiment: str, scale: str = "paper") -> Plan:
@@ -292,10 +145,71 @@ def paper_plan(experiment: str, scale: str = "paper") -> Plan:
         raise InvalidInputError(
             f"There is no experiment {experiment!r}. There are: {', '.join(EXPERIMENTS)}."
         )
-    if scale not in _SCALES:
+    if scale not in SCALES:
         raise InvalidInputError(f"There is no scale {scale!r}. There are: {', '.join(SCALES)}.")
-    plan = EXPERIMENTS[experiment](_SCALES[scale])
-    return replace(plan, skipped=tuple(dict.fromkeys(plan.skipped)))
+    of, limit = EXPERIMENTS[experiment], TIME_LIMITS[scale]
+    seeds = tuple(range(of.seeds[SCALES.index(scale)]))
+    found = {name: _data(name, scale) for name in getattr(of, scale)}
+    data = {name: item for name, item in found.items() if isinstance(item, Data)}
+    parts = []
+    for piece in of.pieces:
+        taken = [data[name] for name in data if piece.on is None or name in piece.on]
+        taken = [_thinned(d, piece, scale) for d in taken]
+        methods = tuple(
+            m.but(m.name, max_time=min(120.0, limit / 2)) if "max_time" in m.settings else m
+            for m in piece.methods
+        )
+        flags = piece.unconstrained, piece.reference
+        parts.append(
+            Part(methods, tuple(taken), seeds[_SEEDS[piece.seeds]], limit, piece.priority, *flags)
+        )
+    used = tuple(part for part in parts if part.data and part.seeds)
+    skipped = [item for item in found.values() if isinstance(item, Skipped)]
+    skipped += [
+        Skipped(name, f"not in SMDECLUST_DATA; {d.name} with made pairs stands in")
+        for name, d in data.items()
+        if d.name != name
+    ]
+    skipped += [
+        Skipped(name, f"not part of the scale {scale}") for name in of.paper if name not in found
+    ]
+    if len(seeds) < of.seeds[-1]:
+        skipped.append(
+            Skipped(f"seeds {len(seeds)} to {of.seeds[-1] - 1}", f"scale {scale} has fewer")
+        )
+    if any(_is_thinned(d) for part in used for d in part.data if not part.reference):
+        what = "two of a data set's" if scale == "smoke" else "those numbered 0, 1, 2"
+        skipped.append(Skipped("constraint configurations", f"scale {scale} takes {what} only"))
+    return Plan(experiment, of.title, used, tuple(skipped))
+
+
+def _data(name: str, scale: str) -> Data | Skipped:
+    """A data set as a scale has it: all configurations or some, or a stand-in, or nothing."""
+    info = find_dataset(name)
+    chosen = info.configurations
+    if scale == "smoke" and info.set != 3:
+        if name in STAND_INS and not is_at_hand(name):
+            return Data(STAND_INS[name], ("50", "100"), "smdeclust.paper.data:stand_in")
+        if not is_at_hand(name):
+            return Skipped(name, "not in SMDECLUST_DATA, and this scale downloads nothing")
+        mixed = [c for c in chosen if c.startswith(("ml_25", "ml_0"))]
+        chosen = tuple(mixed[:6:5]) or chosen[:2]
+    elif scale == "small" and info.set == 1:
+        chosen = tuple(c for c in chosen if c[-1] in "012")
+    return Data(name, chosen)
+
+
+def _thinned(data: Data, piece: _Piece, scale: str) -> Data:
+    """A data set with the configurations that a piece runs."""
+    if data.name in SET3 and scale == "smoke" and not piece.unconstrained:
+        return replace(data, configurations=("100", "500"))
+    chosen = tuple(c for c in data.configurations if c.endswith(piece.number))
+    return replace(data, configurations=chosen)
+
+
+def _is_thinned(data: Data) -> bool:
+    is_own = data.name in STAND_INS.values()
+    return is_own or len(data.configurations) < len(find_dataset(data.name).configurations)
 
 
 def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:

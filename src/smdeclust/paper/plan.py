@@ -206,22 +206,15 @@ class Plan:
     def from_json(text: str) -> Plan:
         """Read what `to_json` wrote."""
         raw = json.loads(text)
-        parts = tuple(
-            Part(
-                methods=tuple(Method(**method) for method in part["methods"]),
-                data=tuple(
-                    Data(d["name"], tuple(d["configurations"]), d["loader"]) for d in part["data"]
-                ),
-                seeds=tuple(part["seeds"]),
-                time_limit=part["time_limit"],
-                priority=part["priority"],
-                unconstrained=part["unconstrained"],
-                reference=part.get("reference", False),
+        parts = []
+        for part in raw["parts"]:
+            methods = tuple(Method(**method) for method in part.pop("methods"))
+            data = tuple(
+                Data(d["name"], tuple(d["configurations"]), d["loader"]) for d in part.pop("data")
             )
-            for part in raw["parts"]
-        )
+            parts.append(Part(methods, data, tuple(part.pop("seeds")), **part))
         skipped = tuple(Skipped(**item) for item in raw["skipped"])
-        return Plan(raw["name"], raw["title"], parts, skipped)
+        return Plan(raw["name"], raw["title"], tuple(parts), skipped)
 
 
 def in_order(plans: Iterable[Plan]) -> list[Run]:

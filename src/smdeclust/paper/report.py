@@ -6,21 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 from smdeclust.io.write import write_text
-from smdeclust.paper import figures
 from smdeclust.paper.claims import Claim, check_claims
+from smdeclust.paper.figures import write_profiles
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.progress import in_words
-from smdeclust.paper.results import Rows
+from smdeclust.paper.results import Rows, is_feasible, values_by_instance, values_by_run
 from smdeclust.paper.store import Store
-from smdeclust.paper.table import Table, to_csv, to_latex, to_markdown
-from smdeclust.paper.tables import (
-    agreement_table,
-    comparison_table,
-    exact_table,
-    soft_table,
-    synthetic_table,
-    violation_tables,
-)
+from smdeclust.paper.table import MISSING, Cell, Table, to_csv, to_latex, to_markdown
+from smdeclust.paper.tables import agreement_table, tables_of
 
 _ORDER = ("exact", "soft", "synthetic", "large", "variants", "violations")
 
@@ -35,7 +27,7 @@ def write_report(store: Path, target: Path, remark: str = "") -> Path:
     scales = {name: stored[name][0] for name in plans}
     folder = target.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    by_plan = {name: _tables(plan, rows) for name, plan in plans.items()}
+    by_plan = {name: tables_of(plan, rows) for name, plan in plans.items()}
     agreement = agreement_table(plans, rows)
     if agreement is not None:
         by_plan["exact"].append(agreement)
@@ -65,40 +57,22 @@ def write_report(store: Path, target: Path, remark: str = "") -> Path:
     return target
 
 
-def _tables(plan: Plan, rows: Rows) -> list[Table]:
-    methods = set(plan.methods())
-    if any(part.unconstrained for part in plan.parts):
-        return violation_tables(plan, rows)
-    found: list[Table] = []
-    if plan.name == "exact" and {"SMDEClust", "SG-MDE"} <= methods:
-        found += [exact_table(plan, rows, "SMDEClust"), exact_table(plan, rows, "SG-MDE")]
-    elif plan.name == "soft" and {"SMDEClust", "SG-MDE", "S-HG-MEANS"} <= methods:
-        found += [soft_table(plan, rows, "SG-MDE"), soft_table(plan, rows, "SMDEClust")]
-    elif plan.name == "synthetic" and {"SG-MDE", "BLP-KM", "COP-KM"} <= methods:
-        found.append(synthetic_table(plan, rows))
-    found.append(comparison_table(plan, rows))
-    return [table for table in found if table.rows]
-
-
 def _figures(plan: Plan, rows: Rows, folder: Path) -> list[Path]:
     if any(part.unconstrained for part in plan.parts):
         return []
     # as in the paper: single runs of the variants, averages over seeds elsewhere
-    by_run = plan.name == "variants"
-    values = (figures.values_by_run if by_run else figures.values_by_instance)(plan, rows)
-    metrics = tuple(figures.METRICS)
-    return figures.write_profiles(values, metrics, folder / f"profile_{plan.name}", plan.title)
+    values = (values_by_run if plan.name == "variants" else values_by_instance)(plan, rows)
+    return write_profiles(values, folder / f"profile_{plan.name}", plan.title)
 
 
 def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) -> str:
     used = {run.key for plan in plans.values() for run in plan.runs() if run.key in rows}
     ended = [rows[key] for key in used]
     machines = Counter(
-        f"{row['machine'].get('processor')}, {row['machine'].get('cores')} cores, "
-        f"{row['machine'].get('memory_gib')} GiB, {row['machine'].get('system')}, "
-        f"Python {row['machine'].get('python')}, "
-        + ", ".join(f"{k} {v}" for k, v in row["machine"].get("versions", {}).items())
-        for row in ended
+        f"{of.get('processor')}, {of.get('cores')} cores, {of.get('memory_gib')} GiB, "
+        f"{of.get('system')}, Python {of.get('python')}, "
+        + ", ".join(f"{k} {v}" for k, v in of.get("versions", {}).items())
+        for of in (row["machine"] for row in ended)
     )
     lines = ["## What was run\n"]
     lines += [f"- {machine}: {count} runs, one core each." for machine, count in machines.items()]
@@ -106,31 +80,38 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
         days = sorted({row["finished"][:10] for row in ended})
         total = in_words(sum(row["cpu_seconds"] or row["seconds"] or 0.0 for row in ended))
         lines.append(f"- Between {days[0]} and {days[-1]}; {total} of computing in all.")
-    lines.append("")
-    lines.append("| Experiment | scale | runs planned | ended | feasible | unfeasible | other |")
-    lines.append("|:--|:--|--:|--:|--:|--:|:--|")
+    counts = []
     for name, plan in plans.items():
         runs = plan.runs()
         found = [rows[run.key] for run in runs if run.key in rows]
         other = Counter(row["status"] for row in found if row["status"] not in ("ok", "infeasible"))
-        unfeasible = sum(
-            row["status"] == "infeasible"
-            or bool(row["broken_must_links"] or row["broken_cannot_links"])
-            for row in found
+        good = sum(is_feasible(row) for row in found)
+        counts.append(
+            {
+                "Experiment": Cell(name),
+                "scale": Cell(scales[name]),
+                "runs planned": Cell(len(runs)),
+                "ended": Cell(len(found)),
+                "feasible": Cell(good),
+                "unfeasible": Cell(len(found) - good - sum(other.values())),
+                "other": Cell(", ".join(f"{n} {status}" for status, n in other.items()) or MISSING),
+            }
         )
-        good = len(found) - unfeasible - sum(other.values())
-        rest = ", ".join(f"{count} {status}" for status, count in other.items()) or "–"
-        lines.append(
-            f"| {name} | {scales[name]} | {len(runs)} | {len(found)} | {good} | {unfeasible} | "
-            f"{rest} |"
-        )
-    lines.append("")
+    lines += ["", to_markdown(Table("runs", "", tuple(counts)))]
     lines.append(
         "Objective, broken pairs and agreement with classes are computed from the labels, the same "
         "way for every method. Times are processor seconds of `fit` on one thread, after data are "
         "loaded and kernels compiled. Runs that several experiments need are made once.\n"
     )
     return "\n".join(lines)
+
+
+def in_words(seconds: float) -> str:
+    """A duration for people: ``"40 s"``, ``"12 min"``, ``"3 h 5 min"``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _claims_section(claims: list[Claim]) -> str:

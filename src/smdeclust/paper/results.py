@@ -3,132 +3,129 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from smdeclust.paper.plan import Plan
 
-Rows = Mapping[str, Mapping[str, Any]]
-Case = tuple[str, str]  # data set, configuration
+Row = Mapping[str, Any]
+Rows = Mapping[str, Row]
+Values = dict[str, dict[str, list[float]]]  # metric -> method -> one value a problem
+METRICS = ("objective", "seconds", "local_searches", "local_iterations")
 # Objectives that differ by less than this share of them are equal: rounding, not quality.
 TIE = 1e-6
 
 
 @dataclass(frozen=True)
 class Average:
-    """A method on one instance, over seeds.
+    """A method on one instance, over seeds; NaN where there is nothing to average."""
 
-    Attributes
-    ----------
-    n_planned, n_done, n_feasible
-        Runs asked for, ended, and ended with labels that break no pair.
-    n_infeasible
-        Runs that ended without a feasible solution: the method gave up, or its labels break pairs.
-    objective, best, worst
-        Over the feasible runs; NaN where there is none.
-    seconds
-        Mean processor time over all runs that ended by themselves: a run has one thread, and this
-        does not depend on what else the machine does.
-    local_searches, local_iterations
-        Means over the same runs.
-    adjusted_rand
-        Mean over the feasible runs with known classes.
-    """
-
-    n_planned: int
     n_done: int
-    n_feasible: int
-    n_infeasible: int
-    objective: float
+    n_feasible: int  # ended with labels that break no pair
+    n_infeasible: int  # the method gave up, or its labels break pairs
+    objective: float  # this and the next two: over the feasible runs
     best: float
     worst: float
+    # Processor time, which does not depend on what else the machine does; like the two counts,
+    # over all runs that ended by themselves.
     seconds: float
     local_searches: float
     local_iterations: float
-    adjusted_rand: float
+    adjusted_rand: float  # over the feasible runs with known classes
 
     @property
     def always_feasible(self) -> bool:
         """Whether every run so far broke no pair."""
         return self.n_done > 0 and self.n_feasible == self.n_done
 
-    @property
-    def mean_if_feasible(self) -> float:
-        """The mean objective, NaN unless every run was feasible."""
-        return self.objective if self.always_feasible else float("nan")
-
-    @property
-    def effort_if_feasible(self) -> float:
-        """Mean iterations of the local search, NaN unless every run was feasible.
-
-        A method that gives up at once has not been quick.
-        """
-        return self.local_iterations if self.always_feasible else float("nan")
+    def if_feasible(self, metric: str) -> float:
+        """A mean, NaN unless every run was feasible: giving up at once is not being quick."""
+        return getattr(self, metric) if self.always_feasible else float("nan")
 
 
-def is_feasible(row: Mapping[str, Any]) -> bool:
+# Data set -> configuration -> method -> average over seeds
+Averages = dict[str, dict[str, dict[str, Average]]]
+
+
+def is_feasible(row: Row) -> bool:
     """Whether a run's labels break no pair."""
     return row["status"] == "ok" and not (row["broken_must_links"] or row["broken_cannot_links"])
 
 
-def averages(plan: Plan, rows: Rows) -> dict[Case, dict[str, Average]]:
-    """The averages of each method on each instance of a plan, in the order of the plan.
-
-    Instances on which nothing has ended are absent.
-    """
-    planned: dict[Case, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+def averages(plan: Plan, rows: Rows, *methods: str) -> Averages:
+    """The averages on instances where each of these methods (default: all) has ended a run."""
+    planned: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(dict)
     for run in plan.compared_runs():
         if not run.count:
-            planned[run.dataset, run.configuration][run.method.name].append(run.key)
-    found: dict[Case, dict[str, Average]] = {}
-    for case, methods in planned.items():
-        of_case = {
-            method: _average([rows[key] for key in keys if key in rows], len(keys))
-            for method, keys in methods.items()
-        }
-        if any(average.n_done for average in of_case.values()):
-            found[case] = of_case
+            ended = planned[run.dataset, run.configuration].setdefault(run.method.name, [])
+            ended += [rows[run.key]] if run.key in rows else []
+    found: Averages = {}
+    for (dataset, configuration), by in planned.items():
+        if all(by.get(method) for method in methods or by):
+            of_case = {method: _average(ended) for method, ended in by.items()}
+            found.setdefault(dataset, {})[configuration] = of_case
     return found
 
 
-def _average(rows: list[Mapping[str, Any]], n_planned: int) -> Average:
+def all_cases(found: Averages) -> list[dict[str, Average]]:
+    """The averages of every instance, whatever its data set."""
+    return [by for cases in found.values() for by in cases.values()]
+
+
+def _average(rows: list[Row]) -> Average:
     feasible = [row for row in rows if is_feasible(row)]
     ended = [row for row in rows if row["status"] in ("ok", "infeasible")]
     objectives = [row["objective"] for row in feasible]
     return Average(
-        n_planned=n_planned,
         n_done=len(rows),
         n_feasible=len(feasible),
         n_infeasible=len(ended) - len(feasible),
-        objective=_mean(objectives),
+        objective=mean(objectives),
         best=min(objectives, default=float("nan")),
         worst=max(objectives, default=float("nan")),
-        seconds=_mean([row["cpu_seconds"] for row in ended]),
-        local_searches=_mean([row["local_searches"] for row in ended]),
-        local_iterations=_mean([row["local_iterations"] for row in ended]),
-        adjusted_rand=_mean([row["adjusted_rand"] for row in feasible]),
+        seconds=mean(row["cpu_seconds"] for row in ended),
+        local_searches=mean(row["local_searches"] for row in ended),
+        local_iterations=mean(row["local_iterations"] for row in ended),
+        adjusted_rand=mean(row["adjusted_rand"] for row in feasible),
     )
 
 
-def _mean(values: list[Any]) -> float:
-    known = [value for value in values if value is not None]
+def mean(values: Iterable[float | None]) -> float:
+    """The mean of the values there are; NaN where there is none."""
+    known = [value for value in values if value is not None and not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
 
 
-def of_dataset(
-    found: Mapping[Case, dict[str, Average]], dataset: str
-) -> dict[str, dict[str, Average]]:
-    """The averages on one data set, by configuration."""
-    return {configuration: by for (name, configuration), by in found.items() if name == dataset}
+def values_by_run(plan: Plan, rows: Rows) -> Values:
+    """One problem an instance and seed, those that all methods have ended."""
+    problems: dict[tuple[str, str, int], dict[str, Row]] = defaultdict(dict)
+    for run in plan.compared_runs():
+        if run.key in rows:
+            problems[run.dataset, run.configuration, run.seed][run.method.name] = rows[run.key]
+    methods = plan.methods()
+    found: Values = {metric: {method: [] for method in methods} for metric in METRICS}
+    for by in problems.values():
+        for method in methods if len(by) == len(methods) else ():
+            for metric in METRICS:
+                column = "cpu_seconds" if metric == "seconds" else metric
+                value = by[method][column] if is_feasible(by[method]) else None
+                found[metric][method].append(float("nan") if value is None else value)
+    return found
 
 
-def datasets_of(plan: Plan) -> list[str]:
-    """Names of a plan's data sets, each once, in order."""
-    return list(dict.fromkeys(d.name for part in plan.parts for d in part.data))
+def values_by_instance(plan: Plan, rows: Rows) -> Values:
+    """One problem an instance, averages over seeds, those that all methods have ended."""
+    cases = all_cases(averages(plan, rows))
+    return {
+        metric: {
+            method: [by[method].if_feasible(metric) for by in cases] for method in plan.methods()
+        }
+        for metric in METRICS
+    }
 
 
 def relative_difference(value: ArrayLike, reference: ArrayLike) -> np.ndarray:
@@ -142,31 +139,19 @@ def relative_difference(value: ArrayLike, reference: ArrayLike) -> np.ndarray:
     return np.where(ref == 0.0, np.where(m == 0.0, 0.0, np.nan), delta)
 
 
-@dataclass(frozen=True)
-class Spread:
-    """A method against a reference over the configurations of a data set, in percent.
-
-    Attributes
-    ----------
-    share
-        %S: configurations where the method is at least as good.
-    least, median, largest
-        Of the relative differences.
-    n
-        Configurations compared.
-    """
+class Spread(NamedTuple):
+    """A method against a reference over configurations: %S, and the relative differences."""
 
     share: float
     least: float
     median: float
     largest: float
-    n: int
 
 
 def spread(
     values: Sequence[float], references: Sequence[float], *, tol: float = 0.0, of: int | None = None
-) -> Spread | None:
-    """Compare a method with a reference, one value a configuration; None where there is none.
+) -> Spread:
+    """Compare a method with a reference, one value a configuration; NaN where there is none.
 
     Parameters
     ----------
@@ -178,13 +163,12 @@ def spread(
         What the share is a share of, if not the number of values.
     """
     if len(values) == 0:
-        return None
+        return Spread(*[float("nan")] * 4)
     delta = relative_difference(values, references)
     # what is equal up to rounding is printed as equal
     delta = np.where(np.abs(delta) <= 100.0 * tol, 0.0, delta)
     share = 100.0 * float(np.sum(delta <= 0.0)) / (of or len(values))
-    least, median, largest = float(delta.min()), float(np.median(delta)), float(delta.max())
-    return Spread(share, least, median, largest, len(values))
+    return Spread(share, float(delta.min()), float(np.median(delta)), float(delta.max()))
 
 
 def best_share(values: Mapping[str, Sequence[float]], *, tol: float = TIE) -> dict[str, float]:
@@ -204,6 +188,11 @@ def best_share(values: Mapping[str, Sequence[float]], *, tol: float = TIE) -> di
     best = table.min(axis=0)
     wins = np.isfinite(table) & (table <= best + tol * np.abs(best))
     return {name: float(100.0 * row.mean()) for name, row in zip(values, wins, strict=True)}
+
+
+def shares(cases: Sequence[Mapping[str, Average]], metric: str) -> dict[str, float]:
+    """%S of each method by the means of those that were always feasible."""
+    return best_share({m: [by[m].if_feasible(metric) for by in cases] for m in cases[0]})
 
 
 def violated_share(broken: int, n_pairs: int) -> float:

@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.paper.machine import describe_machine, usable_cores
+from smdeclust.paper.execute import describe_machine, execute, usable_cores
 from smdeclust.paper.plan import Run
 from smdeclust.paper.store import Outcome, Store
 
@@ -203,8 +203,6 @@ def serve(channel: Connection) -> None:
     ``("ended", outcome)`` for each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent decides
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    from smdeclust.paper.execute import execute
-
     while True:
         try:
             run: Any = channel.recv()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 
 MISSING = "–"
 
@@ -19,7 +21,8 @@ class Cell:
     value
         Ours: a number, text, or None where there is none.
     paper
-        What the paper prints there, if it prints something.
+        What the paper prints there; NaN where it prints this column but not for this row, None
+        where it has no such column.
     digits
         Decimals.
     bold
@@ -37,29 +40,12 @@ class Cell:
 
     def theirs(self) -> str:
         """The paper's figure as text, empty where it prints none."""
-        return "" if self.paper is None else _text(self.paper, self.digits)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column's title, and the title of the group of columns it belongs to.
-
-    Attributes
-    ----------
-    title, group
-        What the header says.
-    paired
-        Whether the paper prints this column too.
-    """
-
-    title: str
-    group: str = ""
-    paired: bool = False
+        return "" if _is_missing(self.paper) else _text(self.paper, self.digits)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under grouped columns.
+    """Rows of cells by the title of their column; ``"Time: %S"`` is the column %S of Time.
 
     Attributes
     ----------
@@ -67,8 +53,8 @@ class Table:
         File name, without an end.
     title
         Heading and caption.
-    columns, rows
-        The content; the first column names the row.
+    rows
+        The content, with the same columns in each row; the first names the row.
     lines
         Indices of rows below which there is a line.
     notes
@@ -77,10 +63,13 @@ class Table:
 
     name: str
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[dict[str, Cell], ...]
     lines: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
+
+
+def _is_missing(value: float | str | None) -> bool:
+    return value is None or value != value
 
 
 def _text(value: float | str | None, digits: int) -> str:
@@ -95,18 +84,14 @@ def _text(value: float | str | None, digits: int) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """GitHub-flavoured Markdown; the paper's figure stands in parentheses after ours."""
-    titles = [f"{c.group}: {c.title}" if c.group else c.title for c in table.columns]
+    """GitHub-flavored Markdown; the paper's figure stands in parentheses after ours."""
+    titles = list(table.rows[0])
     lines = [
         "| " + " | ".join(titles) + " |",
         "|" + "|".join(":--" if i == 0 else "--:" for i in range(len(titles))) + "|",
     ]
-    for row in table.rows:
-        cells = []
-        for cell in row:
-            ours = f"**{cell.ours()}**" if cell.bold else cell.ours()
-            cells.append(f"{ours} ({cell.theirs()})" if cell.theirs() else ours)
-        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["| " + " | ".join(_both(cell, "**", "**") for cell in row.values()) + " |"
+              for row in table.rows]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
@@ -115,47 +100,31 @@ def to_csv(table: Table) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     header: list[str] = []
-    for column in table.columns:
-        title = f"{column.group} {column.title}".strip()
-        header += [title, f"{title} (paper)"] if column.paired else [title]
+    for title, cell in table.rows[0].items():
+        flat = title.replace(": ", " ")
+        header += [flat] if cell.paper is None else [flat, f"{flat} (paper)"]
     writer.writerow(header)
     for row in table.rows:
-        record: list[object] = []
-        for column, cell in zip(table.columns, row, strict=True):
-            value = cell.value
-            record.append("" if value is None or value != value else value)
-            if column.paired:
-                record.append("" if cell.paper is None else cell.paper)
-        writer.writerow(record)
+        record: list[float | str | None] = []
+        for cell in row.values():
+            record += [cell.value] if cell.paper is None else [cell.value, cell.paper]
+        writer.writerow("" if _is_missing(value) else value for value in record)
     return buffer.getvalue()
 
 
 def to_latex(table: Table) -> str:
     """A ``table`` environment with the paper's rules; needs no package."""
-    groups: list[tuple[str, int]] = []
-    for column in table.columns:
-        if groups and groups[-1][0] == column.group:
-            groups[-1] = (column.group, groups[-1][1] + 1)
-        else:
-            groups.append((column.group, 1))
+    heads = [title.rpartition(": ") for title in table.rows[0]]
+    groups = [(name, len(list(found))) for name, found in groupby(heads, key=lambda head: head[0])]
     layout = "|" + "||".join("c" * n for _, n in groups) + "|"
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\begin{{tabular}}{{{layout}}}",
-        r"\hline",
-    ]
+    lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{layout}}}", r"\hline"]
     if any(name for name, _ in groups):
         spans = [rf"\multicolumn{{{n}}}{{c|}}{{{_latex(name)}}}" for name, n in groups]
         lines.append(" & ".join(spans) + r" \\")
-    lines.append(" & ".join(_latex(column.title) for column in table.columns) + r" \\")
+    lines.append(" & ".join(_latex(title) for _, _, title in heads) + r" \\")
     lines += [r"\hline", r"\hline"]
     for index, row in enumerate(table.rows):
-        cells = []
-        for cell in row:
-            ours = _latex(cell.ours())
-            ours = rf"\textbf{{{ours}}}" if cell.bold else ours
-            cells.append(f"{ours} ({_latex(cell.theirs())})" if cell.theirs() else ours)
+        cells = (_both(cell, r"\textbf{", "}", _latex) for cell in row.values())
         lines.append(" & ".join(cells) + r" \\")
         if index in table.lines or index == len(table.rows) - 1:
             lines.append(r"\hline")
@@ -164,22 +133,23 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _both(cell: Cell, before: str, after: str, escape: Callable[[str], str] = str) -> str:
+    """Our figure, between `before` and `after` where it is bold, and the paper's."""
+    ours = escape(cell.ours())
+    ours = f"{before}{ours}{after}" if cell.bold else ours
+    return f"{ours} ({escape(cell.theirs())})" if cell.theirs() else ours
+
+
 _LATEX = {
     "\\": r"\textbackslash{}",
-    "%": r"\%",
-    "_": r"\_",
-    "&": r"\&",
-    "#": r"\#",
-    "$": r"\$",
-    "{": r"\{",
-    "}": r"\}",
+    **{mark: rf"\{mark}" for mark in "%_&#${}"},
     "Δ": r"$\Delta$",
     "–": "--",
     "°": r"$^\circ$",
     "≤": r"$\leq$",
-    "**": "",
+    "`": "",
 }
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text.replace("`", ""))
+    return "".join(_LATEX.get(character, character) for character in text)
