@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from numpy.typing import ArrayLike, NDArray
 
 from smdeclust.constraints import Constraints
@@ -132,53 +131,18 @@ def _draw_pairs(
     color = style.MUST_LINK if solid else style.CANNOT_LINK
     kept, bad = shown[~broken[shown]], shown[broken[shown]]
     # Many lines become a texture behind the points, few stay lines.
-    width = 0.9 if len(kept) <= 100 else 0.6
-    alpha = 0.8 if len(kept) <= 100 else 0.5
-    ax.add_collection(
-        LineCollection(
-            list(plane[pairs[kept]]),
-            colors=color,
-            linewidths=width,
-            linestyles=[line_style],
-            alpha=alpha,
-            zorder=1.5,
-        )
-    )
+    width, alpha = (0.9, 0.8) if len(kept) <= 100 else (0.6, 0.5)
+    dashes = [line_style]
+    style.add_lines(ax, plane[pairs[kept]], color, width, ls=dashes, alpha=alpha, zorder=1.5)
     caption = style.count_of(len(shown), len(pairs), kind)
     handles: list[Artist] = [style.handle(caption, color, ls=line_style, lw=1.0)]
     if len(bad):
         ends = plane[pairs[bad]]
-        ax.add_collection(
-            LineCollection(
-                list(ends),
-                colors=style.VIOLATED,
-                linewidths=1.7,
-                linestyles=[line_style],
-                zorder=1.8,
-            )
-        )
-        middle = ends.mean(axis=1)
-        size = 30 if len(bad) <= 60 else 14
-        ax.scatter(
-            middle[:, 0],
-            middle[:, 1],
-            marker="x",
-            s=size,
-            c=style.VIOLATED,
-            linewidths=1.7,
-            path_effects=[patheffects.withStroke(linewidth=3.2, foreground="white")],
-            zorder=4.0,
-        )
-        handles.append(
-            style.handle(
-                f"{style.count_of(len(bad), int(broken.sum()), kind)} violated",
-                style.VIOLATED,
-                ls=line_style,
-                lw=1.8,
-                marker="x",
-                mew=2,
-            )
-        )
+        style.add_lines(ax, ends, style.VIOLATED, 1.7, ls=dashes, zorder=1.8)
+        style.add_crosses(ax, ends.mean(axis=1), 30 if len(bad) <= 60 else 14, 1.7)
+        caption = f"{style.count_of(len(bad), int(broken.sum()), kind)} violated"
+        looks: dict[str, Any] = {"ls": line_style, "lw": 1.8, "marker": "x", "mew": 2}
+        handles.append(style.handle(caption, style.VIOLATED, **looks))
     return handles
 
 
@@ -217,11 +181,7 @@ def _draw_points(
                 rasterized=len(shown) > 2000,
             )
         count = int((labels == name).sum())
-        handles.append(
-            style.handle(
-                f"cluster {name} ({count:,})", color, marker=marker, mec=style.INK, mew=0.6, ms=6
-            )
-        )
+        handles.append(style.cluster_handle(f"cluster {name} ({count:,})", color, marker, 6))
     return handles
 
 
@@ -239,40 +199,22 @@ def _draw_centers(ax: Axes, plane: NDArray[np.float64], names: NDArray[np.int64]
     Returns how many were written.
     """
     few = len(names) <= style.MAX_LEGEND_CLUSTERS
+    looks: dict[str, Any] = {"zorder": 5.1, "path_effects": style.halo(2.2)}
     if few:
-        ax.scatter(
-            plane[:, 0],
-            plane[:, 1],
-            s=130,
-            c="white",
-            edgecolors=style.INK,
-            linewidths=1.3,
-            zorder=5.0,
-        )
-    halo = [patheffects.withStroke(linewidth=2.2, foreground="white")]
+        looks["path_effects"] = []
+        disc: dict[str, Any] = {"edgecolors": style.INK, "linewidths": 1.3, "zorder": 5.0}
+        ax.scatter(plane[:, 0], plane[:, 1], s=130, c="white", **disc)
     # Data units of one inch, roughly: enough to know which numbers would touch.
     ax.autoscale_view()
     width, height = style.inches(ax)
     unit = max(np.ptp(ax.get_xlim()) / width, np.ptp(ax.get_ylim()) / height)
     placed: list[NDArray[np.float64]] = []
-    for name, (x, y) in zip(names, plane, strict=True):
-        apart = np.abs(np.array(placed) - (x, y)) if placed and not few else np.empty((0, 2))
+    for name, place in zip(names, plane, strict=True):
+        apart = np.abs(np.array(placed) - place) if placed and not few else np.empty((0, 2))
         if ((apart[:, 0] < 0.17 * unit) & (apart[:, 1] < 0.12 * unit)).any():
             continue
-        placed.append(np.array([x, y]))
-        ax.text(
-            x,
-            y,
-            str(name),
-            ha="center",
-            va="center_baseline",
-            fontsize=8 if few else 7,
-            fontweight="bold",
-            color=style.INK,
-            path_effects=[] if few else halo,
-            zorder=5.1,
-            clip_on=True,
-        )
+        placed.append(place)
+        style.write(ax, place, str(name), 8 if few else 7, **looks)
     return len(placed)
 
 

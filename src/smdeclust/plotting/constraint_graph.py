@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.collections import PatchCollection
 from matplotlib.markers import MarkerStyle
 from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
@@ -142,7 +142,7 @@ def _group_graph(
     broken_group = np.zeros(len(kept), dtype=bool)
     broken_group[ends[ends[:, 0] == ends[:, 1], 0]] = True
     edges = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
-    _, component = connected_components(adjacency(edges, len(kept)), directed=False)
+    component = connected_components(adjacency(edges, len(kept)), directed=False)[1]
 
     names = np.zeros(1, dtype=np.int64)
     cluster = np.zeros(len(kept), dtype=np.int64)
@@ -157,16 +157,8 @@ def _group_graph(
         bad = np.sort(group[inside], axis=1).reshape(-1, 2)
         key = len(kept)
         broken_edge = np.isin(edges[:, 0] * key + edges[:, 1], bad[:, 0] * key + bad[:, 1])
-    return _GroupGraph(
-        sizes=sizes,
-        edges=edges,
-        component=component.astype(np.int64),
-        cluster=cluster,
-        names=names,
-        broken_group=broken_group,
-        broken_edge=broken_edge,
-        n_alone=n_points - int(sizes.sum()),
-    )
+    n_alone = n_points - int(sizes.sum())
+    return _GroupGraph(sizes, edges, component, cluster, names, broken_group, broken_edge, n_alone)
 
 
 def _choose_groups(graph: _GroupGraph, limit: int) -> NDArray[np.int64]:
@@ -201,40 +193,20 @@ def _draw_edges(
         return []
     width = 1.1 if len(edges) <= 150 else 0.7 if len(edges) <= 600 else 0.4
     alpha = 1.0 if len(edges) <= 600 else 0.7
-    keywords: dict[str, Any] = {"linestyles": [style.DASHES]}
+    looks: dict[str, Any] = {"ls": style.DASHES}
     lines = places[edges]
-    ax.add_collection(
-        LineCollection(
-            list(lines[~broken]),
-            colors=style.CANNOT_LINK,
-            linewidths=width,
-            alpha=alpha,
-            zorder=1,
-            **keywords,
-        )
-    )
-    handles: list[Artist] = [
-        style.handle("cannot-link", style.CANNOT_LINK, lw=1.1, ls=style.DASHES)
-    ]
+    kept: dict[str, Any] = {"linestyles": [style.DASHES], "alpha": alpha, "zorder": 1}
+    style.add_lines(ax, lines[~broken], style.CANNOT_LINK, width, **kept)
+    handles: list[Artist] = [style.handle("cannot-link", style.CANNOT_LINK, lw=1.1, **looks)]
     if broken.any():
         # The middle of what the two nodes leave to see of the line.
         start, end = lines[broken][:, 0], lines[broken][:, 1]
         along = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
         lean = (radii[edges[broken, 0]] - radii[edges[broken, 1]])[:, None]
-        middle = (start + end + lean * along) / 2
-        ax.add_collection(
-            LineCollection(
-                list(lines[broken]), colors=style.VIOLATED, linewidths=1.8, zorder=3, **keywords
-            )
-        )
-        ax.scatter(
-            middle[:, 0], middle[:, 1], marker="x", s=40, c=style.VIOLATED, linewidths=2, zorder=4
-        )
-        handles.append(
-            style.handle(
-                "violated cannot-link", style.VIOLATED, lw=1.8, ls=style.DASHES, marker="x", mew=2
-            )
-        )
+        style.add_lines(ax, lines[broken], style.VIOLATED, 1.8, linestyles=[style.DASHES], zorder=3)
+        style.add_crosses(ax, (start + end + lean * along) / 2, 40, 2)
+        looks |= {"lw": 1.8, "marker": "x", "mew": 2}
+        handles.append(style.handle("violated cannot-link", style.VIOLATED, **looks))
     return handles
 
 
@@ -248,59 +220,33 @@ def _draw_groups(
 ) -> list[Artist]:
     """Nodes in data units, so that the layout's spacing holds at any size of the figure."""
     handles: list[Artist] = []
-    broken = graph.broken_group[shown]
-    for k in np.unique(graph.cluster[shown]):
+    broken, cluster = graph.broken_group[shown], graph.cluster[shown]
+
+    def draw(members: NDArray[np.int64], path: Path, **looks: Any) -> None:
+        at = (Affine2D().scale(radii[i]).translate(*places[i]) for i in members)
+        patches = [PathPatch(path.transformed(place)) for place in at]
+        ax.add_collection(PatchCollection(patches, zorder=2, **looks))
+
+    for k in np.unique(cluster):
         color, marker = style.cluster_style(int(k)) if labels is not None else ("#9ecae1", "o")
         shape = MarkerStyle(marker)
         path = shape.get_path().transformed(shape.get_transform())
         path = path.transformed(Affine2D().scale(0.95 / np.abs(path.vertices).max()))
-        patches = []
-        members = np.flatnonzero((graph.cluster[shown] == k) & ~broken)
-        for i in members:
-            place = Affine2D().scale(radii[i]).translate(*places[i])
-            patches.append(PathPatch(path.transformed(place)))
+        members = np.flatnonzero((cluster == k) & ~broken)
         width = 0.8 if len(shown) <= 150 else 0.4
-        ax.add_collection(
-            PatchCollection(patches, facecolor=color, edgecolor=style.INK, lw=width, zorder=2)
-        )
+        draw(members, path, facecolor=color, edgecolor=style.INK, lw=width)
         if labels is not None and len(graph.names) <= style.MAX_LEGEND_CLUSTERS and len(members):
-            handles.append(
-                style.handle(
-                    f"cluster {graph.names[k]}", color, marker=marker, mec=style.INK, mew=0.6, ms=7
-                )
-            )
+            handles.append(style.cluster_handle(f"cluster {graph.names[k]}", color, marker, 7))
     if broken.any():
-        circles = [
-            PathPatch(
-                MarkerStyle("o")
-                .get_path()
-                .transformed(Affine2D().scale(radii[i]).translate(*places[i]))
-            )
-            for i in np.flatnonzero(broken)
-        ]
-        ax.add_collection(
-            PatchCollection(circles, facecolor="white", edgecolor=style.VIOLATED, lw=2.0, zorder=2)
-        )
-        handles.append(
-            style.handle(
-                "violated must-link group", "white", marker="o", mec=style.VIOLATED, mew=1.8, ms=7
-            )
-        )
+        circle = MarkerStyle("o").get_path()
+        draw(np.flatnonzero(broken), circle, facecolor="white", edgecolor=style.VIOLATED, lw=2.0)
+        looks: dict[str, Any] = {"marker": "o", "mec": style.VIOLATED, "mew": 1.8, "ms": 7}
+        handles.append(style.handle("violated must-link group", "white", **looks))
     font = _font_size(ax, places, radii) if len(shown) <= _MAX_NUMBERED else 0.0
     if font >= 5.0:
         for i in np.flatnonzero(graph.sizes[shown] > 1):
-            ax.text(
-                places[i, 0],
-                places[i, 1],
-                str(graph.sizes[shown[i]]),
-                ha="center",
-                va="center_baseline",
-                fontsize=font,
-                fontweight="bold",
-                color=style.INK,
-                path_effects=[patheffects.withStroke(linewidth=1.8, foreground="white")],
-                zorder=5,
-            )
+            text = str(graph.sizes[shown[i]])
+            style.write(ax, places[i], text, font, path_effects=style.halo(1.8), zorder=5)
     return handles
 
 
@@ -320,5 +266,5 @@ def _annotate(
     if graph.n_alone:
         lines.append(f"{graph.n_alone:,} points in no pair, not drawn")
     if colored and len(graph.names) > style.MAX_LEGEND_CLUSTERS:
-        lines.append(f"colour and shape: {len(graph.names)} clusters")
+        lines.append(f"color and shape: {len(graph.names)} clusters")
     style.legend_outside(ax, handles, "\n".join(lines))

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib import patheffects
 from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
@@ -135,6 +137,34 @@ def legend_outside(
         handlelength=2.8,
         **keywords,
     )
+
+
+def add_lines(ax: Axes, ends: NDArray[np.float64], color: str, width: float, **looks: Any) -> None:
+    """Draw a line between each two ends, an (n, 2, 2) array."""
+    ax.add_collection(LineCollection(list(ends), colors=color, linewidths=width, **looks))
+
+
+def add_crosses(ax: Axes, places: NDArray[np.float64], size: float, width: float) -> None:
+    """Mark what is violated."""
+    x, y = places.T
+    looks: dict[str, Any] = {"path_effects": halo(width + 1.5), "zorder": 4}
+    ax.scatter(x, y, marker="x", s=size, c=VIOLATED, linewidths=width, **looks)
+
+
+def write(ax: Axes, place: Sequence[float], text: str, size: float, **looks: Any) -> None:
+    """Write a bold text in the middle of a place."""
+    looks = {"ha": "center", "va": "center_baseline", "clip_on": True} | looks
+    ax.text(*place, text, fontsize=size, fontweight="bold", color=INK, **looks)
+
+
+def halo(width: float) -> list[patheffects.AbstractPathEffect]:
+    """White around what lies on top of other things."""
+    return [patheffects.withStroke(linewidth=width, foreground="white")]
+
+
+def cluster_handle(label: str, color: str, marker: str, size: float) -> Line2D:
+    """The entry of a cluster in a legend."""
+    return handle(label, color, marker=marker, mec=INK, mew=0.6, ms=size)
 
 
 def handle(label: str, color: str, **looks: Any) -> Line2D:

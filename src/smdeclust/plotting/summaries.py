@@ -1,0 +1,154 @@
+"""One figure for each cluster, column or K: sizes, weights of columns, the choice of K."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.plotting import style
+
+
+def plot_choice(choice: Any, ax: Axes | None = None) -> Axes:
+    """Draw the table of :func:`smdeclust.choose_n_clusters`.
+
+    Parameters
+    ----------
+    choice
+        What it returned.
+    ax
+        Axes to draw on; new ones if ``None``.
+    """
+    axes = style.get_axes(ax)
+    rows = [row for row in choice.table if np.isfinite(row.objective)]
+    numbers, kept, error, stability = (
+        [getattr(row, name) for row in rows]
+        for name in ("n_clusters", "kept", "kept_error", "stability")
+    )
+    if np.isfinite(kept).any():
+        axes.errorbar(numbers, kept, yerr=error, marker="o", capsize=3, label="held-out pairs kept")
+    axes.plot(numbers, stability, "s--", label="stability")
+    axes.axvline(choice.n_clusters, linestyle=":", color="0.5", label="recommended")
+    axes.set_xlabel("number of clusters")
+    axes.set_ylabel("share")
+    axes.set_xticks(numbers)
+    axes.legend()
+    style.tidy(axes, "y")
+    return axes
+
+
+def plot_sizes(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw a bar for each cluster, and the bounds on its size.
+
+    A bar of the second color touches a bound: that bound is tight, and without it the clusters
+    could be better. A line spans from the least to the largest size that the cluster may have.
+
+    Parameters
+    ----------
+    model
+        Fitted with ``size_min`` or ``size_max``.
+    ax
+        Where to draw. By default a new figure.
+    """
+    if not hasattr(model, "size_bounds_"):
+        raise InvalidInputError(
+            "The model has no bounds on sizes: fit it with size_min or size_max first."
+        )
+    sizes, (low, high) = np.asarray(model.cluster_sizes_), model.size_bounds_.T
+    slack = 1e-9 * float(sizes.sum())
+    tight = (sizes <= low + slack) | (sizes >= high - slack)
+    ax, places = _bars(ax, [f"cluster {k}" for k in range(len(sizes))], "size")
+    for chosen, color, name in ((~tight, 0, "between its bounds"), (tight, 1, "at a bound")):
+        if chosen.any():
+            ax.barh(places[chosen], sizes[chosen], 0.7, color=style.COLORS[color], label=name)
+    most = 1.05 * float(max(sizes.max(), high[np.isfinite(high)].max(initial=0.0)))
+    ax.hlines(places, low, np.minimum(high, most), color=style.INK, linewidth=1.2, zorder=3)
+    for ends in (low, high):
+        ax.plot(ends, places, "|", color=style.INK, markersize=9, zorder=3)
+    ax.set_xlim(0.0, most)
+    style.legend_outside(ax)
+    return ax
+
+
+def plot_feature_weights(
+    distance: Any,
+    feature_names: Sequence[str] | None = None,
+    *,
+    max_features: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how much each column counts, those that count most on top.
+
+    A bar is the squared length of a step of one standard deviation in that column, 1 on average.
+    The mark beside it is the same for the Euclidean distance of the data as given, where it is
+    known.
+
+    Parameters
+    ----------
+    distance
+        A fitted :class:`~smdeclust.LearnedDistance`, a fitted ``SMDEClust`` with a learned
+        distance, or the weights themselves.
+    feature_names
+        One name a column. By default those of the data that were fitted, or x0, x1, ...
+    max_features
+        Most columns to draw.
+    ax
+        Where to draw. By default a new figure.
+    """
+    weights, plain = _weights(distance)
+    names = getattr(distance, "feature_names_in_", None) if feature_names is None else feature_names
+    names = [f"x{j}" for j in range(len(weights))] if names is None else list(map(str, names))
+    if len(names) != len(weights):
+        raise InvalidInputError(
+            f"feature_names has {len(names)} names, but the distance {len(weights)} columns."
+        )
+    order = np.argsort(-weights, kind="stable")[:max_features]
+    label = "how much a column counts (1 on average)"
+    ax, places = _bars(ax, [names[j] for j in order], label)
+    ax.barh(places, weights[order], 0.7, color=style.COLORS[0], label="learned distance")
+    if plain is not None:
+        looks: dict[str, Any] = {"color": style.COLORS[1], "markeredgecolor": "white", "zorder": 3}
+        ax.plot(plain[order], places, "D", label="Euclidean distance", **looks)
+        style.legend_outside(ax)
+    ax.axvline(1.0, color=style.INK, linewidth=0.8, linestyle=style.DASHES)
+    ax.set_xlim(left=0.0)
+    if len(order) < len(weights):
+        ax.set_title(style.count_of(len(order), len(weights), "column"), fontsize="small")
+    return ax
+
+
+def _bars(ax: Axes | None, names: list[str], label: str) -> tuple[Axes, NDArray[np.int64]]:
+    """Axes for a horizontal bar by each name, the first on top, and where the bars go."""
+    ax = style.get_axes(ax, (6.4, 1.2 + 0.26 * len(names)))
+    places = np.arange(len(names))
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
+    ax.set_xlabel(label)
+    style.tidy(ax, "x")
+    return ax, places
+
+
+def _weights(distance: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Weights of a distance, and those of the Euclidean distance where they are known."""
+    learned = getattr(distance, "distance_", distance)
+    if learned is None:
+        raise InvalidInputError(
+            "The model uses the Euclidean distance, which has no weights. Fit it with "
+            'metric="learned" or metric="diagonal".'
+        )
+    if hasattr(learned, "feature_weights_"):
+        return learned.feature_weights_, learned.euclidean_weights_
+    try:
+        weights = np.asarray(learned, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.empty(0)
+    if weights.ndim != 1 or len(weights) == 0:
+        raise InvalidInputError(
+            "distance must be a fitted LearnedDistance, a fitted SMDEClust with a learned "
+            "distance, or one weight a column."
+        )
+    return weights, None
