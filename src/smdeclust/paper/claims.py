@@ -273,7 +273,8 @@ def _violations(plan: Plan, tables: Mapping[str, Table]) -> Iterator[Claim]:
             (abs(cell.value - cell.paper), str(row["Dataset"].value), title.rpartition(": ")[2])
             for row in (table.rows if table is not None else ())
             for title, cell in row.items()
-            if isinstance(cell.value, float) and cell.theirs() and cell.value == cell.value
+            if isinstance(cell.value, float) and cell.paper is not None
+            if cell.value == cell.value and cell.paper == cell.paper
         ]
         if gaps:
             largest, name, column = max(gaps)

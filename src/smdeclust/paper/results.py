@@ -171,7 +171,7 @@ def spread(
     return Spread(share, float(delta.min()), float(np.median(delta)), float(delta.max()))
 
 
-def best_share(values: Mapping[str, Sequence[float]], *, tol: float = TIE) -> dict[str, float]:
+def best_share(values: Mapping[str, ArrayLike], *, tol: float = TIE) -> dict[str, float]:
     """%S of each method: the share of problems, in percent, on which it has the lowest value.
 
     Parameters
