@@ -115,7 +115,7 @@ def _font_size(ax: Axes, places: NDArray[np.float64], radii: NDArray[np.float64]
 class _GroupGraph:
     sizes: NDArray[np.int64]  # points of each group
     edges: NDArray[np.int64]  # (e, 2) groups that a cannot-link keeps apart, each once
-    component: NDArray[np.int64]  # of each group
+    component: NDArray[np.int32]  # of each group
     cluster: NDArray[np.int64]  # position of the group's label among the labels, or 0
     names: NDArray[np.int64]  # the labels
     broken_group: NDArray[np.bool_]  # split over clusters, or contradicted by a cannot-link
@@ -142,7 +142,7 @@ def _group_graph(
     broken_group = np.zeros(len(kept), dtype=bool)
     broken_group[ends[ends[:, 0] == ends[:, 1], 0]] = True
     edges = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
-    component = connected_components(adjacency(edges, len(kept)), directed=False)[1]
+    _, component = connected_components(adjacency(edges, len(kept)), directed=False)
 
     names = np.zeros(1, dtype=np.int64)
     cluster = np.zeros(len(kept), dtype=np.int64)

@@ -153,8 +153,9 @@ def add_crosses(ax: Axes, places: NDArray[np.float64], size: float, width: float
 
 def write(ax: Axes, place: Sequence[float], text: str, size: float, **looks: Any) -> None:
     """Write a bold text in the middle of a place."""
-    looks = {"ha": "center", "va": "center_baseline", "clip_on": True} | looks
-    ax.text(*place, text, fontsize=size, fontweight="bold", color=INK, **looks)
+    x, y = place
+    at: dict[str, Any] = {"ha": "center", "va": "center_baseline", "clip_on": True}
+    ax.text(x, y, text, fontsize=size, fontweight="bold", color=INK, **at, **looks)
 
 
 def halo(width: float) -> list[patheffects.AbstractPathEffect]:
