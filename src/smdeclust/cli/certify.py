@@ -19,6 +19,7 @@ WeightFile = Annotated[
     Path | None, option("--weights FILE", "CSV of two columns: row or id, and the point's weight.")
 ]
 
+_BETTER = "not optimal: a better clustering was found"
 _STATUS = {
     "optimal": "proven optimal",
     "interrupted": "not proven: interrupted",
@@ -112,12 +113,7 @@ def certify(
         screen.print_json(document)
         return
     rows = [
-        (
-            "result",
-            "not optimal: a better clustering was found"
-            if better
-            else _STATUS.get(certificate.status, certificate.status),
-        ),
+        ("result", _BETTER if better else _STATUS.get(certificate.status, certificate.status)),
         ("objective of the labels given", screen.number(given, 12)),
         ("lower bound", screen.number(certificate.lower_bound, 12)),
         ("gap", f"{100 * document['given_gap']:.4f} %"),

@@ -47,7 +47,7 @@ def convert(
       smdeclust convert must.link cannot.link --format graphs --out pairs.json
     """
     from smdeclust.io import WRITABLE_FORMATS, read_constraints, read_table
-    from smdeclust.io.write import WRITERS, write_constraints
+    from smdeclust.io.write import WRITERS, check_writable, write_constraints
 
     target = to or (_SUFFIXES.get(out.suffix.lower(), "json") if out is not None else "json")
     if target not in WRITABLE_FORMATS:
@@ -71,11 +71,7 @@ def convert(
         raise CommandError("Ids are looked up in the data: name the file with --data.")
     pairs = read_constraints(list(files), n_points=n_points, ids=ids, **reading.pair_options())
     n_soft = pairs.n_soft
-    if target == "links" and n_soft:
-        raise CommandError(
-            f"There are {screen.plural(n_soft, 'soft pair')}, which the format links cannot hold. "
-            "Write json or csv."
-        )
+    check_writable(pairs, target)
     if out is not None:
         write_constraints(pairs, out, target)
     counts = {
@@ -90,8 +86,7 @@ def convert(
     elif as_json:
         screen.print_json(counts)
     else:
-        soft = f", {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
-        screen.print_result(
-            f"{out}: {screen.plural(len(pairs.must_link), 'must-link')}, "
-            f"{screen.plural(len(pairs.cannot_link), 'cannot-link')}{soft} ({target})"
-        )
+        kinds = {"must-link": pairs.must_link, "cannot-link": pairs.cannot_link}
+        said = [screen.plural(len(each), noun) for noun, each in kinds.items()]
+        said += [screen.plural(n_soft, "soft pair")] if n_soft else []
+        screen.print_result(f"{out}: {', '.join(said)} ({target})")

@@ -320,15 +320,8 @@ def show(result: dict[str, Any], inputs: Inputs) -> None:
     lines = broken_lines(result["broken_soft"]) + result.get("notes", [])
     if lines:
         screen.print_result("\n".join([*lines, ""]))
-    screen.print_table(
-        [
-            (str(cluster), f"{size:,}", words)
-            for cluster, (size, words) in enumerate(
-                zip(result["cluster_sizes"], result["set_apart"], strict=True)
-            )
-        ],
-        header=["cluster", "points", "what sets it apart"],
-        right=(0, 1),
-    )
+    both = zip(result["cluster_sizes"], result["set_apart"], strict=True)
+    clusters = [(str(cluster), f"{size:,}", words) for cluster, (size, words) in enumerate(both)]
+    screen.print_table(clusters, header=["cluster", "points", "what sets it apart"], right=(0, 1))
     if "files" in result:
         screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))

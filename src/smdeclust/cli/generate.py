@@ -50,13 +50,10 @@ def generate(
         made = make_synthetic(
             points, clusters, n_features=n_features, cluster_std=spread, random_state=seed
         )
-        header = [f"x{i}" for i in range(n_features)]
         classes = made.y
-        rows = [
-            [*map(repr, point), int(y)]
-            for point, y in zip(made.X.tolist(), made.y, strict=True)  # type: ignore[arg-type]
-        ]
-        files[DATA] = as_csv([[*header, "class"], *rows])
+        header = [*(f"x{i}" for i in range(n_features)), "class"]
+        both = zip(made.X.tolist(), classes.tolist(), strict=True)
+        files[DATA] = as_csv([header, *([*map(repr, point), y] for point, y in both)])
     else:
         table = options.read_data(data, reading).table
         if table.labels is None:
@@ -75,10 +72,6 @@ def generate(
     if as_json:
         screen.print_json(document)
     else:
-        lines = [*document["files"]]  # type: ignore[misc]
-        counts = (
-            f"{screen.plural(len(classes), 'point')}, "
-            f"{screen.plural(len(links.must_link), 'must-link')}, "
-            f"{screen.plural(len(links.cannot_link), 'cannot-link')}"
-        )
-        screen.print_result("\n".join([counts, *lines]))
+        counted = {"point": classes, "must-link": links.must_link, "cannot-link": links.cannot_link}
+        counts = ", ".join(screen.plural(len(each), noun) for noun, each in counted.items())
+        screen.print_result("\n".join([counts, *(str(out / name) for name in files)]))

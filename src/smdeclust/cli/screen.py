@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -78,7 +79,7 @@ def print_table(
         caption=printable(caption) if caption else None,
         caption_justify="left",
         show_header=header is not None,
-        box=_box(),
+        box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
     width = max((len(row) for row in rows), default=len(header or ()))
@@ -91,12 +92,6 @@ def print_table(
     for row in rows:
         table.add_row(*(c if isinstance(c, Text) else Text(printable(c)) for c in row))
     _console(stderr=stderr).print(table)
-
-
-def _box() -> Any:
-    from rich import box
-
-    return box.SIMPLE_HEAD
 
 
 def printable(text: str) -> str:

@@ -76,17 +76,9 @@ def verify(
             raise CommandError(
                 f"{certificate}: this is no certificate ({kind}: {error})."
             ) from error
-    document = {
-        "valid": True,
-        "lower_bound": bound.lower_bound,
-        "upper_bound": bound.upper_bound,
-        "gap": bound.gap,
-        "optimal": bound.optimal,
-        "n_clusters": bound.n_clusters,
-        "tol": bound.tol,
-        "n_parts": bound.n_parts,
-        "n_leaves": len(bound.leaf_bounds),
-    }
+    names = ("lower_bound", "upper_bound", "gap", "optimal", "n_clusters", "tol", "n_parts")
+    document = {"valid": True, **{name: getattr(bound, name) for name in names}}
+    document["n_leaves"] = len(bound.leaf_bounds)
     if as_json:
         screen.print_json(document)
         return

@@ -183,24 +183,18 @@ def _parse_role(kind: str | None) -> str | None:
 def _roles(formats: list[str], paths: list[PathLike], named: str | None) -> list[str | None]:
     """Return for each file what its pairs are, where its format does not write it."""
     open_files = [position for position, name in enumerate(formats) if name in _NEED_KIND]
-    roles: list[str | None] = [None] * len(formats)
-    if not open_files:
-        return roles
-    first = open_files[0]
-    two = len(open_files) == 2 and all(formats[position] in _TWO_FILES for position in open_files)
-    if named is None and two:
-        for position, role in zip(open_files, ("must_link", "cannot_link"), strict=True):
-            roles[position] = role
-    elif named is not None:
-        for position in open_files:
-            roles[position] = named
-    else:
-        two_files = " or give two files, must-links first" if formats[first] in _TWO_FILES else ""
-        raise InvalidInputError(
-            f"{paths[first]}: the format {formats[first]} does not say whether its rows go "
-            f"together or apart. Say {argument('kind')}{two_files}."
-        )
-    return roles
+    kinds = [named] * len(open_files)
+    if open_files and named is None:
+        first, in_two = open_files[0], [formats[p] in _TWO_FILES for p in open_files]
+        if in_two != [True, True]:
+            two_files = " or give two files, must-links first" if in_two[0] else ""
+            raise InvalidInputError(
+                f"{paths[first]}: the format {formats[first]} does not say whether its rows go "
+                f"together or apart. Say {argument('kind')}{two_files}."
+            )
+        kinds = ["must_link", "cannot_link"]
+    roles = dict(zip(open_files, kinds, strict=True))
+    return [roles.get(position) for position in range(len(formats))]
 
 
 def _read(name: str, content: bytes, reading: Reading) -> Constraints:

@@ -94,52 +94,42 @@ class RowResolver:
         """Return the row position that ``word`` stands for."""
         if self.row_of_id is not None:
             row = self.row_of_id.get(word, self.row_of_id.get(plain_cell(word)))
-            if row is None:
-                raise bad_line(
-                    path,
-                    line,
-                    f"the id {shown(word)}",
-                    "an id of the data's id column",
-                    "Correct the id, or read the file as row positions "
-                    f"({argument('pairs_by_row')}).",
-                )
-            return row
-        # Nearly every word is a plain row in range; the rest of this function says what is not.
-        if word.isdecimal() and word.isascii() and len(word) <= 18:
-            row = int(word) - self.index_base
-            if row >= 0 and (self.n_points is None or row < self.n_points):
+            if row is not None:
                 return row
-        number = parse_whole(word)
+            wrong = self._no_id(word)
+        else:
+            # Nearly every word is a plain row in range.
+            plain = word.isdecimal() and word.isascii() and len(word) <= 18
+            number = int(word) if plain else parse_whole(word)
+            if number is not None:
+                row = number - self.index_base
+                if row >= 0 and (self.n_points is None or row < self.n_points):
+                    return row
+            wrong = self._no_row(word, number)
+        raise bad_line(path, line, *wrong)
+
+    def _no_id(self, word: str) -> tuple[str, str, str]:
+        advice = f"Correct the id, or read the file as row positions ({argument('pairs_by_row')})."
+        return f"the id {shown(word)}", "an id of the data's id column", advice
+
+    def _no_row(self, word: str, number: int | None) -> tuple[str, str, str]:
+        """What was found, what was expected, and what to do."""
+        base = self.index_base
         if number is None:
-            raise bad_line(
-                path,
-                line,
-                shown(word),
-                f"a row position (a whole number from {self.index_base})",
-                f"If the file names points by their ids, say where these are ({argument('ids')}).",
-            )
-        row = number - self.index_base
-        if row < 0:
-            raise bad_line(
-                path,
-                line,
-                f"row {number}",
-                f"row positions from {self.index_base}",
-                f"Check whether rows are counted from 0 or from 1 ({argument('index_base')}).",
-            )
-        if self.n_points is not None and row >= self.n_points:
-            last = self.n_points - 1 + self.index_base
-            counted = ""
-            if not self.index_base:
-                counted = f" If the file counts from 1, say {argument('index_base=1')}."
-            raise bad_line(
-                path,
-                line,
-                f"row {number}",
-                f"rows {self.index_base} to {last} (the data has {self.n_points} rows)",
-                f"Check that the pairs belong to this data.{counted}",
-            )
-        return row
+            expected = f"a row position (a whole number from {base})"
+            ids = f"If the file names points by their ids, say where these are ({argument('ids')})."
+            return shown(word), expected, ids
+        if number < base:
+            advice = f"Check whether rows are counted from 0 or from 1 ({argument('index_base')})."
+            return f"row {number}", f"row positions from {base}", advice
+        assert self.n_points is not None
+        last = self.n_points - 1 + base
+        counted = "" if base else f" If the file counts from 1, say {argument('index_base=1')}."
+        return (
+            f"row {number}",
+            f"rows {base} to {last} (the data has {self.n_points} rows)",
+            f"Check that the pairs belong to this data.{counted}",
+        )
 
 
 def index_ids(ids: Sequence[object]) -> dict[str, int]:

@@ -88,15 +88,21 @@ def write_constraints(constraints: Constraints, path: PathLike, format: str = "j
         If the format is another one, or cannot hold what is to be written: ``links`` no soft pairs
         and no ids of several words, none of them prices instead of confidences.
     """
+    check_writable(constraints, format)
+    write_text(path, WRITERS[format](constraints))
+
+
+def check_writable(constraints: Constraints, format: str) -> None:
+    """Raise where a format cannot hold the pairs; see `write_constraints`."""
     if format not in WRITERS:
         raise InvalidInputError(
             f"format is {shown(format)}, expected one of {', '.join(WRITABLE_FORMATS)} (the others "
             "can be read only)."
         )
-    n_soft = len(constraints.soft_must_link) + len(constraints.soft_cannot_link)
-    if format == "links" and n_soft:
+    if format == "links" and constraints.n_soft:
         raise InvalidInputError(
-            f"There are {n_soft} soft pairs, which the format links cannot hold. Write json or csv."
+            f"There are {constraints.n_soft} soft pairs, which the format links cannot hold. Write "
+            "json or csv."
         )
     if any(
         not np.isnan(getattr(constraints, f"{kind}_price")).all()
@@ -110,7 +116,6 @@ def write_constraints(constraints: Constraints, path: PathLike, format: str = "j
                 raise InvalidInputError(
                     f"The format links cannot hold the id {shown(name)}. Write json or csv."
                 )
-    write_text(path, WRITERS[format](constraints))
 
 
 def write_labels(

@@ -112,19 +112,10 @@ def _clusters(content: Content) -> dict[str, Any]:
         points = content.X[members]
         scatter = float(((points - points.mean(axis=0)) ** 2).sum()) if len(points) else 0.0
         center = content.raw[members].mean(axis=0) if len(points) else content.raw[:0].sum(axis=0)
-        rows.append(
-            [
-                cluster,
-                int(sizes[cluster]),
-                round(100 * float(sizes[cluster]) / len(labels), 2),
-                apart[cluster],
-                scatter,
-                int(must[cluster]),
-                int(cannot[cluster]),
-                int(came[cluster]),
-                *map(float, center[:MAX_FEATURES]),
-            ]
-        )
+        share = round(100 * float(sizes[cluster]) / len(labels), 2)
+        counts = [int(count[cluster]) for count in (must, cannot, came)]
+        means = map(float, center[:MAX_FEATURES])
+        rows.append([cluster, int(sizes[cluster]), share, apart[cluster], scatter, *counts, *means])
     header = [
         "cluster", "points", "% of points", "stands out by", "sum of squares", "must-links inside",
         "cannot-links at it", "points moved in", *(f"mean {name}" for name in names),
@@ -132,11 +123,8 @@ def _clusters(content: Content) -> dict[str, Any]:
     more = ""
     if len(content.feature_names) > MAX_FEATURES:
         more = f" The first {MAX_FEATURES} of {len(content.feature_names)} features are shown."
-    return {
-        "header": header,
-        "rows": rows,
-        "note": f"Means are in the units of the data as given.{more}",
-    }
+    note = f"Means are in the units of the data as given.{more}"
+    return {"header": header, "rows": rows, "note": note}
 
 
 def _cost(content: Content) -> dict[str, Any] | None:
@@ -182,14 +170,9 @@ def _moved(content: Content) -> dict[str, Any] | None:
     squares = (gaps**2).sum(axis=2)
     extra = squares[np.arange(len(rows)), content.labels[rows]] - squares.min(axis=1)
     order = np.argsort(-extra, kind="stable")[:MAX_ROWS]
+    free = content.moved.free_labels
     lines = [
-        [
-            content.name(row),
-            int(content.moved.free_labels[row]),
-            int(content.labels[row]),
-            int(linked[row]),
-            more,
-        ]
+        [content.name(row), int(free[row]), int(content.labels[row]), int(linked[row]), more]
         for row, more in zip(rows[order].tolist(), extra[order].tolist(), strict=True)
     ]
     words = (
@@ -223,11 +206,8 @@ def _pairs(content: Content) -> dict[str, Any] | None:
         words.append("No pair binds at the solution, so none was left out.")
     else:
         why = " (the time for it was over)" if costs.out_of_time else ""
-        which = (
-            "all"
-            if n_solved == costs.n_candidates
-            else f"the {n_solved} that an estimate puts first"
-        )
+        first = f"the {n_solved} that an estimate puts first"
+        which = "all" if n_solved == costs.n_candidates else first
         words.append(
             f"{costs.n_candidates:,} pairs bind at the solution, or are broken without pairs; "
             f"{which} were left out one by one{why}. The others were not recomputed."
@@ -236,14 +216,8 @@ def _pairs(content: Content) -> dict[str, Any] | None:
         "Costs of single pairs do not add up, and the method is heuristic: a cost is exact only "
         "where both runs found their optimum."
     )
-    header = [
-        "pair",
-        f"{content.ids_named}s",
-        "cost",
-        "% of objective",
-        "points that move",
-        "where",
-    ]
+    ids = f"{content.ids_named}s"
+    header = ["pair", ids, "cost", "% of objective", "points that move", "where"]
     lines = [_pair_line(content, pair) for pair in costs.solved]
     return {"words": " ".join(words), "header": header, "rows": lines}
 
@@ -252,8 +226,6 @@ def _pair_line(content: Content, pair: CostlyPair) -> list[object]:
     pairs = content.must_link if pair.kind == "must_link" else content.cannot_link
     names = " – ".join(content.name(row) for row in pairs[pair.position].tolist())
     share = 100 * pair.cost / content.objective if content.objective > 0 else 0.0
-    kind = "must-link" if pair.kind == "must_link" else "cannot-link"
-    return [
-        kind, names, pair.cost, round(share, 4), pair.n_moved,
-        content.where(pair.kind, pair.position),
-    ]  # fmt: skip
+    where = content.where(pair.kind, pair.position)
+    kind = pair.kind.replace("_", "-")
+    return [kind, names, pair.cost, round(share, 4), pair.n_moved, where]

@@ -47,15 +47,15 @@ def cluster_marks(cluster: int) -> dict[str, int]:
 def drawings(content: Content) -> list[Drawing]:
     """The clustering, and the one without pairs where that is known."""
     place = _places(content)
-    how = _how(content)
+    how = " on the plane in which the points spread most (two principal components)"
     found = [
         _draw(
             content,
             place,
             content.labels,
             f"Scatter plot of the {content.n_clusters} clusters with their pairs",
-            f"The clusters{how}. Must-links are solid, cannot-links dashed lines. Point at a sign "
-            "to see its name.",
+            f"The clusters{how if content.X.shape[1] > 2 else ''}. Must-links are solid, "
+            "cannot-links dashed lines. Point at a sign to see its name.",
         )
     ]
     if content.moved is not None:
@@ -81,12 +81,6 @@ class _Places:
     rows: np.ndarray
     must: np.ndarray
     cannot: np.ndarray
-
-
-def _how(content: Content) -> str:
-    if content.X.shape[1] <= 2:
-        return ""
-    return " on the plane in which the points spread most (two principal components)"
 
 
 def _places(content: Content) -> _Places:
@@ -160,7 +154,7 @@ def _lines(
         i, j = pairs[position].tolist()
         (x1, y1), (x2, y2) = place.at[i].tolist(), place.at[j].tolist()
         broken = (labels[i] == labels[j]) != (kind == "must_link")
-        word = "must-link" if kind == "must_link" else "cannot-link"
+        word = kind.replace("_", "-")
         found.append(
             {
                 "x1": x1, "y1": y1, "x2": x2, "y2": y2,
