@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -210,3 +212,80 @@ def test_nothing_written_says_how(cli, customers):
     assert "what sets it apart" in result.out
     assert len(result.out.splitlines()) < 40
     assert "--out DIR" in " ".join(result.err.split())
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """Forty answers that count differently, with a gap."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "age": 30 + 20.0 * (np.arange(40) % 2) + rng.normal(0, 6, 40),
+            "income": 5 + 2.0 * (np.arange(40) % 2) + rng.normal(0, 0.8, 40),
+            "weight": np.round(rng.uniform(0.2, 3, 40), 2),
+        }
+    )
+    path = tmp_path / "survey.csv"
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+def test_weights_of_the_table_count(cli, survey, tmp_path):
+    """The column of weights weighs the rows in fit, its proof and certify; else that is said."""
+    path, frame = survey
+    out = tmp_path / "out"
+    result = cli("fit", path, "-k", 2, "--raw", "--certify", "--out", out, "--json")
+    assert result.code == 0, result.err
+    document = json.loads(result.out)
+    labels = np.array(json.loads((out / "result.json").read_text())["labels"])
+    X, weight = frame[["age", "income"]].to_numpy(), frame["weight"].to_numpy()
+    assert document["weight_column"] == "weight"
+    assert document["objective"] == pytest.approx(cost_of(X, labels, weight))
+    assert document["proof"]["lower_bound"] <= document["objective"] * (1 + 1e-9)
+    centers = np.array(list(csv.reader((out / "centers.csv").open()))[1:], float)[:, 1:]
+    expected = [np.average(X[labels == c], axis=0, weights=weight[labels == c]) for c in (0, 1)]
+    assert centers == pytest.approx(np.array(expected))
+    again = json.loads(cli("certify", path, "-l", out / "labels.csv", "--json").out)
+    assert again["given_objective"] == pytest.approx(document["objective"])
+    assert cli("verify", path, out / "proof.npz", "-r", out).code == 0
+    unweighted = cli("fit", path, "-k", 2, "--role", "weight=left out", "--raw", "--json")
+    assert json.loads(unweighted.out)["weight_column"] is None
+    said = cli("fit", path, "-k", 2, "--raw", "--method", "s-hg-means")
+    assert said.code == 0
+    assert "weights in column weight are not used" in " ".join(said.err.split())
+
+
+def test_weights_that_are_none(cli, survey):
+    """A weight that is missing or below zero is named."""
+    path, frame = survey
+    for wrong in (-1.0, None):
+        frame.loc[3, "weight"] = wrong
+        frame.to_csv(path, index=False)
+        result = cli("fit", path, "-k", 2, "--role", "weight=weight")
+        assert result.code == 1
+        assert "row 3" in result.err
+        assert "expected a number from 0" in " ".join(result.err.split())
+
+
+def test_rows_with_gaps_can_be_left_out(cli, customers, tmp_path, capsys):
+    """--drop-gaps: such rows have no cluster, their pairs are left out, the rest is as usual."""
+    with (tmp_path / "pairs.csv").open("a") as pairs:
+        pairs.write("C05,C08,ml\n")
+    out = tmp_path / "out"
+    options = ("-c", tmp_path / "pairs.csv", "--drop-gaps")
+    result = cli("fit", customers, "-k", 3, *options, "--out", out)
+    assert result.code == 0, result.err
+    said = " ".join(result.err.split())
+    assert "1 row with a missing value left out, and 1 pair with them." in said
+    rows = list(csv.DictReader((out / "table.csv").open(encoding="cp1252"), delimiter=";"))
+    assert [row["customer_id"] for row in rows if not row["cluster"]] == ["C05"]
+    assert len((out / "labels.csv").read_text().splitlines()) == 60
+    document = json.loads((out / "result.json").read_text())
+    assert (document["n_points"], document["n_must_links"]) == (59, 2)
+    certified = cli("certify", customers, "-l", out / "labels.csv", "--json")
+    assert json.loads(certified.out)["given_objective"] == pytest.approx(document["objective"])
+    page = (out / "report.html").read_text()
+    snippet = unescape(re.findall(r"<pre>(.*?)</pre>", page, re.S)[1])
+    capsys.readouterr()
+    exec(snippet, {})
+    assert float(capsys.readouterr().out) == pytest.approx(document["objective"])

@@ -37,6 +37,25 @@ def test_agrees_with_two_fits(cli, flowers, tmp_path):
     assert len(read_constraints(path, ids=table.ids).cannot_link) == len(pairs.cannot_link)
 
 
+def test_soft_pairs_are_paid_for(cli, tmp_path):
+    """With soft pairs both objectives are those of fits, what broken pairs cost included."""
+    data, pairs = tmp_path / "line.csv", tmp_path / "soft.csv"
+    data.write_text("id,x\n" + "".join(f"p{i},{i + 20 * (i > 7)}\n" for i in range(16)))
+    rows = ["i,j,type,confidence", "p0,p15,ml,0.6", "p1,p2,cl,0.9", "p3,p4,ml,"]
+    pairs.write_text("\n".join(rows) + "\n")
+    given = ("-k", 2, "--raw", "--json")
+    found = json.loads(cli("what-if", data, "-c", pairs, "--add", "cl:p5,p6", *given).out)
+    fits = []
+    for more in ("", "p5,p6,cl,\n"):
+        pairs.write_text("\n".join(rows) + "\n" + more)
+        fits.append(json.loads(cli("fit", data, "-c", pairs, *given).out))
+    assert [each["broken_soft_pairs"] for each in fits] != [0, 0]
+    assert fits[0]["soft_prices"] == fits[1]["soft_prices"]
+    paid = [each["objective_with_penalties"] for each in fits]
+    assert found["objective"] == pytest.approx(paid[0])
+    assert found["objective_changed"] == pytest.approx(paid[1])
+
+
 def test_adding(cli, flowers, tmp_path):
     """A pair added holds afterwards; one that contradicts the others ends with code 2."""
     document = json.loads(cli("what-if", flowers, "-k", 3, "--add", "ml:f0,f59", "--json").out)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from smdeclust import BLPKMeans, Constraints, SMDEClust
+from smdeclust import BLPKMeans, Constraints, SizedKMeans, SMDEClust
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 
 X = load_iris().data
@@ -92,6 +92,17 @@ def test_cannot_links_that_need_room():
     model = SMDEClust(2, size_max=4, random_state=0)
     model.fit(X[:6], must_link=tied, cannot_link=[(0, 4)])
     assert sorted(model.cluster_sizes_) == [2, 4]
+
+
+@pytest.mark.parametrize("estimator", [SMDEClust, SizedKMeans, BLPKMeans])
+@pytest.mark.parametrize("at", [(0,), (2,), (0, 1)])
+def test_no_cluster_may_hold_nothing(estimator, at):
+    """A 0 in a list of largest sizes cannot be, whatever room the other clusters have: never an
+    empty cluster, a center that is NaN, or fewer centers than asked for."""
+    largest = [0 if j in at else 12 for j in range(3)]
+    for known in ({}, {"must_link": [(0, 1)], "cannot_link": [(2, 3)]}):
+        with pytest.raises(InfeasibleConstraintsError, match=f"size_max is 0 in entry {at[0]}"):
+            estimator(3, size_max=largest).fit(X[:12], **known)
 
 
 def test_points_without_weight_are_refused():

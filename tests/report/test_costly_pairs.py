@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+import json
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from smdeclust import SMDEClust
+from smdeclust.cli.app import run
 from smdeclust.problem import Problem
 from smdeclust.report.costly_pairs import costly_pairs
 from smdeclust.report.moved import match_labels
@@ -96,6 +98,35 @@ def test_costs_are_those_of_enumeration(seed):
     assert max(true.values(), default=0) == pytest.approx(
         max((pair.cost for pair in found.solved), default=0.0), abs=1e-9
     )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_report_prices_pairs_with_the_sizes(tmp_path, seed):
+    """With sizes exactly four, costs in the result are those of enumerating halves of eight."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(8, 2)) * [100, 10], 3)
+    cannot = [(0, 1), (2, 3), (4, 6)]
+    data, pairs, out = (tmp_path / name for name in ("data.csv", "pairs.txt", "out"))
+    data.write_text("a,b\n" + "".join(f"{x},{y}\n" for x, y in X))
+    pairs.write_text("".join(f"CL {i} {j}\n" for i, j in cannot))
+    given = ["-k", "2", "--raw", "--size-min", "4", "--size-max", "4", "--out", str(out)]
+    assert run(["fit", str(data), "-c", str(pairs), *given]) == 0
+    document = json.loads((out / "result.json").read_text())
+
+    def best(kept):
+        halves = ([*half] for half in combinations(range(8), 4) if 0 in half)
+        return min(
+            sum(((X[part] - X[part].mean(0)) ** 2).sum() for part in (half, rest))
+            for half in halves
+            for rest in [[row for row in range(8) if row not in half]]
+            if all((i in half) != (j in half) for i, j in kept)
+        )
+
+    assert document["objective"] == pytest.approx(best(cannot))
+    assert document["pair_costs"]
+    for pair in document["pair_costs"]:
+        kept = [each for each in cannot if each != tuple(pair["rows"])]
+        assert pair["cost"] == pytest.approx(best(cannot) - best(kept), abs=1e-6)
 
 
 @settings(max_examples=60, deadline=None)

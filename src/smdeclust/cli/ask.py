@@ -68,6 +68,7 @@ def ask(
     present = [path for path in dict.fromkeys([*given, file]) if path != file or begun]
     inputs = options.read_inputs(data, present, reading)
     options.mention_columns(inputs)
+    options.mention_weights(inputs, "questions are chosen with all rows alike")
     k = options.resolve_k(clusters, inputs)
     saved = AnswerFile(
         file,

@@ -77,7 +77,7 @@ def certify(
         inputs = options.read_inputs(data, constraints, reading)
         options.mention_soft(inputs, "only hard pairs can be certified")
         found = read_labels(labels, inputs.table)
-        weight = None if weights is None else read_weights(weights, inputs.table)
+        weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
         update("branch and cut")
         certificate = prove(
             inputs.X,

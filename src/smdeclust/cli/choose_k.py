@@ -44,6 +44,7 @@ def choose_k(
         check_file(plot, force=force)
     inputs = options.read_inputs(data, constraints, reading)
     options.mention_columns(inputs)
+    options.mention_weights(inputs, "all rows count alike here")
     with screen.progress("Choosing", total=len(numbers)) as update:
         choice: Choice = choose_n_clusters(
             inputs.X,

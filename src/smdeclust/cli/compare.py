@@ -155,7 +155,7 @@ def _run_all(
         update(title, done + number)
         again = replace(setup, seed=setup.seed + number)
         try:
-            found.append(methods.run_method(again, inputs.X, inputs.constraints))
+            found.append(methods.run_method(again, inputs.X, inputs.constraints, inputs.weight))
         except InfeasibleConstraintsError:
             raise
         except SMDEClustError as error:

@@ -13,7 +13,7 @@ from smdeclust.cli import methods, options, provenance, screen
 from smdeclust.cli.certify import as_bytes
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
-from smdeclust.cli.fitted import COLUMNS, model_document, preparation_document
+from smdeclust.cli.fitted import COLUMNS, mean_of, model_document, preparation_document
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Inputs, Reading
 from smdeclust.cli.patience import Patience
@@ -105,6 +105,8 @@ def fit(
         k = options.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):
             options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
+        if not methods.takes_weights(name):
+            options.mention_weights(inputs, f"{methods.METHODS[name].title} takes none")
         chosen = settings.arguments(name, inputs)
         update(screen.starting())
         patience.begin()
@@ -172,7 +174,7 @@ def _check_report_can_be_made() -> None:
 def solve(setup: methods.Setup, inputs: Inputs, *, as_json: bool) -> methods.Run:
     """Run the method; where the pairs contradict each other, say which and leave with code 2."""
     with conflicts_explained(inputs, setup.n_clusters, setup.update, as_json=as_json):
-        run = methods.run_method(setup, inputs.X, inputs.constraints)
+        run = methods.run_method(setup, inputs.X, inputs.constraints, inputs.weight)
     return run  # noqa: RET504  (a return in the block: mypy cannot see that it always comes)
 
 
@@ -201,6 +203,7 @@ def prove(
         run.labels,
         must_link=inputs.constraints.must_link,
         cannot_link=inputs.constraints.cannot_link,
+        sample_weight=inputs.weight if methods.takes_weights(run.method) else None,
         max_time=_PROOF_SECONDS if left is None else left,
         progress=setup.update,
         **sizes,
@@ -251,6 +254,7 @@ def result_document(
         "id_column": inputs.table.id_name,
         "label_column": inputs.table.label_name,
         "group_column": inputs.table.group_name,
+        "weight_column": inputs.weight_name,
         "standardized": inputs.standardized,
         "pairs_by": inputs.pairs_by,
         "seed": seed,
@@ -292,7 +296,8 @@ def centers_csv(inputs: Inputs, labels: Any, k: int) -> bytes:
         return as_csv([["cluster", *names], *([c, *row] for c, row in enumerate(typical))])
     X = inputs.table.X
     names = list(inputs.table.feature_names) or [f"x{i}" for i in range(X.shape[1])]
-    rows = [[c, *map(repr, X[labels == c].mean(axis=0).tolist())] for c in range(k)]
+    means = (mean_of(X, labels == c, inputs.weight) for c in range(k))
+    rows = [[c, *map(repr, mean.tolist())] for c, mean in enumerate(means)]
     return as_csv([["cluster", *names], *rows])
 
 
@@ -304,12 +309,18 @@ def own_table(inputs: Inputs, labels: Any) -> dict[str, bytes]:
     """The person's own table with a column more, in its own format; none for mere points."""
     if inputs.file is None:
         return {}
+    import numpy as np
+
     from smdeclust.io import frame_bytes
 
     name = "cluster"
     while name in inputs.file.frame:
         name += " (new)"
-    return {_table_name(inputs.path): frame_bytes(inputs.file, {name: labels})}
+    if inputs.kept is not None:  # rows that were left out have no cluster
+        of_all = np.full(len(inputs.whole.frame), None, dtype=object)
+        of_all[inputs.kept] = labels.tolist()
+        labels = of_all
+    return {_table_name(inputs.path): frame_bytes(inputs.whole or inputs.file, {name: labels})}
 
 
 def show(result: dict[str, Any], inputs: Inputs) -> None:

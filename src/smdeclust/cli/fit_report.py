@@ -38,13 +38,15 @@ def make_report(
     ended = f"Not computed: {_why(patience)} ended before."
     # In a learned distance, all clusterings are compared in the distance of the first.
     kept = {name: v for name, v in setup.settings.items() if name not in ("metric", "init")}
-    again = replace(setup, settings=kept, max_time=None, update=_silent)
+    again = replace(setup, settings=kept, max_time=None)
     if pairs.n_pairs and patience.over:
         free_note = ended
     elif pairs.n_pairs:
         setup.update("without pairs, for comparison")
         without = Constraints(n_points=len(run.X), quotas=pairs.quotas)
-        free = _until_stopped(patience, lambda: methods.run_method(again, run.X, without))
+        free = _until_stopped(
+            patience, lambda: methods.run_method(again, run.X, without, inputs.weight)
+        )
         free_note = ended if free is None else ""
     if free is not None:
         moved = compare(run.labels, free.labels, k)
@@ -59,7 +61,7 @@ def make_report(
             note = f"Not computed: with {what} a single pair has no clear cost."
         elif not patience.over:
             costs = _until_stopped(
-                patience, lambda: _costs(again, pairs, run, free.labels, n_costs, setup.update)
+                patience, lambda: _costs(again, inputs, run, free.labels, n_costs)
             )
         if not note and costs is None:
             note = ended
@@ -117,10 +119,6 @@ def _why(patience: Patience) -> str:
     return "the run was stopped by Ctrl-C and" if patience.stopped else "the time of --max-time"
 
 
-def _silent(*_: Any, **__: Any) -> None:
-    """Show nothing."""
-
-
 def _until_stopped(patience: Patience, work: Callable[[], Any]) -> Any:
     """What the work gives; None where the first Ctrl-C ends it, the second ends everything."""
     try:
@@ -132,19 +130,22 @@ def _until_stopped(patience: Patience, work: Callable[[], Any]) -> Any:
 
 
 def _costs(
-    again: methods.Setup, pairs: Any, run: methods.Run, free_labels: Any, n_costs: int, update: Any
+    again: methods.Setup, inputs: Inputs, run: methods.Run, free_labels: Any, n_costs: int
 ) -> Any:
     from smdeclust.problem import Problem
     from smdeclust.report.costly_pairs import costly_pairs
 
-    warm = has_option(run.method, "init")
+    pairs, warm = inputs.constraints, has_option(run.method, "init")
     started = replace(again, settings={**again.settings, **({"init": run.labels} if warm else {})})
     sizes = {name: value for name, value in again.settings.items() if name.startswith("size_")}
-    problem = Problem.build(run.X, again.n_clusters, pairs.must_link, pairs.cannot_link, **sizes)
+    weight = inputs.weight if methods.takes_weights(run.method) else None
+    problem = Problem.build(
+        run.X, again.n_clusters, pairs.must_link, pairs.cannot_link, sample_weight=weight, **sizes
+    )
 
     def solve(must: Any, cannot: Any) -> tuple[Any, float]:
         known = Constraints(must_link=must, cannot_link=cannot)
-        found = methods.run_method(started, run.X, known)
+        found = methods.run_method(started, run.X, known, weight)
         return found.labels, found.objective
 
     return costly_pairs(
@@ -157,7 +158,7 @@ def _costs(
         max_time=again.patience.left(_COST_SECONDS),
         stop=lambda: again.patience.over,
         warm=warm,
-        progress=lambda done, total: update(f"without pair {done + 1} of {total}"),
+        progress=lambda done, total: again.update(f"without pair {done + 1} of {total}"),
     )
 
 

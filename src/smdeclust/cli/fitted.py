@@ -34,7 +34,8 @@ def preparation_document(inputs: Inputs) -> dict[str, Any]:
     """What was done to the columns, for `read_preparation`."""
     if not inputs.is_table:
         return {"scaling": "standard" if inputs.standardized else "none"}
-    return inputs.features.as_dict()
+    dropped = {} if inputs.kept is None else {"drop_gaps": True}
+    return inputs.features.as_dict() | dropped
 
 
 def read_preparation(place: Path) -> dict[str, Any]:
@@ -76,8 +77,17 @@ def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
         components = run.distance.components_
         document["map"] = components.toarray() if hasattr(components, "toarray") else components
         document["offset"] = run.distance.mean_
-    document["centers"] = [run.X[run.labels == c].mean(axis=0) for c in range(k)]
+    weight = inputs.weight if methods.takes_weights(run.method) else None
+    document["centers"] = [mean_of(run.X, run.labels == c, weight) for c in range(k)]
     return document
+
+
+def mean_of(X: Any, members: Any, weight: Any = None) -> Any:
+    """The center of some points; where they weigh nothing, all count alike."""
+    import numpy as np
+
+    share = None if weight is None or not weight[members].any() else weight[members]
+    return np.average(X[members], axis=0, weights=share)
 
 
 @dataclass(frozen=True)

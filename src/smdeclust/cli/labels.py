@@ -55,7 +55,7 @@ def _read_column(path: Path, table: Any, what: str, *, partial: bool = False) ->
         raise bad_line(path, 1, "no two columns", f"a header such as id,{what}, and a line a point")
     row_of = (
         {str(row): row for row in range(len(table.X))}
-        if lines[0][0].strip().lower() == "row" or table.ids is None
+        if table.ids is None or lines[0][0].strip().lower() == "row" != table.id_name
         else {name: row for row, name in enumerate(table.ids)}
     )
     values: list[Any] = [None] * len(table.X)

@@ -131,32 +131,39 @@ def make_model(setup: Setup, callback: Any = None) -> Any:
 
 def takes_soft_pairs(name: str) -> bool:
     """Whether a method's ``fit`` takes soft pairs."""
-    import smdeclust
-
-    parameters = inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
-    return "soft_must_link" in parameters
+    return "soft_must_link" in _fit_parameters(name)
 
 
-def fit_arguments(name: str, constraints: Any) -> dict[str, Any]:
-    """Pairs under the names that a method's ``fit`` has for them; soft ones where it takes any."""
-    import smdeclust
+def takes_weights(name: str) -> bool:
+    """Whether a method's ``fit`` takes weights of the points."""
+    return "sample_weight" in _fit_parameters(name)
 
-    arguments = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}
+
+def fit_arguments(name: str, constraints: Any, weight: Any = None) -> dict[str, Any]:
+    """Pairs under the names that a method's ``fit`` has for them; soft ones where it takes any.
+
+    Weights too, where it takes them.
+    """
+    has, soft = _fit_parameters(name), takes_soft_pairs(name)
+    weights = {} if weight is None or not takes_weights(name) else {"sample_weight": weight}
     if constraints.quotas:  # who does not know them says so
-        known = constraints if takes_soft_pairs(name) else constraints.hard_only()
-        return {"constraints": known}
-    if not takes_soft_pairs(name) or not constraints.n_soft:
-        return arguments
-    has = inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
-    if "soft_must_link_confidence" not in has:
-        return {"constraints": constraints}
-    for kind in ("soft_must_link", "soft_cannot_link"):
-        for argument in (kind, f"{kind}_confidence"):
-            arguments[argument] = getattr(constraints, argument)
-    return arguments
+        return {"constraints": constraints if soft else constraints.hard_only(), **weights}
+    kinds = ["must_link", "cannot_link"]
+    if soft and constraints.n_soft:
+        if "soft_must_link_confidence" not in has:
+            return {"constraints": constraints, **weights}
+        for kind in ("soft_must_link", "soft_cannot_link"):
+            kinds += [kind, f"{kind}_confidence"]
+    return {**{kind: getattr(constraints, kind) for kind in kinds}, **weights}
 
 
-def run_method(setup: Setup, X: Any, constraints: Any) -> Run:
+def _fit_parameters(name: str) -> Mapping[str, Any]:
+    import smdeclust
+
+    return inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
+
+
+def run_method(setup: Setup, X: Any, constraints: Any, weight: Any = None) -> Run:
     """Fit one method and measure it; violations are counted here, not taken from the model."""
     from smdeclust.structure.pairs import count_broken
 
@@ -164,7 +171,7 @@ def run_method(setup: Setup, X: Any, constraints: Any) -> Run:
     model = make_model(setup, screen.solver_progress(setup.update, lambda: patience.stopped))
     patience.can_stop = "callback" in model.get_params(deep=False)
     start = time.perf_counter()
-    model.fit(X, **fit_arguments(setup.method, constraints))
+    model.fit(X, **fit_arguments(setup.method, constraints, weight))
     elapsed = time.perf_counter() - start
     patience.can_stop = False
     broken = count_broken(constraints.must_link, constraints.cannot_link, model.labels_)

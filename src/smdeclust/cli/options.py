@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,6 +91,15 @@ class Reading:
     raw: Annotated[
         bool,
         option("--raw", "Take columns of numbers as they are, and leave all others out.", _DATA),
+    ] = False
+    drop_gaps: Annotated[
+        bool,
+        option(
+            "--drop-gaps",
+            "Leave out rows with a missing value in a column that is used (default: a missing "
+            "value counts as average).",
+            _DATA,
+        ),
     ] = False
     standardize: Annotated[
         bool | None,
@@ -209,8 +218,9 @@ class Data:
     """A table and its points to cluster.
 
     `table` is the data as they stand in the file, `X` the points, `features` how columns became
-    points (None where points were given as such), `file` the table as read (None for arrays), and
-    `standardized` whether the columns of `X` were scaled to standard deviation 1.
+    points (None where points were given as such), `file` the table as read (None for arrays),
+    `standardized` whether the columns of `X` were scaled to standard deviation 1, and `weight` how
+    much each row counts (None: all alike).
     """
 
     table: Any
@@ -218,10 +228,16 @@ class Data:
     features: Any = None
     file: Any = None
     standardized: bool = False
+    weight: Any = None
 
     def name(self, row: int) -> str:
         """The id of a row, or its number."""
         return str(row) if self.table.ids is None else self.table.ids[row]
+
+    @property
+    def weight_name(self) -> str | None:
+        """The column of the weights."""
+        return None if self.weight is None else self.features.weight_column_
 
     @property
     def is_table(self) -> bool:
@@ -231,12 +247,17 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs(Data):
-    """Data and pairs as read, their files, and whether these name points by ``id`` or ``row``."""
+    """Data and pairs as read, their files, and whether these name points by ``id`` or ``row``.
+
+    Where rows with gaps were left out, `kept` are the others, and `whole` is the file with all.
+    """
 
     path: Path
     pair_paths: tuple[Path, ...]
     constraints: Any
     pairs_by: str
+    kept: Any = None
+    whole: Any = None
 
 
 def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> Data:
@@ -275,8 +296,6 @@ def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> 
 
 
 def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -> Data:
-    from dataclasses import replace
-
     import numpy as np
 
     from smdeclust import TableFeatures
@@ -320,7 +339,32 @@ def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -
         from smdeclust.datasets import standardize
 
         points = standardize(points)
-    return Data(table, np.ascontiguousarray(points), features, file, standard)
+    weight = _weights(file, features.weight_column_)
+    return Data(table, np.ascontiguousarray(points), features, file, standard, weight)
+
+
+def _weights(file: Any, name: str | None) -> Any:
+    """The column of weights as numbers; None where there is no such column."""
+    import numpy as np
+
+    from smdeclust.tables.values import values_of
+
+    if name is None or name not in file.frame:
+        return None
+    values = values_of(file.frame[name], file.decimal)
+    if values.kind == "numbers":
+        weight = values.column.to_numpy(np.float64)
+        wrong = ~(weight >= 0)
+    else:
+        wrong = np.ones(len(file.frame), dtype=bool)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise CommandError(
+            f"{file.path}: column {name!r} has the role weight, and row {row} has "
+            f"{str(file.frame[name].iloc[row])!r}, expected a number from 0. Correct the value, or "
+            "give the column another role."
+        )
+    return weight
 
 
 def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
@@ -332,12 +376,60 @@ def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> 
         raise CommandError(f"{path}: {table.repeated_ids}")
     if reading.pairs_by_row is False and not by_id:
         raise CommandError(f"{path}: --pairs-by-id, but there is no id column. Name it with --id.")
-    return Inputs(
+    inputs = Inputs(
         path=path,
         pair_paths=tuple(pair_paths or ()),
         constraints=_read_pairs(path, pair_paths, reading, table, by_id),
         pairs_by="id" if by_id else "row",
         **{field.name: getattr(data, field.name) for field in fields(data)},
+    )
+    return _without_gaps(inputs) if _drops_gaps(reading) and inputs.is_table else inputs
+
+
+def _drops_gaps(reading: Reading) -> bool:
+    """As asked for, or as the earlier fit did."""
+    from smdeclust.cli.fitted import read_preparation
+
+    earlier = {} if reading.result is None else read_preparation(reading.result)
+    return reading.drop_gaps or bool(earlier.get("drop_gaps"))
+
+
+def _without_gaps(inputs: Inputs) -> Inputs:
+    """The same without rows that have a missing value in a used column, and without their pairs."""
+    import numpy as np
+
+    file, table, known = inputs.file, inputs.table, inputs.constraints
+    kept = np.flatnonzero(~inputs.features.gaps(file.frame))
+    if len(kept) == 0:
+        raise CommandError(f"{inputs.path}: every row has a missing value (--drop-gaps).")
+    left = known[kept]
+    n_pairs = known.n_pairs + known.n_soft - left.n_pairs - left.n_soft
+    screen.note(
+        f"{screen.plural(len(table.X) - len(kept), 'row')} with a missing value left out"
+        + (f", and {screen.plural(n_pairs, 'pair')} with them." if n_pairs else ".")
+    )
+
+    def pick(entries: Any) -> Any:
+        return None if entries is None else tuple(entries[row] for row in kept)
+
+    fewer = replace(
+        table,
+        X=table.X[kept],
+        ids=pick(table.ids or [str(row) for row in range(len(table.X))]),
+        id_name=table.id_name or "row",
+        labels=None if table.labels is None else table.labels[kept],
+        groups=pick(table.groups),
+        lines=pick(table.lines),
+    )
+    return replace(
+        inputs,
+        table=fewer,
+        X=inputs.X[kept],
+        constraints=left,
+        weight=None if inputs.weight is None else inputs.weight[kept],
+        file=replace(file, table=file.frame.iloc[kept].reset_index(drop=True)),
+        whole=file,
+        kept=kept,
     )
 
 
@@ -430,6 +522,12 @@ def mention_columns(inputs: Inputs) -> None:
             f"column {names[largest]} carries {share:.1f} % of the variance, so it decides nearly "
             f"alone. Say {advice} to let all columns count alike."
         )
+
+
+def mention_weights(inputs: Inputs, what: str) -> None:
+    """Say that the column of weights is not used."""
+    if inputs.weight is not None:
+        screen.note(f"the weights in column {inputs.weight_name} are not used: {what}.")
 
 
 def mention_soft(inputs: Inputs, what: str) -> int:

@@ -63,6 +63,10 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, setup: methods.Setup) ->
         ]
         if inputs.pairs_by == "id":
             lines.append(f"ids = table.frame[{inputs.table.id_name!r}].astype(str)")
+        if inputs.weight is not None and methods.takes_weights(run.method):
+            lines.append(f"weight = table.frame[{inputs.weight_name!r}].to_numpy(float)")
+        if inputs.kept is not None:
+            lines.append("kept = (~features.gaps(table.frame)).nonzero()[0]")
         if inputs.table.groups is not None:
             readers.append("Table")
             lines.append(
@@ -80,15 +84,17 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, setup: methods.Setup) ->
             lines.append("ids = table.ids")
     imports.append(f"from smdeclust.io import {', '.join(sorted(readers))}")
     lines = [*imports, "", *lines]
-    fit = "X"
+    rows = "" if inputs.kept is None else "[kept]"
+    fit = f"X{rows}"
+    names = methods.fit_arguments(run.method, inputs.constraints, inputs.weight)
+    if "sample_weight" in names:
+        fit += f", sample_weight=weight{rows}"
     if parts:
-        lines.append(f"pairs = {' | '.join(parts)}")
-        names = methods.fit_arguments(run.method, inputs.constraints)
-        given = [
-            "constraints=pairs" if name == "constraints" else f"{name}=pairs.{name}"
-            for name in names
-        ]
-        fit = ", ".join(["X", *given])
+        joined = " | ".join(parts)
+        lines.append(f"pairs = ({joined}){rows}" if rows else f"pairs = {joined}")
+        for name in names:
+            if name != "sample_weight":
+                fit += ", constraints=pairs" if name == "constraints" else f", {name}=pairs.{name}"
     chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
     chosen |= {key: value for key, value in settings.items() if key != "init"}
     if "init" in settings:

@@ -57,13 +57,14 @@ def verify(
         inputs = options.read_inputs(data, constraints, reading)
         check_path(certificate)
         about = None if labels is None else read_labels(labels, inputs.table)
+        weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
         try:
             bound = check(
                 inputs.X,
                 Certificate.load(certificate),
                 must_link=inputs.constraints.must_link,
                 cannot_link=inputs.constraints.cannot_link,
-                sample_weight=None if weights is None else read_weights(weights, inputs.table),
+                sample_weight=weight,
                 n_clusters=clusters if clusters is not None else inputs.table.n_clusters,
                 tol=tol,
                 labels=about,

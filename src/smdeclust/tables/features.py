@@ -22,7 +22,7 @@ _SCALINGS = ("robust", "standard", "none")
 _NOT_USED = {
     "id": "names the rows, not used as a feature",
     "class": "not used as a feature, only to compare with",
-    "weight": "not used as a feature",
+    "weight": "how much each row counts, not used as a feature",
     "left out": "not used",
 }
 
@@ -203,6 +203,13 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             way(coder)(columns[name], f"Column {name!r}") for name, coder in self._coders.items()
         ]
         return np.concatenate(blocks, axis=1)
+
+    def gaps(self, X: Any) -> np.ndarray:
+        """Return for each row whether a value of a used column is missing, to drop such rows."""
+        check_is_fitted(self)
+        frame = as_frame(X, names=list(self.feature_names_in_))[list(self._coders)]
+        columns = read_columns(frame, mark_of_frame(frame, unclear=self._decimal))
+        return np.any([values.column.isna() for values in columns.values()], axis=0)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the coordinates: the column, or the column and one of its values."""
