@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust.assignment import Budget
-from smdeclust.assignment.dense import construct, solve_core, swap_chains
+from smdeclust.assignment.cores import construct, solve_core, swap_chains
 from smdeclust.constraints import PairGraph
 from smdeclust.exceptions import InvalidInputError
 

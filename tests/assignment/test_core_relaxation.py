@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from smdeclust.assignment import Budget
-from smdeclust.assignment.dense import construct, solve_core
-from smdeclust.assignment.dense.cliques import violated_cliques
-from smdeclust.assignment.dense.instance import Instance
-from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
-from smdeclust.assignment.dense.relaxation import LinearRelaxation
-from smdeclust.assignment.dense.solve import useful_labels
+from smdeclust.assignment.cores import construct, solve_core
+from smdeclust.assignment.cores.cuts import violated_cliques, violated_odd_cycles
+from smdeclust.assignment.cores.instance import Instance
+from smdeclust.assignment.cores.relaxation import LinearRelaxation
+from smdeclust.assignment.cores.solve import useful_labels
 from smdeclust.constraints import PairGraph
 
 
@@ -30,7 +29,7 @@ def planar_instance(seed, n=50, n_labels=8, density=0.1):
 
 
 def instance_of(costs, indptr, indices):
-    return Instance.of(costs, PairGraph.hard(indptr, indices), None, None)
+    return Instance.of(costs, PairGraph.hard(indptr, indices))
 
 
 def feasible_labelings(costs, indptr, indices, rng, count=40):

@@ -12,8 +12,7 @@ from scipy.spatial.distance import cdist
 
 from smdeclust import InvalidInputError, exact_assignment
 from smdeclust.assignment import Status, assign, milp_assignment
-from smdeclust.assignment.dense import solve_core
-from smdeclust.assignment.whole import assign_whole
+from smdeclust.assignment.cores import solve_core
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
@@ -52,11 +51,9 @@ def test_every_road_leads_to_the_same_cost(seed):
     costs = cdist(contracted.points, inside, metric="sqeuclidean") * contracted.weights[:, None]
     sizes = Bounds.none_empty(contracted.weights, np.zeros(problem.n_clusters))
     _, general, bound = assign(costs, contracted.graph, sizes)
-    _, whole, _ = assign_whole(costs, contracted.graph, sizes)
     scale = 1e-9 * max(cost, float(np.ptp(problem.X)) ** 2)
     assert general == pytest.approx(cost, abs=scale)
     assert bound == pytest.approx(cost, abs=scale)
-    assert whole == pytest.approx(cost, abs=scale)
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.dense import linear_program, solve_core
-from smdeclust.assignment.dense.linear_program import (
+from smdeclust.assignment.cores import linear_program, solve_core
+from smdeclust.assignment.cores.linear_program import (
     NO_SOLUTION,
     OPTIMAL,
     ColdProgram,
@@ -86,7 +86,7 @@ def test_or_tools_can_be_imported_before_and_after(ours_first):
         "from ortools.graph.python import min_cost_flow; from ortools.sat.python import cp_model"
     )
     ours = (
-        "import numpy as np; from smdeclust.assignment.dense import solve_core;"
+        "import numpy as np; from smdeclust.assignment.cores import solve_core;"
         "from smdeclust.structure.graph import PairGraph, cannot_link_graph;"
         "edges = np.array([(i, j) for i in range(9) for j in range(i) if (i * j) % 3 != 1]);"
         "costs = np.random.default_rng(0).random((9, 5));"

@@ -1,8 +1,8 @@
 """Costs -> labels: exact (`assign`, one file a step), greedy, and the plain MILP."""
 
+from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.exact import assign_groups, exact_assignment
-from smdeclust.assignment.general import assign
 from smdeclust.assignment.greedy import GreedyAssignment, greedy_assignment
 from smdeclust.assignment.greedy_repair import greedy_repair_assignment
 from smdeclust.assignment.milp import milp_assignment

@@ -1,9 +1,11 @@
-"""The exact assignment under bounds on clusters: one price a bound and cluster on top of it.
+"""The exact assignment of a table of costs: one price a bound and cluster on top of the pairs.
 
-For given prices everybody goes to the cheapest cost + price. Groups on cannot-links that this
-breaks (and, under a single bound, those that count something else than most) are few: the ordinary
-assignment labels them at these prices. The many others break nothing: they fill up what is left at
-the least cost, and that sets new prices (`transport` under a single bound, else a linear program).
+"No cluster is empty" is such a bound, too: it binds only where the labels of least cost leave a
+cluster empty. For given prices everybody goes to the cheapest cost + price. Groups on cannot-links
+that this breaks (and, under a single bound, those that count something else than most) are few: the
+ordinary assignment labels them at these prices. The many others break nothing: they fill up what is
+left at the least cost, and that sets new prices (`transport` under a single bound, else a linear
+program).
 Where both agree, duality proves the labels. Where they do not, the prices still give a bound,
 reduced costs fix nearly everything, and a small MILP decides the rest (`residue`).
 """
@@ -33,8 +35,8 @@ MOST_ORDERS = 10
 # Seconds beyond the deadline that the search for first labels may take: without any there is no
 # answer at all.
 GRACE = 0.5
-# A gap of this share of the costs is rounding.
-TOLERANCE = 1e-12
+# Gaps of these shares of the cost, and of all numbers that a bound is a sum of, are rounding.
+ROUNDING, TOLERANCE = 1e-15, 1e-12
 
 
 @dataclass
@@ -48,6 +50,13 @@ class Found:
     dual: float = -np.inf
     scale: float = 0.0
 
+    def raise_bound(self, bound: float, prices: np.ndarray, size: float) -> bool:
+        """Keep a higher bound with its prices; `size` is that of the numbers it is a sum of."""
+        higher = bound > self.bound
+        if higher:
+            self.bound, self.prices, self.scale = bound, prices.copy(), size
+        return higher
+
     def offer(self, labels: np.ndarray, cost: float) -> None:
         """Keep these feasible labels if they are the best."""
         if cost < self.cost:
@@ -57,6 +66,70 @@ class Found:
         """Whether the bound is as high as the cost."""
         gap = self.cost - self.bound
         return self.labels is not None and gap <= TOLERANCE * max(self.scale, abs(self.cost))
+
+
+def assign(
+    costs: np.ndarray,
+    graph: PairGraph,
+    bounds: Bounds | None,
+    upper: np.ndarray | None = None,
+    budget: Budget | None = None,
+) -> tuple[np.ndarray | None, float, float]:
+    """Label groups at the least total cost.
+
+    Parameters
+    ----------
+    costs
+        (G, K) costs of the groups that take part, linked ones first; infinity forbids.
+    graph
+        The pairs between the linked ones.
+    bounds
+        Bounds on the clusters; ``None``: any of them may be empty.
+    upper
+        (G,) labels known to be feasible, if any.
+    budget
+        What the proof may cost; it is charged. ``None``: no limit.
+
+    Returns
+    -------
+    Labels (``None`` if there are none, or none were found), their cost (broken pairs included) and
+    a true lower bound (equal to the cost if proven; infinite if infeasible).
+    """
+    budget = Budget() if budget is None else budget
+    costs = np.require(costs, np.float64, ["C", "W"])
+    if bounds is None or bounds.only_none_empty:
+        state = LinkedLabels(costs, graph)
+        status = state.relax(upper, budget)
+        if status == INFEASIBLE:
+            return None, np.inf, np.inf
+        if status != SOLVED:
+            return None, np.inf, float(state.nearest.sum())
+        cost = state.cost()
+        if cost == np.inf:  # some group has no label left
+            return None, np.inf, np.inf
+        if bounds is None or bounds.hold(state.labels):
+            gap = state.unproven()
+            return state.labels, cost, cost if gap <= ROUNDING * abs(cost) else cost - gap
+        filled = _fill(costs, bounds, state.labels)
+        upper = upper if filled is None else filled
+    found = assign_bounded(costs, graph, bounds, upper, budget)
+    return found.labels, found.cost, found.bound
+
+
+def _fill(costs: np.ndarray, bounds: Bounds, labels: np.ndarray) -> np.ndarray | None:
+    """Move the cheapest group into each empty cluster: no other is there to be apart from."""
+    labels, rows = labels.copy(), np.arange(len(costs))
+    held = bounds.held(labels)[0]
+    for empty in np.flatnonzero(held == 0):
+        extra = costs[:, empty] - costs[rows, labels]
+        extra[(bounds.counts[0] == 0) | (held[labels] < 2)] = np.inf
+        group = int(np.argmin(extra))
+        if extra[group] == np.inf:
+            return None
+        held[labels[group]] -= 1
+        held[empty] += 1
+        labels[group] = empty
+    return labels
 
 
 def assign_bounded(
@@ -95,7 +168,6 @@ def assign_bounded(
         return _assign_in_any_order(costs, graph, bounds, upper, budget)
     start = np.zeros(bounds.low.shape) if prices is None else np.array(prices, dtype=np.float64)
     found = Found(bounds.admit(start))
-    found.scale = float(np.where(np.isfinite(costs), np.abs(costs), 0.0).max(axis=1).sum())
     market = _Market.of(costs, graph, bounds, budget)
     if upper is not None and bounds.hold(upper):
         found.offer(upper, market.cost_of(upper))
@@ -164,6 +236,7 @@ class _Market:
     unit: float
     active: np.ndarray  # linked groups on pairs that have been broken
     alike: np.ndarray  # groups that can set prices: under a single bound those of one unit
+    least: float  # the sizes of the least costs, added up
     points: np.ndarray = field(init=False)
     others: np.ndarray = field(init=False)
 
@@ -178,7 +251,9 @@ class _Market:
                 unit = float(values[np.argmax(counts)])
             alike = (counted == unit) & np.isfinite(costs).all(axis=1)
         active = np.zeros(graph.n_nodes, dtype=np.bool_)
-        market = cls(costs, graph, bounds, budget, unit, active, alike)
+        nearest = np.abs(costs.min(axis=1))
+        least = float(nearest[np.isfinite(nearest)].sum())
+        market = cls(costs, graph, bounds, budget, unit, active, alike, least)
         market.divide()
         return market
 
@@ -241,6 +316,11 @@ class _Market:
         own = float(self.costs[np.arange(len(labels)), labels].sum())
         return own + self.graph.penalty(labels[: self.graph.n_nodes])
 
+    def size_of(self, prices: np.ndarray) -> float:
+        """How large the numbers are that add up to the bound at these prices."""
+        bound = np.where(prices > 0, self.bounds.high, self.bounds.low)[prices != 0]
+        return self.least + float(np.abs(prices[prices != 0] * bound).sum())
+
     def mend(self, found: Found) -> None:
         """First labels that keep everything, near to what the prices say: any will do."""
         priced = self.bounds.priced(self.costs, found.prices)
@@ -256,8 +336,7 @@ def _bargain(found: Found, market: _Market) -> None:
     answers: set[bytes] = set()
     for _ in range(MOST_ROUNDS):
         answer, bound = market.answer(prices)
-        if bound > found.bound:
-            found.bound, found.prices = bound, prices.copy()
+        found.raise_bound(bound, prices, market.size_of(prices))
         if bound == np.inf or found.is_proven() or answer is None:
             return
         late = market.budget.is_late()
@@ -285,9 +364,7 @@ def _climb(found: Found, market: _Market) -> None:
         if bound == np.inf:
             found.bound = np.inf
             return
-        since += 1
-        if bound > found.bound:
-            found.bound, found.prices, since = bound, prices.copy(), 0
+        since = 0 if found.raise_bound(bound, prices, market.size_of(prices)) else since + 1
         if found.is_proven() or answer is None:
             return
         trial = prices.copy()

@@ -17,8 +17,8 @@ class Budget:
     max_nodes, max_pivots
         Branch and bound nodes and simplex pivots; infinite for no limit. They are the same on every
         machine, seconds are not.
-    nodes, pivots, cores
-        Nodes and pivots used, and dense cores met, so far.
+    nodes, pivots
+        Nodes and pivots used so far.
     """
 
     deadline: float = float("inf")
@@ -26,7 +26,6 @@ class Budget:
     max_pivots: float = float("inf")
     nodes: int = 0
     pivots: int = 0
-    cores: int = 0
 
     @classmethod
     def of(
@@ -55,9 +54,3 @@ class Budget:
     def is_spent(self) -> bool:
         """Whether nothing is left of time, pivots or nodes."""
         return self.nodes >= self.max_nodes or self.is_late()
-
-    def may_branch(self) -> bool:
-        """Whether to go on branching: pivots count only where there are dense cores."""
-        if self.cores > 0:
-            return not self.is_spent()
-        return self.nodes < self.max_nodes and time.perf_counter() < self.deadline

@@ -1,7 +1,7 @@
 """Step 4 of the exact assignment: one connected component of the active set, the easy way.
 
 Trees are solved by a dynamic program, K = 2 by comparing the two colorings. What has a cycle is
-left to `elimination` or to `dense`.
+left to `elimination` or to `cores`.
 """
 
 from __future__ import annotations
@@ -152,3 +152,32 @@ def label_tree(nodes, costs, graph, parent, folded, labels):
             return INFEASIBLE
         labels[v] = chosen
     return SOLVED
+
+
+@kernel()
+def regrets(costs, graph, active, nearest, labels, numbers, regret):
+    """Write, at each active group, what its component of the active set costs above nearest, the
+    soft pairs that it breaks included.
+
+    `numbers` (5, n) is work space; its last row names the component of each group afterwards.
+    """
+    indptr, indices, price, together = graph
+    n = len(costs)
+    seen = np.zeros(n, np.bool_)
+    for root in range(n):
+        if not active[root] or seen[root]:
+            continue
+        size, _, _ = find_component(
+            root, indptr, indices, active, seen, numbers[1], numbers[2], numbers[0]
+        )
+        total = 0.0
+        for v in numbers[0, :size]:
+            total += costs[v, labels[v]] - nearest[v]
+            if len(price) > 0:
+                for e in range(indptr[v], indptr[v + 1]):
+                    u = indices[e]
+                    if active[u] and u < v and (labels[u] == labels[v]) != together[e]:
+                        total += price[e]
+        for v in numbers[0, :size]:
+            regret[v] = total
+            numbers[4, v] = root

@@ -1,8 +1,8 @@
 """The exact assignment step: centers -> cheapest feasible labels, no cluster empty.
 
 The solver is `assign`: it takes costs, never points. Its steps are one file each: `active_set`,
-`components` (with `elimination` and `dense`), `cover`. Here points become costs; `easy` does so
-compiled, as far as it goes, for small dense points.
+`components` (with `elimination` and `cores`), `bounded`. Here points become costs; `compiled` does
+so as far as it goes for small dense points.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.compiled import assign_compiled
 from smdeclust.assignment.distances import linked_costs, nearest_centers
-from smdeclust.assignment.easy import assign_easily
-from smdeclust.assignment.general import assign
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
-from smdeclust.assignment.whole import cheapest_to_move
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import TOO_MANY_TO_COPY
 from smdeclust.points.validation import LARGEST
@@ -112,7 +111,7 @@ def assign_points(
         spare = np.zeros(len(centers), dtype=np.int64)
     n_linked = contracted.n_linked
     if contracted.points.size < TOO_MANY_TO_COPY:  # larger ones are not copied once more
-        status, labels, cost = assign_easily(contracted, centers)
+        status, labels, cost = assign_compiled(contracted, centers)
         if status == INFEASIBLE:
             return None, np.inf, np.inf
         filling = contracted.weights > 0
@@ -144,6 +143,18 @@ def assign_points(
         return None, np.inf, base + bound
     labels[take] = found
     return labels, base + cost, base + bound
+
+
+def cheapest_to_move(costs: np.ndarray) -> np.ndarray:
+    """The rows among the K cheapest to move to some cluster, by regret: no others fill clusters.
+
+    Of K rows that are cheaper for a cluster than its filler, one is needed nowhere else.
+    """
+    k = costs.shape[1]
+    if len(costs) <= k:
+        return np.arange(len(costs))
+    regrets = costs - costs.min(axis=1, keepdims=True)
+    return np.unique(np.argpartition(regrets, k - 1, axis=0)[:k])
 
 
 def _counts(labels: np.ndarray, spare: np.ndarray) -> np.ndarray:

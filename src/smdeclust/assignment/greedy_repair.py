@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from smdeclust.assignment.dense.construct import construct
+from smdeclust.assignment.cores.construct import construct
 from smdeclust.assignment.exact import as_centers
 from smdeclust.assignment.greedy import (
     GreedyAssignment,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.dense.linear_program import OPTIMAL, linear_program
+from smdeclust.assignment.cores.linear_program import OPTIMAL, linear_program
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.mending import mend

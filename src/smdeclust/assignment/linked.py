@@ -8,10 +8,9 @@ import numpy as np
 
 from smdeclust.assignment.active_set import grow_active, nearest_labels, separate
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.components import find_component
-from smdeclust.assignment.cover import regrets
+from smdeclust.assignment.components import find_component, regrets
+from smdeclust.assignment.cores import solve_core
 from smdeclust.assignment.cycles import solve_cycles
-from smdeclust.assignment.dense import solve_core
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.structure.graph import PairGraph
 
@@ -102,7 +101,6 @@ class LinkedLabels:
                 coloring=partial(self._coloring, nodes, budget.deadline),
                 budget=budget,
             )
-            budget.cores += 1
             if result.labels is None:
                 return INFEASIBLE if result.proven else HARD
             self.labels[nodes] = result.labels

@@ -10,7 +10,6 @@ import numpy as np
 # Codes returned by the compiled steps (plain integers: kernels know no enums).
 SOLVED = 0  # optimal, proven
 HARD = 1  # a cycle, a dense core or an empty cluster is left for the next solver
-BRANCH = 2  # an empty cluster may have to be filled by a coupled group: branch
 INFEASIBLE = 3  # no labels satisfy the cannot-links
 PAUSED = 4  # may go on
 STUCK = 5  # labels differ, but the objective does not fall

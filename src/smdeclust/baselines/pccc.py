@@ -13,9 +13,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.distances import linked_costs, nearest_centers
-from smdeclust.assignment.general import assign
 from smdeclust.baselines.base import Baseline, FromCenters, Task
 from smdeclust.baselines.pieces import fill_empty_clusters, one_per_pair
 from smdeclust.constraints import Constraints

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.general import assign
+from smdeclust.assignment.bounded import assign
+from smdeclust.assignment.compiled import assign_tables
 from smdeclust.assignment.status import SOLVED
-from smdeclust.assignment.tables import assign_tables
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.limits import Limits
 from smdeclust.points.protocol import Batch, Moves

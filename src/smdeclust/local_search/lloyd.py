@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from smdeclust.assignment.active_set import broken_price
-from smdeclust.assignment.easy import find_nearest, reply_linked, separate_linked, work_space
+from smdeclust.assignment.compiled import find_nearest, reply_linked, separate_linked, work_space
 from smdeclust.assignment.status import HARD, PAUSED, ROUGH, SOLVED, STUCK
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.limits import LEAST_FALL, Limits

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.general import assign
 from smdeclust.assignment.greedy import greedy_labels
 from smdeclust.assignment.greedy_repair import repaired_labels
 from smdeclust.local_search import PROOF_PIVOTS

@@ -8,11 +8,50 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from smdeclust.assignment.dense.types import BoolArray, FloatArray, Graph, IntArray
 from smdeclust.structure.graph import PairGraph
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+#: indptr, indices, prices and kinds as `PairGraph.arrays` gives them.
+Graph = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
+
+#: Relative tolerance (of the magnitude of the costs) within which two costs count as equal.
+RELATIVE_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class CoreResult:
+    """What `solve_core` found and what it proved.
+
+    Attributes
+    ----------
+    labels
+        One label per node, or None where there is none (proven) or none was found (not proven).
+    cost
+        The cost of `labels`; infinity without labels.
+    bound
+        A true lower bound on the cost of every feasible labeling; equals `cost` when proven.
+    proven
+        Whether `labels` is proven optimal, or, without labels, proven not to exist.
+    nodes
+        Nodes of the search tree; 0 where the bound alone closed the gap.
+    pivots
+        Simplex pivots of all linear programs.
+    """
+
+    labels: IntArray | None
+    cost: float
+    bound: float
+    proven: bool
+    nodes: int
+    pivots: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +66,6 @@ class Instance:
         The hard pairs, neighbors sorted.
     ends, together
         (m, 2) nodes of each soft pair, and its kind.
-    need, counts
-        (K,) labels that some node must have, and (n + m,) the nodes that count for that.
     """
 
     costs: FloatArray
@@ -36,20 +73,14 @@ class Instance:
     indices: IntArray
     ends: IntArray
     together: BoolArray
-    need: BoolArray
-    counts: BoolArray
 
     @classmethod
-    def of(
-        cls, costs: FloatArray, graph: PairGraph, need: BoolArray | None, counts: BoolArray | None
-    ) -> Instance:
+    def of(cls, costs: FloatArray, graph: PairGraph) -> Instance:
         """Make one of (n, K) costs and their pairs."""
         n, n_labels = costs.shape
-        need = np.zeros(n_labels, dtype=bool) if need is None else need
-        counts = np.zeros(n, dtype=bool) if counts is None else counts
         if graph.is_hard:
             none = np.empty((0, 2), np.int64), np.empty(0, dtype=bool)
-            return cls(costs, *graph.arrays[:2], *none, need, counts)
+            return cls(costs, *graph.arrays[:2], *none)
         hard = np.isinf(graph.price)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(graph.ends[hard], minlength=n))])
         once = ~hard & (graph.ends < graph.indices)
@@ -64,8 +95,6 @@ class Instance:
             np.ascontiguousarray(graph.indices[hard]),
             np.column_stack([graph.ends[once], graph.indices[once]]),
             graph.together[once],
-            np.concatenate([need, np.zeros(width - n_labels, dtype=bool)]),
-            np.concatenate([counts, np.zeros(m, dtype=bool)]),
         )
 
     @property
@@ -87,40 +116,16 @@ class Instance:
         return PairGraph.from_edges(np.concatenate([hard, self.ends]), price, together, n).arrays
 
     def cost(self, labels: IntArray) -> float:
-        """What these labels of the nodes cost; infinite where a hard pair or a label is wrong."""
+        """What these labels of the nodes cost; infinite where a hard pair is broken."""
         n = self.n_nodes
         same = np.repeat(labels, np.diff(self.indptr[: n + 1])) == labels[self.indices]
-        if same.any() or not self.fills(labels):
+        if same.any():
             return np.inf
         total = float(self.costs[np.arange(n), labels].sum())
         if len(self.ends):
             broken = (labels[self.ends[:, 0]] == labels[self.ends[:, 1]]) != self.together
             total += float(self.costs[n:, 1][broken].sum())
         return total
-
-    def fills(self, labels: IntArray) -> bool:
-        """Whether every label that is needed is there."""
-        if not self.need.any():
-            return True
-        held = np.bincount(labels[self.counts[: self.n_nodes]], minlength=len(self.need))
-        return bool((held[self.need] > 0).all())
-
-    def fill(self, labels: IntArray, costs: FloatArray) -> IntArray | None:
-        """Give each needed label that nobody has to the node that loses least; changes `labels`."""
-        if self.fills(labels):
-            return labels
-        rows, counts = np.arange(self.n_nodes), self.counts[: self.n_nodes]
-        held = np.bincount(labels[counts], minlength=len(self.need))
-        for label in np.flatnonzero(self.need & (held == 0)):
-            loss = costs[rows, label] - costs[rows, labels]
-            loss[~counts | (self.need[labels] & (held[labels] < 2))] = np.inf
-            node = int(np.argmin(loss))
-            if loss[node] == np.inf:
-                return None
-            held[labels[node]] -= 1
-            held[label] += 1
-            labels[node] = label
-        return labels
 
     def part(self, nodes: IntArray, allowed: BoolArray) -> Instance:
         """Some nodes and soft pairs (ascending) with the hard pairs that still matter."""
@@ -140,6 +145,4 @@ class Instance:
             target[order].astype(np.int64),
             position[self.ends[pairs]],
             self.together[pairs],
-            self.need,
-            self.counts[nodes],
         )

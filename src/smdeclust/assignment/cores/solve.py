@@ -8,17 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.dense.construct import construct, is_feasible
-from smdeclust.assignment.dense.improve import swap_chains
-from smdeclust.assignment.dense.instance import Instance
-from smdeclust.assignment.dense.search import branch_and_cut
-from smdeclust.assignment.dense.types import (
+from smdeclust.assignment.cores.construct import construct, is_feasible, swap_chains
+from smdeclust.assignment.cores.instance import (
     RELATIVE_TOLERANCE,
     BoolArray,
     CoreResult,
     FloatArray,
+    Instance,
     IntArray,
 )
+from smdeclust.assignment.cores.search import branch_and_cut
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.mending import best_renaming
@@ -38,8 +37,6 @@ def solve_core(
     costs: FloatArray,
     graph: PairGraph,
     *,
-    need: BoolArray | None = None,
-    counts: BoolArray | None = None,
     upper_labels: IntArray | None = None,
     coloring: Coloring | None = None,
     budget: Budget | None = None,
@@ -52,8 +49,6 @@ def solve_core(
         Cost of every (node, label), shape (n, K); infinity forbids.
     graph
         The pairs between the n nodes.
-    need, counts
-        (K,) labels that some node must have, and (n,) the nodes that count for that, if any.
     upper_labels
         Feasible labels to start from (ignored if they are not feasible).
     coloring
@@ -76,7 +71,7 @@ def solve_core(
     n = len(costs)
     if n == 0:
         return CoreResult(np.zeros(0, np.int64), 0.0, 0.0, True, 0)
-    instance = Instance.of(costs, graph, need, counts)
+    instance = Instance.of(costs, graph)
     allowed = useful_labels(instance)
     if not allowed.any(axis=1).all():
         return CoreResult(None, np.inf, np.inf, True, 0)
@@ -111,9 +106,7 @@ def solve_core(
         labels = result.labels
         if regrets.cost(labels) < regret / 16 and not budget.is_spent():
             # The first labels were poor, and so was the tolerance taken from them: once more.
-            again = solve_core(
-                costs, graph, need=need, counts=counts, upper_labels=labels, budget=budget
-            )
+            again = solve_core(costs, graph, upper_labels=labels, budget=budget)
             return replace(again, nodes=budget.nodes - before[0], pivots=budget.pivots - before[1])
     spent = budget.nodes - before[0], budget.pivots - before[1]
     if labels is None and result.bound == np.inf:
@@ -145,15 +138,10 @@ def _first_labels(
     instance: Instance, given: IntArray | None, coloring: Coloring | None, budget: Budget
 ) -> tuple[IntArray | None, float]:
     """The given labels, if they are feasible, or constructed ones; improved by Kempe chains."""
-    n = instance.n_nodes
-    costs, graph = np.ascontiguousarray(instance.costs[:n]), instance.graph
+    costs, graph = np.ascontiguousarray(instance.costs[: instance.n_nodes]), instance.graph
     labels: IntArray | None = None
-    start_cost = np.inf
-    if given is not None:
-        start = np.asarray(given, dtype=np.int64)
-        if is_feasible(start, costs, graph):
-            start_cost = instance.cost(start)
-            labels = swap_chains(costs, graph, start, budget)
+    if given is not None and is_feasible(given, costs, graph):
+        labels = swap_chains(costs, graph, given, budget)
     if labels is None:
         labels = construct(costs, graph, max_repair_moves=0, budget=budget)
     if labels is None and coloring is not None:
@@ -164,20 +152,14 @@ def _first_labels(
                 labels = swap_chains(costs, graph, renamed, budget)
     if labels is None:
         labels = construct(costs, graph, budget=budget)
-    if labels is not None:
-        labels = instance.fill(labels, costs)
-    value = np.inf if labels is None else instance.cost(labels)
-    if given is not None and start_cost < value:  # chains may have left a needed label to nobody
-        labels, value = start, start_cost
-    return (None, np.inf) if value == np.inf else (labels, value)
+    return labels, np.inf if labels is None else instance.cost(labels)
 
 
 def useful_labels(instance: Instance) -> BoolArray:
     """The labels that can matter, of nodes and soft pairs.
 
     A node needs its D + 1 cheapest finite labels: D neighbors cannot block or price them all. One
-    with a soft must-link may follow its neighbor to any label, and one that counts may be the only
-    one to have a label that is needed.
+    with a soft must-link may follow its neighbor to any label.
     """
     n, n_labels = instance.costs.shape
     cannot = instance.ends[~instance.together].ravel()
@@ -187,5 +169,4 @@ def useful_labels(instance: Instance) -> BoolArray:
     order = np.argsort(instance.costs, axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(n_labels), (n, n_labels)), axis=1)
-    useful = (rank <= degree[:, None]) | (instance.counts[:, None] & instance.need[None, :])
-    return useful & np.isfinite(instance.costs)
+    return (rank <= degree[:, None]) & np.isfinite(instance.costs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.active_set import broken_price, separate
+from smdeclust.assignment.active_set import broken_price, nearest_labels, separate
 from smdeclust.assignment.cycles import solve_cycles
 from smdeclust.assignment.status import HARD, SOLVED
 from smdeclust.kernels import kernel, summing_kernel
@@ -131,7 +131,7 @@ def reply_linked(weights, graph, work, labels, found):
     return cost + broken_price(found, graph)
 
 
-def assign_easily(contracted: Contracted, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
+def assign_compiled(contracted: Contracted, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
     """Optimal labels for these centers, clusters may stay empty, but for dense cores.
 
     Returns the status, (G,) labels and their cost; with another status than SOLVED only the labels
@@ -151,3 +151,30 @@ def assign_easily(contracted: Contracted, centers: np.ndarray) -> tuple[int, np.
         if status == SOLVED:
             cost = float(cost_of(weights, graph, work, labels))
     return status, labels[: len(contracted.points)], cost
+
+
+@kernel()
+def assign_tables(tables, weights, graph, labels, statuses):
+    """Label the linked groups at the least cost, table by table; clusters may stay empty.
+
+    `tables` hold squared distances up to a constant a group, in single precision. Writes `labels`
+    and `statuses` of each; with another than SOLVED the complete assignment must take over.
+    """
+    _, n_linked, n_clusters = tables.shape
+    costs = np.empty((n_linked, n_clusters))
+    nearest = np.empty(n_linked)
+    folded = np.empty((n_linked, n_clusters))
+    flags = np.empty((3, n_linked), np.bool_)
+    numbers = np.empty((5, n_linked), np.int64)
+    no_table = np.empty((0, 0))
+    for s in range(len(tables)):
+        table = tables[s]
+        for g in range(n_linked):
+            least = table[g, 0]
+            for k in range(1, n_clusters):
+                least = min(least, table[g, k])
+            for k in range(n_clusters):
+                costs[g, k] = weights[g] * (np.float64(table[g, k]) - least)
+            flags[0, g] = flags[1, g] = False
+        nearest_labels(costs, n_linked, flags[0], labels[s], nearest)
+        statuses[s] = separate(costs, no_table, weights, graph, flags, numbers, folded, labels[s])

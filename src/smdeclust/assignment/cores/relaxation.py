@@ -10,12 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.dense.cliques import violated_cliques
-from smdeclust.assignment.dense.instance import Instance
-from smdeclust.assignment.dense.linear_program import NO_SOLUTION, OPTIMAL, linear_program
-from smdeclust.assignment.dense.odd_cycles import violated_odd_cycles
-from smdeclust.assignment.dense.rows import all_filled, kept_apart, kept_together
-from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
+from smdeclust.assignment.cores.cuts import violated_cliques, violated_odd_cycles
+from smdeclust.assignment.cores.instance import BoolArray, FloatArray, Instance, IntArray
+from smdeclust.assignment.cores.linear_program import NO_SOLUTION, OPTIMAL, linear_program
 
 
 class LinearRelaxation:
@@ -130,7 +127,7 @@ class LinearRelaxation:
             self.add_rows(
                 starts, nodes, np.repeat(labels, np.diff(starts)), np.ones(len(nodes)), rhs
             )
-        for rows in (kept_apart, kept_together, all_filled):
+        for rows in (kept_apart, kept_together):
             found = rows(self.instance, self.x)
             if len(found[-1]):
                 self.add_rows(*found)
@@ -222,3 +219,43 @@ class LinearRelaxation:
         lowest = reduced.min(axis=1)
         bound = float(lowest.sum()) + constant
         return bound, reduced - lowest[:, None]
+
+
+# A soft pair e is a node of its own; z is its label 1, broken. Rows as `add_rows` takes them: where
+# each begins, its nodes, labels and coefficients, and its right-hand side.
+Rows = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
+
+# What a row must be broken by.
+LEAST = 1e-6
+
+
+def kept_apart(instance: Instance, x: FloatArray) -> Rows:
+    """Soft cannot-links: x[u, k] + x[v, k] - z <= 1 for every label."""
+    pairs = np.flatnonzero(~instance.together)
+    u, v = instance.ends[pairs].T
+    z = instance.n_nodes + pairs
+    which, label = np.nonzero(x[u] + x[v] - x[z, 1:2] > 1.0 + LEAST)
+    n = len(which)
+    nodes = np.column_stack([u[which], v[which], z[which]]).ravel()
+    labels = np.column_stack([label, label, np.ones(n, np.int64)]).ravel()
+    return 3 * np.arange(n + 1), nodes, labels, np.tile([1.0, 1.0, -1.0], n), np.ones(n)
+
+
+def kept_together(instance: Instance, x: FloatArray) -> Rows:
+    """Soft must-links: the sum of x[u, k] - x[v, k] over any labels is at most z; over those where
+    it is positive it is largest."""
+    pairs = np.flatnonzero(instance.together)
+    u, v = instance.ends[pairs].T
+    z = instance.n_nodes + pairs
+    more = x[u] - x[v]
+    broken = np.maximum(more, 0.0).sum(axis=1) > x[z, 1] + LEAST
+    u, v, z, more = u[broken], v[broken], z[broken], more[broken]
+    row, label = np.nonzero(more > 0.0)
+    every = np.arange(len(u))
+    rows = np.concatenate([row, row, every])
+    order = np.argsort(rows, kind="stable")
+    nodes = np.concatenate([u[row], v[row], z])[order]
+    labels = np.concatenate([label, label, np.ones(len(u), np.int64)])[order]
+    coefficients = np.concatenate([np.ones(len(row)), -np.ones(len(row) + len(u))])[order]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(u)))])
+    return starts, nodes, labels, coefficients, np.zeros(len(u))

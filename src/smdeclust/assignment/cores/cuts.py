@@ -1,35 +1,134 @@
-"""Separation for the hard cores: lifted odd cycles of the (node, label) conflict graph."""
+"""Separation for the hard cores: rows that an LP solution breaks, of (node, label) variables.
+
+Cliques of one label, and lifted odd cycles of the conflict graph. Kernels take the LP solution x,
+the `allowed` labels and the hard pairs.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.dense.cliques import INTEGRALITY, has_edge
-from smdeclust.assignment.dense.types import BoolArray, FloatArray, IntArray
 from smdeclust.kernels import kernel
+
+#: Values closer than this to 0 or 1 count as integral.
+INTEGRALITY = 1e-6
 
 
 @kernel()
-def _push(heap_key: FloatArray, heap_item: IntArray, size: int, key: float, item: int) -> int:
+def has_edge(indptr, indices, u, v):
+    """Binary search of v among the (sorted) neighbors of u."""
+    low, high = indptr[u], indptr[u + 1]
+    while low < high:
+        mid = (low + high) // 2
+        if indices[mid] < v:
+            low = mid + 1
+        else:
+            high = mid
+    return low < indptr[u + 1] and indices[low] == v
+
+
+@kernel()
+def _joins(indptr, indices, u, members, m):
+    """Whether u has an edge to all of the first m members but the first."""
+    for t in range(1, m):
+        if not has_edge(indptr, indices, u, members[t]):
+            return False
+    return True
+
+
+@kernel()
+def violated_cliques(x, allowed, indptr, indices, min_violation, capacity):
+    """Maximal cliques whose mass in one label exceeds one, grown greedily from every edge.
+
+    Returns the cliques as (starts, nodes, label per clique). `indices` must be sorted per node.
+    Growth prefers large x; nodes outside the support, which cost the LP nothing, come last and
+    make the inequality maximal among the allowed labels.
+    """
+    n, n_labels = x.shape
+    starts = np.zeros(capacity + 1, np.int64)
+    nodes = np.empty(64 * capacity + n, np.int64)
+    labels = np.empty(capacity, np.int64)
+    count = 0
+    position = np.full(n, -1, np.int64)
+    support = np.empty(n, np.int64)
+    members = np.empty(n, np.int64)
+    for k in range(n_labels):
+        size = 0
+        for v in range(n):
+            if x[v, k] > 1e-9:
+                support[size] = v
+                size += 1
+        if size < 2:
+            continue
+        values = np.empty(size)
+        for i in range(size):
+            values[i] = -x[support[i], k]
+        order = np.argsort(values, kind="mergesort")
+        local = np.empty(size, np.int64)
+        for i in range(size):
+            local[i] = support[order[i]]
+            position[local[i]] = i
+        # Sparse upper triangle only: the support of one label can be thousands of nodes.
+        for i in range(size):
+            v = local[i]
+            covered = np.zeros(size, np.bool_)
+            for e in range(indptr[v], indptr[v + 1]):
+                j = position[indices[e]]
+                if j <= i or covered[j]:
+                    continue
+                if count == capacity or starts[count] + n > len(nodes):
+                    break
+                members[0], members[1], m = v, local[j], 2
+                total = x[v, k] + x[local[j], k]
+                # A node of the clique with few neighbors bounds the candidates.
+                for f in range(indptr[v], indptr[v + 1]):
+                    q = position[indices[f]]
+                    if q > i and q != j:
+                        u = local[q]
+                        if _joins(indptr, indices, u, members, m):
+                            members[m] = u
+                            m += 1
+                            total += x[u, k]
+                if total <= 1.0 + min_violation:
+                    continue
+                for t in range(1, m):
+                    covered[position[members[t]]] = True
+                for f in range(indptr[v], indptr[v + 1]):
+                    u = indices[f]
+                    if position[u] >= 0 or not allowed[u, k]:
+                        continue
+                    if _joins(indptr, indices, u, members, m):
+                        members[m] = u
+                        m += 1
+                begin = starts[count]
+                for t in range(m):
+                    nodes[begin + t] = members[t]
+                labels[count] = k
+                count += 1
+                starts[count] = begin + m
+        for i in range(size):
+            position[local[i]] = -1
+    return starts[: count + 1], nodes[: starts[count]], labels[:count]
+
+
+@kernel()
+def _push(heap_key, heap_item, size, key, item):
     i = size
     while i > 0:
         parent = (i - 1) // 2
         if heap_key[parent] <= key:
             break
-        heap_key[i] = heap_key[parent]
-        heap_item[i] = heap_item[parent]
+        heap_key[i], heap_item[i] = heap_key[parent], heap_item[parent]
         i = parent
-    heap_key[i] = key
-    heap_item[i] = item
+    heap_key[i], heap_item[i] = key, item
     return size + 1
 
 
 @kernel()
-def _pop(heap_key: FloatArray, heap_item: IntArray, size: int) -> int:
+def _pop(heap_key, heap_item, size):
     """Remove the smallest entry (read it at position 0 beforehand)."""
     size -= 1
-    key = heap_key[size]
-    item = heap_item[size]
+    key, item = heap_key[size], heap_item[size]
     i = 0
     while True:
         child = 2 * i + 1
@@ -39,18 +138,14 @@ def _pop(heap_key: FloatArray, heap_item: IntArray, size: int) -> int:
             child += 1
         if heap_key[child] >= key:
             break
-        heap_key[i] = heap_key[child]
-        heap_item[i] = heap_item[child]
+        heap_key[i], heap_item[i] = heap_key[child], heap_item[child]
         i = child
-    heap_key[i] = key
-    heap_item[i] = item
+    heap_key[i], heap_item[i] = key, item
     return size
 
 
 @kernel()
-def _conflict_graph(
-    x: FloatArray, indptr: IntArray, indices: IntArray
-) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
+def _conflict_graph(x, indptr, indices):
     """The conflict graph of the fractional variables: their (node, label, value) and CSR arcs."""
     n, n_labels = x.shape
     ident = np.full((n, n_labels), -1, np.int64)
@@ -60,26 +155,16 @@ def _conflict_graph(
             if INTEGRALITY < x[v, k] < 1.0 - INTEGRALITY:
                 ident[v, k] = count
                 count += 1
-    node = np.empty(count, np.int64)
-    label = np.empty(count, np.int64)
-    value = np.empty(count)
+    node, label, value = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
     ptr = np.zeros(count + 1, np.int64)
     for fill in range(2):
-        if fill == 1:
-            arcs = np.empty(ptr[count], np.int64)
-            slack = np.empty(ptr[count])
-        else:
-            arcs = np.empty(0, np.int64)
-            slack = np.empty(0)
-        at = 0
-        i = 0
+        arcs, slack = np.empty(ptr[count], np.int64), np.empty(ptr[count])
+        at, i = 0, 0
         for v in range(n):
             for k in range(n_labels):
                 if ident[v, k] < 0:
                     continue
-                node[i] = v
-                label[i] = k
-                value[i] = x[v, k]
+                node[i], label[i], value[i] = v, k, x[v, k]
                 for other in range(n_labels):
                     j = ident[v, other]
                     if j >= 0 and j != i:
@@ -101,19 +186,7 @@ def _conflict_graph(
 
 
 @kernel()
-def _lift(
-    x: FloatArray,
-    allowed: BoolArray,
-    indptr: IntArray,
-    indices: IntArray,
-    nodes: IntArray,
-    labels: IntArray,
-    coefficients: FloatArray,
-    begin: int,
-    length: int,
-    capacity: int,
-    hits: IntArray,
-) -> int:
+def _lift(x, allowed, indptr, indices, nodes, labels, coefficients, begin, length, capacity, hits):
     """Lift variables into an odd cycle stored at `begin`; returns the size of the row (OUT).
 
     A variable that conflicts with many of the cycle leaves room for few of them, so its
@@ -128,8 +201,7 @@ def _lift(
     touched = np.empty(total, np.int64)
     count = 0
     for t in range(begin, begin + length):
-        v = nodes[t]
-        k = labels[t]
+        v, k = nodes[t], labels[t]
         for e in range(indptr[v], indptr[v + 1]):
             u = indices[e]
             if allowed[u, k]:
@@ -146,13 +218,10 @@ def _lift(
     for t in range(begin, begin + length):
         hits[nodes[t], labels[t]] = 0
     rhs = (length - 1) // 2
-    kept = 0
-    weight = np.empty(count)
-    gain = np.empty(count, np.int64)
+    kept, weight, gain = 0, np.empty(count), np.empty(count, np.int64)
     blocked = np.empty(length, np.bool_)
     for i in range(count):
-        u = touched[i] // n_labels
-        k = touched[i] % n_labels
+        u, k = divmod(touched[i], n_labels)
         enough = hits[u, k] >= 3
         hits[u, k] = 0
         if not enough:
@@ -166,8 +235,7 @@ def _lift(
             blocked[t] = same
             if same and first < 0:
                 first = t
-        room = 0
-        run = 0
+        room, run = 0, 0
         for step in range(1, length + 1):
             if blocked[(first + step) % length]:
                 room += (run + 1) // 2
@@ -184,8 +252,7 @@ def _lift(
     for i in range(kept):
         if begin + size >= capacity:
             break
-        u = touched[order[i]] // n_labels
-        k = touched[order[i]] % n_labels
+        u, k = divmod(touched[order[i]], n_labels)
         fits = True
         for t in range(begin + length, begin + size):
             if nodes[t] == u:
@@ -194,22 +261,14 @@ def _lift(
                 fits = False
                 break
         if fits:
-            nodes[begin + size] = u
-            labels[begin + size] = k
+            nodes[begin + size], labels[begin + size] = u, k
             coefficients[begin + size] = gain[order[i]]
             size += 1
     return size
 
 
 @kernel()
-def violated_odd_cycles(
-    x: FloatArray,
-    allowed: BoolArray,
-    indptr: IntArray,
-    indices: IntArray,
-    min_violation: float,
-    capacity: int,
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
+def violated_odd_cycles(x, allowed, indptr, indices, min_violation, capacity):
     """Odd cycles of the conflict graph that hold more than (L - 1) / 2 of x.
 
     A cycle is broken by x if and only if its slacks 1 - x_a - x_b sum to less than one, so the
@@ -239,32 +298,27 @@ def violated_odd_cycles(
     for start in range(count):
         if seen[start] or found == capacity:
             continue
-        n_touched = 0
         dist[start] = 0.0
         touched[0] = start
         n_touched = 1
         size = _push(heap_key, heap_item, 0, 0.0, start)
         best = 1.0 - min_violation
-        best_a = -1
-        best_b = -1
+        best_a, best_b = -1, -1
         while size > 0:
-            key = heap_key[0]
-            item = heap_item[0]
+            key, item = heap_key[0], heap_item[0]
             size = _pop(heap_key, heap_item, size)
             if 2.0 * key >= best:
                 break
             if key > dist[item]:
                 continue
-            side = item // count
-            a = item % count
+            side, a = divmod(item, count)
             for e in range(ptr[a], ptr[a + 1]):
                 b = arcs[e]
                 step = slack[e] + hop
                 same = b + side * count
                 if dist[same] < np.inf and key + step + dist[same] < best:
                     best = key + step + dist[same]
-                    best_a = item
-                    best_b = same
+                    best_a, best_b = item, same
                 other = b + (1 - side) * count
                 if key + step < dist[other] and key + step < 0.5:
                     if dist[other] == np.inf:
@@ -284,17 +338,14 @@ def violated_odd_cycles(
             length += 1
             # reverse, then append the way from best_b back to the start
             for i in range(length // 2):
-                t = walk[i]
-                walk[i] = walk[length - 1 - i]
-                walk[length - 1 - i] = t
+                walk[i], walk[length - 1 - i] = walk[length - 1 - i], walk[i]
             c = best_b
             while c != start:
                 walk[length] = c % count
                 length += 1
                 c = parent[c]
             # A closed walk of odd length holds a simple odd cycle: drop even loops, keep an odd.
-            m = 0
-            begin = 0
+            m, begin = 0, 0
             for i in range(length):
                 w = walk[i]
                 if last[w] >= 0:
@@ -306,8 +357,7 @@ def violated_odd_cycles(
                         last[walk[t]] = -1
                     m = p + 1
                 else:
-                    last[w] = m
-                    walk[m] = w
+                    last[w], walk[m] = m, w
                     m += 1
             total = 0.0
             for t in range(begin, m):
@@ -325,26 +375,11 @@ def violated_odd_cycles(
                     rhs[found] = (size_c - 1) // 2
                     found += 1
                     starts[found] = at + _lift(
-                        x,
-                        allowed,
-                        indptr,
-                        indices,
-                        out_node,
-                        out_label,
-                        out_coefficient,
-                        at,
-                        size_c,
-                        room,
-                        hits,
-                    )
+                        x, allowed, indptr, indices, out_node, out_label, out_coefficient, at,
+                        size_c, room, hits,
+                    )  # fmt: skip
         for t in range(n_touched):
-            dist[touched[t]] = np.inf
-            parent[touched[t]] = -1
+            dist[touched[t]], parent[touched[t]] = np.inf, -1
     end = starts[found]
-    return (
-        starts[: found + 1],
-        out_node[:end],
-        out_label[:end],
-        out_coefficient[:end],
-        rhs[:found],
-    )
+    rows = starts[: found + 1], out_node[:end], out_label[:end], out_coefficient[:end]
+    return (*rows, rhs[:found])

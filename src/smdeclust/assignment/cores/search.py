@@ -14,12 +14,10 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.dense.cliques import INTEGRALITY
-from smdeclust.assignment.dense.construct import greedy_labels
-from smdeclust.assignment.dense.improve import swap_chains
-from smdeclust.assignment.dense.instance import Instance
-from smdeclust.assignment.dense.relaxation import LinearRelaxation
-from smdeclust.assignment.dense.types import BoolArray, IntArray
+from smdeclust.assignment.cores.construct import greedy_labels, swap_chains
+from smdeclust.assignment.cores.cuts import INTEGRALITY
+from smdeclust.assignment.cores.instance import BoolArray, Instance, IntArray
+from smdeclust.assignment.cores.relaxation import LinearRelaxation
 from smdeclust.kernels import kernel
 
 #: Share of the open labels that must have gone for a restart on the smaller problem to pay.
@@ -117,8 +115,7 @@ def branch_and_cut(
         return CutResult(best.labels, best.cost, min(root_bound, best.cutoff))
     left = int(allowed.sum()) - len(costs)
     shrunk = left <= (1.0 - _RESTART_SHARE) * (before - len(costs))
-    # Labels that somebody must have couple everything.
-    parts = [] if instance.need.any() else _components(instance, allowed)
+    parts = _components(instance, allowed)
     if parts and (shrunk or len(parts) > 1) and not budget.is_spent():
         return _restart(instance, allowed, parts, root_bound, best, budget)
     return _tree(lp, allowed, root_bound, best, budget)
@@ -183,10 +180,8 @@ def _round(lp: LinearRelaxation, allowed: BoolArray, best: _Incumbent) -> None:
         if stuck:
             return
         masked = np.where(lp.allowed, lp.costs, np.inf)[:n]
-        filled = instance.fill(swap_chains(masked, instance.graph, labels), masked)
-        if filled is None:
-            return
-        labels, found = filled, instance.cost(filled)
+        labels = swap_chains(masked, instance.graph, labels)
+        found = instance.cost(labels)
     best.offer(labels, found)
 
 
