@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smdeclust.structure.conflict import Conflict, find_conflict
+from smdeclust.structure.conflicts import Conflict, find_conflicts
 
 NONE = np.empty((0, 2), dtype=np.int64)
+
+
+def find_conflict(n, k, must, cannot):
+    """The smallest contradiction, or None."""
+    conflicts = find_conflicts(n, k, must, cannot, max_time=3.0).conflicts
+    return min(conflicts, key=lambda found: found.n_pairs) if conflicts else None
 
 
 def feasible(n_points: int, n_clusters: int, must: np.ndarray, cannot: np.ndarray) -> bool:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.structure.conflict import Conflict
-from smdeclust.structure.conflicts import find_conflicts
+from smdeclust.structure.conflicts import Conflict, find_conflicts
 from smdeclust.structure.repair import Repair
 
 if TYPE_CHECKING:

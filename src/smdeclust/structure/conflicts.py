@@ -1,22 +1,63 @@
-"""All contradictions at once: as many as share no pair, and the cheapest repair."""
+"""All contradictions at once: as many as share no pair, and the cheapest repair.
+
+A contradiction is a smallest set of pairs that cannot hold together: remove any one of them and the
+rest can. Those by a must-link path and by a clique are read off directly; any other is narrowed
+down by deletion: leave something out, and keep it out if what remains is still proven infeasible.
+Infeasibility is monotone (fewer pairs, fewer troubles), so what was needed once stays needed.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from smdeclust.structure.conflict import Conflict, find_conflict
+from smdeclust.structure.coloring import Verdict, find_coloring
+from smdeclust.structure.graph import cannot_link_graph
 from smdeclust.structure.groups import contract
 from smdeclust.structure.repair import NumberedPairs, Repair, find_repair
 
+Edge = tuple[int, int]
+# Pairs by the rows that they join: the other row, and the number of the pair.
+Neighbors = dict[int, list[tuple[int, int]]]
 # So many contradicted cannot-links are looked at in one round.
 _MAX_PATHS = 500
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Pairs that no clustering into K clusters can keep together.
+
+    Attributes
+    ----------
+    reason
+        ``"self_cannot_link"``, ``"must_link_path"``, ``"too_few_groups"``, ``"clique"`` or
+        ``"no_coloring"``, as in ``InfeasibleConstraintsError``.
+    must_link, cannot_link
+        Positions of the pairs in the arrays given, sorted.
+    n_clusters
+        K.
+    minimal
+        Whether every one of the pairs is proven to be needed: without it, the others can hold.
+        False only where time or the budget of a coloring ended the search.
+    """
+
+    reason: str
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    n_clusters: int
+    minimal: bool = True
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return len(self.must_link) + len(self.cannot_link)
 
 
 @dataclass(frozen=True)
@@ -155,10 +196,7 @@ def _paths(
     inside = cannot[group[i] == group[j]][:_MAX_PATHS]
     if len(inside) == 0:
         return
-    neighbors: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for number, (a, b) in zip(must.tolist(), pairs.ends[must].tolist(), strict=True):
-        neighbors[a].append((b, number))
-        neighbors[b].append((a, number))
+    neighbors = _neighbors(pairs, must)
     most = pairs.n_points - n_clusters
     for number, (a, b) in zip(inside.tolist(), pairs.ends[inside].tolist(), strict=True):
         path = _shortest(neighbors, a, b)
@@ -168,18 +206,31 @@ def _paths(
             yield _Found("too_few_groups", frozenset(path[: most + 1]))
 
 
-def _shortest(neighbors: dict[int, list[tuple[int, int]]], start: int, end: int) -> list[int]:
-    """Numbers of the must-links on a shortest path."""
-    came: dict[int, tuple[int, int]] = {start: (start, -1)}
+def _neighbors(pairs: NumberedPairs, must: np.ndarray) -> Neighbors:
+    neighbors: Neighbors = defaultdict(list)
+    for number, (a, b) in zip(must.tolist(), pairs.ends[must].tolist(), strict=True):
+        neighbors[a].append((b, number))
+        neighbors[b].append((a, number))
+    return neighbors
+
+
+def _came_from(neighbors: Neighbors, start: int, end: int = -1) -> dict[int, tuple[int, int]]:
+    """Breadth first from `start`: for each row met, the row before and the must-link between."""
+    came = {start: (start, -1)}
     queue = [start]
-    for row in queue:  # grows while it is read: breadth first
+    for row in queue:  # grows while it is read
         if row == end:
             break
         for other, number in neighbors[row]:
             if other not in came:
                 came[other] = (row, number)
                 queue.append(other)
-    path = []
+    return came
+
+
+def _shortest(neighbors: Neighbors, start: int, end: int) -> list[int]:
+    """Numbers of the must-links on a shortest path."""
+    came, path = _came_from(neighbors, start, end), []
     while end != start:
         end, number = came[end]
         path.append(number)
@@ -187,9 +238,10 @@ def _shortest(neighbors: dict[int, list[tuple[int, int]]], start: int, end: int)
 
 
 def _too_many_merges(pairs: NumberedPairs, n_clusters: int, must: np.ndarray) -> _Found:
-    few = find_conflict(pairs.n_points, n_clusters, pairs.ends[must], pairs.ends[:0])
-    assert few is not None
-    return _Found(few.reason, frozenset(must[few.must_link].tolist()))
+    """One merge too many for K groups: any so many merges are, and each of them is needed."""
+    graph = coo_array((must + 1, pairs.ends[must].T), shape=(pairs.n_rows, pairs.n_rows))
+    tree = np.sort(minimum_spanning_tree(graph.tocsr()).data.astype(np.int64)) - 1
+    return _Found("too_few_groups", frozenset(tree[: pairs.n_points - n_clusters + 1].tolist()))
 
 
 def _parts(pairs: NumberedPairs, some: np.ndarray) -> Iterator[np.ndarray]:
@@ -206,21 +258,117 @@ def _parts(pairs: NumberedPairs, some: np.ndarray) -> Iterator[np.ndarray]:
 def _uncolorable(
     pairs: NumberedPairs, n_clusters: int, part: np.ndarray, deadline: float
 ) -> list[_Found]:
-    """What in one component needs more than K clusters, if that is found."""
+    """What in one component, which no path contradicts, needs more than K clusters, if found."""
     must, cannot = pairs.split(part)
-    rows, ends = np.unique(pairs.ends[part], return_inverse=True)
-    if len(cannot) <= n_clusters or len(rows) <= n_clusters:
+    if len(cannot) <= n_clusters:
         return []
-    ends = ends.reshape(-1, 2)
-    # Free points beside it: a part need not fill all clusters by itself.
-    found = find_conflict(
-        len(rows) + n_clusters,
-        n_clusters,
-        ends[part < pairs.n_must],
-        ends[part >= pairs.n_must],
-        max_time=float(np.clip(deadline - time.monotonic(), 0.0, 30.0)),
-    )
-    if found is None:
+    grouping = contract(pairs.n_rows, pairs.ends[must], pairs.ends[cannot])
+    ends = np.sort(grouping.of_point[pairs.ends[cannot]], axis=1)
+    coloring = find_coloring(*cannot_link_graph(ends, grouping.n_linked), n_clusters)
+    if coloring.verdict is not Verdict.INFEASIBLE:
         return []
-    numbers = [*must[found.must_link].tolist(), *cannot[found.cannot_link].tolist()]
-    return [_Found(found.reason, frozenset(numbers), found.minimal)]
+    assert coloring.witness is not None
+    search = _Narrowing(n_clusters, min(deadline, time.monotonic() + 30.0))
+    edges, nodes = {(a, b) for a, b in ends.tolist()}, coloring.witness.tolist()
+    if coloring.is_clique:
+        kept = _induced(edges, set(nodes[: n_clusters + 1]))
+    else:
+        kept = search.narrow_graph(edges, set(nodes))
+    chosen = _choose_cannot_links(pairs, cannot, ends, kept)
+    trees = _trees_between(pairs, must, chosen, grouping.of_point)
+    if coloring.is_clique:  # splitting a node of a clique always frees a color
+        return [_Found("clique", frozenset([*trees, *chosen]))]
+    apart = pairs.ends[chosen]
+
+    def still(links: list[int]) -> bool:
+        group = contract(pairs.n_rows, pairs.ends[links], apart).of_point
+        return search.infeasible(map(tuple, np.sort(group[apart]).tolist()))
+
+    trees = search.needed(sorted(trees), still)
+    return [_Found("no_coloring", frozenset([*trees, *chosen]), search.minimal)]
+
+
+class _Narrowing:
+    """Deletion on the graph of groups, within a time limit."""
+
+    def __init__(self, n_clusters: int, deadline: float) -> None:
+        self.n_clusters, self.deadline, self.minimal = n_clusters, deadline, True
+
+    def infeasible(self, edges: Iterable[Edge]) -> bool:
+        """Whether this graph is proven to have no K-coloring."""
+        array = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
+        if len(array) == 0:
+            return False
+        nodes, ends = np.unique(array, return_inverse=True)
+        graph = cannot_link_graph(ends.reshape(-1, 2), len(nodes))
+        verdict = find_coloring(*graph, self.n_clusters).verdict
+        if verdict is Verdict.UNKNOWN:
+            self.minimal = False
+        return verdict is Verdict.INFEASIBLE
+
+    def narrow_graph(self, edges: set[Edge], nodes: set[int]) -> set[Edge]:
+        """Leave out nodes, then edges, as long as no coloring exists."""
+        kept = _induced(edges, nodes)
+        order = sorted(nodes, key=lambda v: sum(v in e for e in kept))
+        chosen = self.needed(order, lambda some: self.infeasible(_induced(kept, set(some))))
+        kept = _induced(kept, set(chosen))
+        return set(self.needed(sorted(kept), self.infeasible))
+
+    def needed(self, items: list[Any], still: Callable[[list[Any]], bool]) -> list[Any]:
+        """Deletion in blocks that halve: items without which `still` would not hold."""
+        items = list(items)
+        size = max(len(items) // 2, 1)
+        while items:
+            start = 0
+            while start < len(items):
+                if time.monotonic() > self.deadline:
+                    self.minimal = False
+                    return items
+                rest = items[:start] + items[start + size :]
+                if still(rest):
+                    items = rest
+                else:
+                    start += size
+            if size == 1:
+                break
+            size = (size + 1) // 2 if size > 2 else 1
+        return items
+
+
+def _choose_cannot_links(
+    pairs: NumberedPairs, cannot: np.ndarray, ends: np.ndarray, kept: set[Edge]
+) -> list[int]:
+    """One pair for each edge; rows that are used already are preferred, to need few must-links."""
+    options: dict[Edge, list[int]] = defaultdict(list)
+    for number, (a, b) in zip(cannot.tolist(), ends.tolist(), strict=True):
+        if (a, b) in kept:
+            options[a, b].append(number)
+    used: set[int] = set()
+    chosen = []
+    for edge in sorted(options, key=lambda e: (len(options[e]), e)):
+        best = min(options[edge], key=lambda p: (len(set(pairs.ends[p].tolist()) - used), p))
+        chosen.append(best)
+        used.update(pairs.ends[best].tolist())
+    return chosen
+
+
+def _trees_between(
+    pairs: NumberedPairs, must: np.ndarray, chosen: list[int], group: np.ndarray
+) -> list[int]:
+    """Must-links that join, within each group, the rows of the chosen cannot-links."""
+    ends = defaultdict(set)
+    for row in np.unique(pairs.ends[chosen]).tolist():
+        ends[int(group[row])].add(row)
+    neighbors, tree = _neighbors(pairs, must), set()
+    for rows in ends.values():
+        root = min(rows)
+        came = _came_from(neighbors, root)
+        for row in rows:
+            while row != root and came[row][1] not in tree:
+                row, number = came[row]
+                tree.add(number)
+    return sorted(tree)
+
+
+def _induced(edges: set[Edge], nodes: set[int]) -> set[Edge]:
+    return {e for e in edges if e[0] in nodes and e[1] in nodes}
