@@ -60,20 +60,20 @@ def test_branches_where_the_root_is_not_enough() -> None:
     """With cuts switched off by a tiny budget of rounds, the tree still ends at the optimum."""
     from smdeclust.exact.admm import Settings
     from smdeclust.exact.relaxation import PointData
-    from smdeclust.exact.tree import search_tree
+    from smdeclust.exact.tree import Search
 
     rng = np.random.default_rng(5)
     X = rng.uniform(size=(10, 2))
     costs = all_costs(X, 3, NONE, NONE)
     data = PointData.build(X, 3, NONE, NONE)
     settings = Settings(cuts_per_group=0.0, max_rounds=4, patience=0.0)
-    result = search_tree(
+    result = Search(
         data,
         lambda node, Y: costs[0][0],
         upper_bound=costs[0][0],
         target=lambda upper: upper * (1 - 1e-6),
         settings=settings,
-    )
+    ).run()
     assert result.n_nodes > 1
     assert costs[0][0] * (1 - 1e-6) <= result.lower_bound <= costs[0][0] * (1 + 1e-9)
 
@@ -81,14 +81,14 @@ def test_branches_where_the_root_is_not_enough() -> None:
 def test_the_tree_on_processes() -> None:
     """Two processes find the bound of one, and leave a proof as good."""
     from smdeclust.exact.admm import Settings
-    from smdeclust.exact.block import prove
+    from smdeclust.exact.block import bound_block
     from smdeclust.problem import Problem
 
     X = np.random.default_rng(5).uniform(size=(12, 2))
     problem = Problem.build(X, 3)
     labels = np.arange(12) % 3
     settings = Settings(cuts_per_group=0.0, max_rounds=4, patience=0.0)
-    one, two = (prove(problem, labels, tol=1e-5, settings=settings, n_jobs=n) for n in (1, 2))
+    one, two = (bound_block(problem, labels, tol=1e-5, settings=settings, n_jobs=n) for n in (1, 2))
     assert two.n_nodes > 2
     assert two.upper_bound == pytest.approx(one.upper_bound)
     assert two.lower_bound == pytest.approx(one.lower_bound, rel=1e-4)
@@ -103,7 +103,7 @@ def test_processes_can_write_to_large_nodes() -> None:
     from smdeclust.exact.admm import Settings, cold_start
     from smdeclust.exact.block import Block
     from smdeclust.exact.relaxation import relax
-    from smdeclust.exact.tree import Node, _Search
+    from smdeclust.exact.tree import Node, Search
     from smdeclust.problem import Problem
 
     X = np.random.default_rng(0).uniform(size=(380, 2))
@@ -111,7 +111,7 @@ def test_processes_can_write_to_large_nodes() -> None:
     node = relax(data, NONE, NONE)
     assert node is not None
     assert cold_start(node).V.nbytes > 2**20
-    search = _Search(data, lambda *_: 1e9, 1e9, lambda f: f, np.inf, Settings(max_rounds=1), 2)
+    search = Search(data, lambda *_: 1e9, 1e9, lambda f: f, np.inf, Settings(max_rounds=1), 2)
     search.deadline = time.perf_counter() + 5.0
     nodes = [Node(i, NONE, NONE, 0.0, relaxation=node, state=cold_start(node)) for i in range(2)]
     first, second = search._bound(nodes)
@@ -137,7 +137,7 @@ def test_out_of_memory_is_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules["smdeclust.exact.block"], "search_tree", fail)
+    monkeypatch.setattr(sys.modules["smdeclust.exact.block"], "Search", fail)
     X = np.random.default_rng(0).normal(size=(30, 4))
     labels = (X[:, 0] > 0).astype(int)
     result = certify(X, labels, must_link=[(0, 1)] if labels[0] == labels[1] else None)

@@ -7,7 +7,8 @@ import pytest
 
 from smdeclust.exact.admm import Settings, cold_start, safe_bound, solve
 from smdeclust.exact.branching import child_state
-from smdeclust.exact.relaxation import PointData, merge_groups, relax
+from smdeclust.exact.relaxation import PointData, relax
+from smdeclust.exact.verify_tree import close as merge_groups
 from tests.exact.brute import all_costs, partitions, random_problem
 
 NONE = np.empty((0, 2), np.int64)

@@ -35,19 +35,19 @@ def branched() -> tuple[np.ndarray, Certificate]:
     from smdeclust.exact import certify as module  # noqa: F401
     from smdeclust.exact.admm import Settings
     from smdeclust.exact.relaxation import PointData
-    from smdeclust.exact.tree import search_tree
+    from smdeclust.exact.tree import Search
     from tests.exact.brute import all_costs
 
     none = np.empty((0, 2), np.int64)
     X = np.random.default_rng(5).uniform(size=(10, 2))
     optimum, labels = all_costs(X, 3, none, none)[0]
-    result = search_tree(
+    result = Search(
         PointData.build(X, 3, none, none),
         lambda node, Y: optimum,
         upper_bound=optimum,
         target=lambda upper: upper * (1 - 1e-5),
         settings=Settings(cuts_per_group=0.0, max_rounds=4, patience=0.0),
-    )
+    ).run()
     assert result.n_nodes > 1
     lower = result.lower_bound - 1e-9
     return X, Certificate(

@@ -35,8 +35,8 @@ MOST_ORDERS = 10
 # Seconds beyond the deadline that the search for first labels may take: without any there is no
 # answer at all.
 GRACE = 0.5
-# Gaps of these shares of the cost, and of all numbers that a bound is a sum of, are rounding.
-ROUNDING, TOLERANCE = 1e-15, 1e-12
+# A gap of this share of the cost is rounding.
+ROUNDING = 1e-15
 
 
 @dataclass
@@ -65,7 +65,11 @@ class Found:
     def is_proven(self) -> bool:
         """Whether the bound is as high as the cost."""
         gap = self.cost - self.bound
-        return self.labels is not None and gap <= TOLERANCE * max(self.scale, abs(self.cost))
+        if self.labels is None:
+            return False
+        # A bound is a sum over the groups, each term of which may be rounded.
+        share = min(1e-12, 4 * np.finfo(float).eps * max(4, len(self.labels)))
+        return gap <= share * max(self.scale, abs(self.cost))
 
 
 def assign(

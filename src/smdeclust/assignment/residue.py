@@ -22,6 +22,8 @@ MOST_MILP_NODES = 500
 MARGIN = 1e-9
 # Groups in a first program, beside two for each bound and cluster, and its nodes.
 FEW_GROUPS, FEW_NODES = 50, 200
+# Labels in all ways to label what is open, where these are tried one by one.
+FEW_WAYS = 1_000_000
 # Entries of a MILP that are read in a second.
 MOST_ENTRIES = 1_000_000
 
@@ -51,6 +53,11 @@ def solve_rest(
     if not allowed.any(axis=1).all():
         found.bound = found.cost  # nothing is cheaper (infinite: there are no labels at all)
         return
+    ways = np.prod(allowed.sum(axis=1), dtype=np.float64)
+    if ways * (len(costs) + len(graph.indices)) <= FEW_WAYS:
+        _offer(found, _cheapest_way(costs, graph, bounds, allowed), costs, graph, bounds)
+        found.bound = found.cost
+        return
     size = int(allowed.sum()) + len(graph.indices) * costs.shape[1]
     if found.labels is not None and size > MOST_ENTRIES * budget.time_left():
         return  # reading that much alone would take longer
@@ -73,6 +80,29 @@ def _offer(
     cost = float(costs[np.arange(len(costs)), labels].sum())
     found.offer(labels, cost + graph.penalty(labels[: graph.n_nodes]))
     return True
+
+
+def _cheapest_way(
+    costs: np.ndarray, graph: PairGraph, bounds: Bounds, allowed: np.ndarray
+) -> np.ndarray | None:
+    """Labels by enumeration, where few are open: exact to the rounding of sums, unlike a MILP."""
+    choices = [np.flatnonzero(row) for row in allowed]
+    open_groups = [g for g, labels in enumerate(choices) if len(labels) > 1]
+    ways = np.tile(allowed.argmax(axis=1), (int(np.prod([len(c) for c in choices])), 1))
+    grid = np.meshgrid(*(choices[g] for g in open_groups), indexing="ij")
+    for g, labels in zip(open_groups, grid, strict=True):
+        ways[:, g] = labels.ravel()
+    values = costs[np.arange(len(costs)), ways].sum(axis=1)
+    once = graph.ends < graph.indices
+    first, second = ways[:, graph.ends[once]], ways[:, graph.indices[once]]
+    broken = (first == second) != graph.together[once]
+    values += np.where(broken, graph.price[once], 0.0).sum(axis=1)
+    for way in np.argsort(values, kind="stable"):
+        if values[way] == np.inf:
+            break
+        if bounds.hold(ways[way]):
+            return ways[way]
+    return None
 
 
 def _reach_of(reduced: np.ndarray, n_bounds: int) -> float:

@@ -158,21 +158,9 @@ def solve(
 ) -> Outcome:
     """Raise the lower bound of one node until it reaches ``target``, stalls or runs out of time.
 
-    Parameters
-    ----------
-    node
-        The relaxation.
-    state
-        Where to start; its arrays are taken over.
-    target
-        Stop as soon as the bound is at least this.
-    deadline
-        On the clock of `time.perf_counter`.
-    on_round
-        Called with Y at each round of cuts; returns the target from now on (a better clustering
-        that it finds lowers it).
-    settings
-        See `Settings`.
+    The arrays of `state` are taken over; the deadline is on the clock of `time.perf_counter`.
+    `on_round` is called with Y at each round of cuts, and returns the target from now on (a better
+    clustering that it finds lowers it).
     """
     run = _Run(node, state, target, settings)
     try:

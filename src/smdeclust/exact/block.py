@@ -11,13 +11,18 @@ import numpy as np
 
 from smdeclust.exact.admm import Ending, Settings
 from smdeclust.exact.certificate import Proof
-from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, merge_groups
-from smdeclust.exact.rounding import improve, rounded_labels
-from smdeclust.exact.tree import TreeResult, search_tree
+from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation
+from smdeclust.exact.tree import Search, TreeResult
 from smdeclust.exact.verify_bound import EPS, Leaf, Multipliers, gamma, leaf_bound
+from smdeclust.exact.verify_tree import close
+from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
 
 logger = logging.getLogger(__name__)
+
+# Pivots for the proof of one assignment: a heuristic that is called often must not dwell.
+_PROOF_PIVOTS = 20_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Proven:
     n_iterations: int = 0
 
 
-def prove(
+def bound_block(
     problem: Problem,
     labels: IntArray,
     *,
@@ -48,52 +53,24 @@ def prove(
     settings: Settings = Settings(),  # noqa: B008 (frozen)
     n_jobs: int = 1,
 ) -> Proven:
-    """Raise the lower bound to within ``tol`` of the labels' cost, or as far as time allows.
-
-    Parameters
-    ----------
-    problem
-        Points and pairs of the block, and the number of clusters.
-    labels
-        (N,) feasible labels of at most that many clusters.
-    tol
-        Relative gap at which to stop.
-    deadline
-        On the clock of `time.perf_counter`.
-    sizes
-        Bounds on the number of points in every cluster.
-    settings
-        Of the relaxation's solver.
-    n_jobs
-        Processes that work on the tree.
-    """
+    """Raise the lower bound to within ``tol`` of the cost of these feasible labels, or as far as
+    the deadline (on the clock of `time.perf_counter`) allows; ``sizes`` bound all clusters."""
     block = Block.of(problem, labels, sizes)
     incumbent = _Incumbent(problem, labels, block, sizes, deadline)
     result: TreeResult | None = None
     with contextlib.suppress(MemoryError):
-        result = search_tree(
-            block.data,
-            incumbent.round,
-            upper_bound=incumbent.cost,
-            target=lambda upper: upper * (1.0 - 0.999 * tol),
-            deadline=deadline,
-            settings=settings,
-            n_jobs=n_jobs,
-        )
+        result = Search(
+            block.data, incumbent.round, incumbent.cost,
+            lambda upper: upper * (1.0 - 0.999 * tol), deadline, settings, n_jobs,
+        ).run()  # fmt: skip
     upper = cost_of(problem, incumbent.labels)
     if result is None:
         return replace(without_search(problem, incumbent.labels), improved=incumbent.improved)
     return Proven(
-        block.lower(result.lower_bound, upper),
-        upper,
-        incumbent.labels,
-        incumbent.improved,
-        block.lower(result.root_bound, upper),
-        result.ending,
-        block.rows_of(result.proof),
-        result.n_nodes,
-        result.n_iterations,
-    )
+        block.lower(result.lower_bound, upper), upper, incumbent.labels, incumbent.improved,
+        block.lower(result.root_bound, upper), result.ending, block.rows_of(result.proof),
+        result.n_nodes, result.n_iterations,
+    )  # fmt: skip
 
 
 def without_search(problem: Problem, labels: IntArray) -> Proven:
@@ -105,7 +82,7 @@ def without_search(problem: Problem, labels: IntArray) -> Proven:
     data = block.data
     lower = 0.0
     if data.points.shape[1] <= 1000:
-        groups = merge_groups(data.n_points, data.must_link, data.cannot_link, data.n_clusters)
+        groups = close(data.n_points, data.must_link, data.cannot_link, data.n_clusters)
         assert groups is not None
         leaf = Leaf(data.points, data.weights, groups, np.empty((0, 2), np.int64), data.n_clusters)
         bound, lost = leaf_bound(leaf, Multipliers.empty())
@@ -180,24 +157,19 @@ class Block:
         )
 
 
+@dataclass
 class _Incumbent:
     """The best clustering known."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        labels: IntArray,
-        block: Block,
-        sizes: tuple[float, float],
-        deadline: float,
-    ) -> None:
-        self.sizes = sizes
-        self.deadline = deadline
-        self.problem = problem
-        self.block = block
-        self.labels = labels
-        self.improved = False
-        self.cost = self._scaled_cost(labels)
+    problem: Problem
+    labels: IntArray
+    block: Block
+    sizes: tuple[float, float]
+    deadline: float
+    improved: bool = False
+
+    def __post_init__(self) -> None:
+        self.cost = self._scaled_cost(self.labels)
 
     def _scaled_cost(self, labels: IntArray) -> float:
         return math.ldexp(cost_of(self.problem, labels), -self.block.exponent)
@@ -233,3 +205,57 @@ def cost_of(problem: Problem, labels: IntArray) -> float:
         center = X[0] + (w @ (X - X[0])) / w.sum()
         total += math.fsum(w * np.sum((X - center) ** 2, axis=1))
     return total * (1.0 + gamma(problem.n_features + 8))
+
+
+def rounded_labels(node: Relaxation, Y: FloatArray) -> IntArray:
+    """Labels of the points that the relaxation suggests; they may break cannot-links.
+
+    Row i of ``Z S`` (S the group sums) is the mean of the cluster of i where Z is integral, and a
+    blend where it is not. The rows are seeded farthest-first, weighted, and clustered by Lloyd.
+    """
+    rows = (Y @ node.factor) / node.sqrt_weights[:, None]
+    weights = node.weights
+    centers = rows[[int(np.argmax(weights))]]
+    nearest = np.sum((rows - centers[0]) ** 2, axis=1)
+    while len(centers) < node.n_clusters:
+        chosen = int(np.argmax(weights * nearest))
+        centers = np.vstack([centers, rows[chosen]])
+        nearest = np.minimum(nearest, np.sum((rows - rows[chosen]) ** 2, axis=1))
+    labels = np.zeros(node.n_groups, np.int64)
+    for _ in range(20):
+        distances = np.sum(centers**2, axis=1) - 2.0 * rows @ centers.T
+        before, labels = labels, np.argmin(distances, axis=1)
+        if np.array_equal(before, labels):
+            break
+        for k in range(node.n_clusters):
+            mine = labels == k
+            if mine.any():
+                centers[k] = weights[mine] @ rows[mine] / weights[mine].sum()
+    return labels[node.group_of_point]
+
+
+def improve(problem: Problem, labels: IntArray, deadline: float = np.inf) -> IntArray | None:
+    """Feasible labels near any given ones by the local search, or None where it finds none.
+
+    It stops at the deadline (of `time.perf_counter`), after one iteration.
+    """
+    centers = problem.enter(_means(problem, labels))
+    try:
+        found = local_search(
+            problem, centers, deep=True, proof_pivots=_PROOF_PIVOTS, deadline=deadline
+        )
+    except NoFeasibleSolutionError:
+        return None
+    return problem.expand(found.labels)
+
+
+def _means(problem: Problem, labels: IntArray) -> FloatArray:
+    """Cluster means of any point labels; an empty cluster sits on a far point."""
+    weights = np.ones(problem.n_points) if problem.sample_weight is None else problem.sample_weight
+    centers = np.empty((problem.n_clusters, problem.n_features))
+    far = np.argsort(-np.sum((problem.X - problem.offset) ** 2, axis=1), kind="stable")
+    for k in range(problem.n_clusters):
+        mine = labels == k
+        total = weights[mine].sum()
+        centers[k] = weights[mine] @ problem.X[mine] / total if total > 0 else problem.X[far[k]]
+    return centers

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
 from smdeclust.exact import cuts as cutting
 from smdeclust.exact.admm import Dual, State
 from smdeclust.exact.relaxation import FloatArray, IntArray, Relaxation
-
-
-@dataclass(frozen=True)
-class LeafMultipliers:
-    """Multipliers of one leaf on the scale of Z and of the objective, by rows of the data."""
-
-    row: NDArray[np.int32]
-    column: NDArray[np.int32]
-    value: FloatArray
-    cut_rows: NDArray[np.int32]
-    cut_value: FloatArray
-    size_row: NDArray[np.int32]
-    size_value: FloatArray
+from smdeclust.exact.verify_bound import Multipliers
 
 
 def representatives(node: Relaxation) -> IntArray:
@@ -90,7 +75,7 @@ def _rename(cuts: IntArray, mu: FloatArray, new_of_old: IntArray) -> tuple[IntAr
     return np.ascontiguousarray(renamed[distinct]), mu[distinct].copy()
 
 
-def as_rows(node: Relaxation, dual: Dual) -> LeafMultipliers:
+def as_rows(node: Relaxation, dual: Dual) -> Multipliers:
     """Translate the multipliers of a node to rows of the data, one representative per group."""
     rows = representatives(node).astype(np.int32)
     root = node.sqrt_weights
@@ -112,6 +97,6 @@ def as_rows(node: Relaxation, dual: Dual) -> LeafMultipliers:
     used = dual.mu > 0.0
     cuts = dual.cuts[used]
     cut_rows = np.where(cuts < 0, np.int32(-1), rows[cuts]).astype(np.int32)
-    return LeafMultipliers(
+    return Multipliers(
         rows[i], rows[j], value, cut_rows, dual.mu[used] * factor, rows[leans], sizes[leans]
     )

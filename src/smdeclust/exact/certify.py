@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from smdeclust.constraints.given import hard_pairs
 from smdeclust.exact.admm import Ending
-from smdeclust.exact.block import cost_of, prove, without_search
+from smdeclust.exact.block import bound_block, cost_of, without_search
 from smdeclust.exact.certificate import Certificate, relative_gap
 from smdeclust.exact.parts import part_size, prove_in_parts
 from smdeclust.exact.relaxation import IntArray
@@ -153,7 +153,9 @@ def certify(
         status, message = "too_large", _estimate(problem)
     else:
         with threadpool_limits(limits=1):
-            found = prove(problem, given, tol=tol, deadline=deadline, sizes=sizes, n_jobs=n_jobs)
+            found = bound_block(
+                problem, given, tol=tol, deadline=deadline, sizes=sizes, n_jobs=n_jobs
+            )
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)
     if bounds is not None and not bounds.hold(np.bincount(found.labels).astype(np.float64)):

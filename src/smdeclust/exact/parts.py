@@ -22,12 +22,13 @@ from joblib.parallel import get_active_backend  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from smdeclust.exact.admm import Ending, Settings
-from smdeclust.exact.block import Proven, cost_of, prove, without_search
+from smdeclust.exact.block import Proven, bound_block, cost_of, without_search
 from smdeclust.exact.certificate import Certificate, join_proofs, relative_gap
-from smdeclust.exact.relaxation import IntArray, merge_groups
+from smdeclust.exact.relaxation import IntArray
 from smdeclust.exact.split import split
 from smdeclust.exact.tree import STARTING
 from smdeclust.exact.verify import verify
+from smdeclust.exact.verify_tree import close
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.problem import Problem
 
@@ -78,24 +79,10 @@ def prove_in_parts(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Proven:
-    """Prove every part, and join parts while time is left; return all of it as one.
+    """Prove every part of feasible labels, and join parts while time is left; return all as one.
 
-    Parameters
-    ----------
-    problem, labels
-        The problem and a feasible clustering of it.
-    n_parts
-        Number of parts at first.
-    tol
-        Relative gap of the whole at which to stop.
-    deadline
-        On the clock of `time.time`, which processes share.
-    n_jobs
-        Processes; None means one.
-    folder
-        Where finished parts are kept; what is there already is checked and used.
-    progress
-        Called with a sentence now and then.
+    Stops at a relative gap of `tol`, or at the deadline (on the clock of `time.time`, which
+    processes share). Finished parts are kept in the folder; what is there is checked and used.
     """
     upper = cost_of(problem, labels)
     try:
@@ -227,9 +214,7 @@ class _Jobs:
         self.folder = folder
         self.seconds_per_cube = 0.0
         # Groups are whole in every part: with two clusters, also those that pairs only imply.
-        group = merge_groups(
-            problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters
-        )
+        group = close(problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters)
         assert group is not None
         self.group = group
 
@@ -300,13 +285,10 @@ class _Task:
         if share < _LEAST_SHARE:  # not even one bound: what costs nothing, so that the limit holds
             return self.rows, without_search(problem, self.labels), 0.0
         with threadpool_limits(limits=1):
-            proven = prove(
-                problem,
-                self.labels,
-                tol=self.tol,
-                deadline=start + share,
+            proven = bound_block(
+                problem, self.labels, tol=self.tol, deadline=start + share,
                 settings=Settings(max_nodes=1),
-            )
+            )  # fmt: skip
         # What the labels cost here, not the best of the part: that is what must be made up for.
         proven = replace(proven, upper_bound=cost_of(problem, self.labels), labels=self.labels)
         self._write(proven)

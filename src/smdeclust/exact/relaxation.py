@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+
+from smdeclust.exact.verify_tree import close
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -115,41 +115,11 @@ class Relaxation:
         return int(self.weights.shape[0])
 
 
-def merge_groups(
-    n: int, must_link: IntArray, cannot_link: IntArray, n_clusters: int
-) -> IntArray | None:
-    """Group of every point, or None if the pairs contradict each other.
-
-    For two clusters, two groups that are both apart from a third must be together: such pairs are
-    contracted as well, until nothing changes.
-    """
-    pairs = must_link
-    while True:
-        graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-        n_groups, found = connected_components(graph, directed=False)
-        groups: IntArray = found.astype(np.int64)
-        ends = groups[cannot_link]
-        if np.any(ends[:, 0] == ends[:, 1]):
-            return None
-        if n_clusters != 2 or len(cannot_link) == 0:
-            return groups
-        # One neighbor of each group (the last written) is joined to all of its other neighbors.
-        both = np.vstack([ends, ends[:, ::-1]])
-        rows = np.vstack([cannot_link, cannot_link[:, ::-1]])
-        partner = np.full(n_groups, -1, dtype=np.int64)
-        partner[both[:, 0]] = rows[:, 1]
-        implied = np.column_stack([rows[:, 1], partner[both[:, 0]]])
-        implied = implied[groups[implied[:, 0]] != groups[implied[:, 1]]]
-        if len(implied) == 0:
-            return groups
-        pairs = np.vstack([pairs, implied])
-
-
 def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | None:
     """Build the relaxation with extra branching pairs, or None where these cannot be met."""
     must = np.vstack([data.must_link, together])
     cannot = np.vstack([data.cannot_link, apart])
-    groups = merge_groups(data.n_points, must, cannot, data.n_clusters)
+    groups = close(data.n_points, must, cannot, data.n_clusters)
     if groups is None:
         return None
     n_groups = int(groups.max()) + 1

@@ -75,7 +75,6 @@ class FantopeProjector:
         self.values: FloatArray | None = None
         self.lowest = 0.0
         self.use_filter = use_filter and len(unit) >= _MIN_SIZE_FOR_FILTER
-        self.exact_calls = 0
         self.filter_calls = 0
         self.active = 0
         self.age = 0
@@ -118,7 +117,6 @@ class FantopeProjector:
             if result is not None:
                 self.filter_calls += 1
                 return result
-        self.exact_calls += 1
         # Below everything else, so that it is never among the largest.
         A = A - (np.linalg.norm(A) + 1.0) * np.outer(self.unit, self.unit)
         if size < _SUBSET_SHARE * n:

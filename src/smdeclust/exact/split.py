@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from smdeclust.exact.relaxation import FloatArray, IntArray, merge_groups
+from smdeclust.exact.relaxation import FloatArray, IntArray
+from smdeclust.exact.verify_tree import close
 from smdeclust.kernels import kernel
 from smdeclust.problem import Problem
 
@@ -23,22 +24,8 @@ _TRIALS = 60
 
 
 def split(problem: Problem, labels: IntArray, n_parts: int, seed: int = 0) -> IntArray:
-    """Part of every point.
-
-    Parameters
-    ----------
-    problem
-        Points and pairs.
-    labels
-        (N,) the clustering whose clusters are spread evenly.
-    n_parts
-        Number of parts.
-    seed
-        Of the exchanges tried.
-    """
-    group = merge_groups(
-        problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters
-    )
+    """Part of every point, the clusters of these labels spread evenly."""
+    group = close(problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters)
     assert group is not None
     n_groups = int(group.max()) + 1
     point_weights = np.broadcast_to(problem.point_weights, problem.n_points)

@@ -9,14 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from smdeclust.exact.admm import Dual, Ending, Outcome, Settings, State, cold_start, solve
-from smdeclust.exact.branching import LeafMultipliers, as_rows, branching_pair, child_state
+from smdeclust.exact.admm import Ending, Outcome, Settings, State, cold_start, solve
+from smdeclust.exact.branching import as_rows, branching_pair, child_state
 from smdeclust.exact.certificate import Proof
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, relax
 from smdeclust.exact.verify_bound import Leaf, Multipliers, leaf_bound
@@ -31,16 +30,6 @@ _CLOSING = 1e-9
 # Seconds below which no processes are started.
 STARTING = 10.0
 
-_NO_MULTIPLIERS = LeafMultipliers(
-    np.empty(0, np.int32),
-    np.empty(0, np.int32),
-    np.empty(0),
-    np.empty((0, 6), np.int32),
-    np.empty(0),
-    np.empty(0, np.int32),
-    np.empty(0),
-)
-
 
 @dataclass
 class Node:
@@ -50,7 +39,7 @@ class Node:
     together: IntArray
     apart: IntArray
     bound: float
-    multipliers: LeafMultipliers = _NO_MULTIPLIERS
+    multipliers: Multipliers = field(default_factory=Multipliers.empty)
     relaxation: Relaxation | None = None
     state: State | None = None
 
@@ -75,7 +64,7 @@ class _Tree:
     kind: list[int] = field(default_factory=lambda: [0])
     first: list[int] = field(default_factory=lambda: [-1])
     second: list[int] = field(default_factory=lambda: [-1])
-    leaves: dict[int, LeafMultipliers] = field(default_factory=dict)
+    leaves: dict[int, Multipliers] = field(default_factory=dict)
 
     def add(self, parent: int, kind: int, pair: tuple[int, int]) -> int:
         self.parent.append(parent)
@@ -111,68 +100,30 @@ class _Tree:
         )
 
 
-def search_tree(
-    data: PointData,
-    round_node: Round,
-    *,
-    upper_bound: float,
-    target: Callable[[float], float],
-    deadline: float = np.inf,
-    settings: Settings = Settings(),  # noqa: B008 (frozen)
-    n_jobs: int = 1,
-) -> TreeResult:
-    """Raise the global lower bound to ``target(upper bound)``, or as far as time allows.
+@dataclass
+class Search:
+    """Raises the global lower bound to ``target(upper bound)``, or as far as time allows.
 
-    Parameters
-    ----------
-    data
-        Points and pairs.
-    round_node
-        See `Round`.
-    upper_bound
-        Cost of the best clustering known.
-    target
-        Lower bound that is good enough for a given upper bound.
-    deadline
-        On the clock of `time.perf_counter`.
-    settings
-        Of the relaxation's solver.
-    n_jobs
-        Processes that bound nodes side by side.
+    `deadline` is on the clock of `time.perf_counter`; `n_jobs` processes bound nodes side by side.
     """
-    return _Search(data, round_node, upper_bound, target, deadline, settings, n_jobs).run()
 
+    data: PointData
+    round_node: Round
+    upper_bound: float  # cost of the best clustering known
+    target: Callable[[float], float]
+    deadline: float = np.inf
+    settings: Settings = Settings()  # noqa: RUF009 (frozen)
+    n_jobs: int = 1
 
-class _Search:
-    """The open nodes, the tree and the best upper bound, while the search runs."""
-
-    def __init__(
-        self,
-        data: PointData,
-        round_node: Round,
-        upper_bound: float,
-        target: Callable[[float], float],
-        deadline: float,
-        settings: Settings,
-        n_jobs: int,
-    ) -> None:
-        self.n_jobs = n_jobs
-        self.data = data
-        self.round_node = round_node
-        self.upper_bound = upper_bound
-        self.target = target
-        self.deadline = deadline
-        self.settings = settings
+    def __post_init__(self) -> None:
         self.tree = _Tree()
         self.closed = np.inf
-        self.root_bound = 0.0
+        self.root_bound = self.lost = 0.0
+        self.closing = 0.0  # seconds to close a node when its time is up
         self.n_nodes = self.n_iterations = 0
-        self.lost = 0.0
-        # Seconds to close a node when its time is up.
-        self.closing = 0.0
         self.ending = Ending.TARGET
         none = np.empty((0, 2), np.int64)
-        root = Node(0, none, none, 0.0, relaxation=relax(data, none, none))
+        root = Node(0, none, none, 0.0, relaxation=relax(self.data, none, none))
         self.heap: list[tuple[float, int, Node]] = [(0.0, 0, root)]
 
     def aim(self) -> float:
@@ -298,7 +249,9 @@ class _Search:
         if outcome.dual.bound >= self.aim() or pair is None:
             self.ending = Ending.PRECISION
             return []
-        start = replace(outcome.state, **_of_best(outcome.dual))
+        # From the multipliers of the best bound, not those the iteration happened to end with.
+        best = outcome.dual
+        start = replace(outcome.state, U=best.U, rho=best.rho, cuts=best.cuts, mu=best.mu)
         return [_child(self.data, self.tree, node, start, kind, pair) for kind in (1, -1)]
 
 
@@ -317,13 +270,8 @@ def solve_alone(
         return solve(relaxation, state, target=target, deadline=deadline, settings=settings)
 
 
-def _of_best(dual: Dual) -> dict[str, Any]:
-    """The multipliers of the best bound, not those the iteration happened to end with."""
-    return {"U": dual.U, "rho": dual.rho, "cuts": dual.cuts, "mu": dual.mu}
-
-
 def proven_bound(
-    data: PointData, node: Relaxation, multipliers: LeafMultipliers
+    data: PointData, node: Relaxation, multipliers: Multipliers
 ) -> tuple[float, float]:
     """The bound that `verify` will find for a node, and what rounding takes off it there."""
     leaf = Leaf(
@@ -335,7 +283,7 @@ def proven_bound(
         1.0 / data.z_high,
         1.0 / data.z_low if data.z_low > 0.0 else np.inf,
     )
-    return leaf_bound(leaf, Multipliers(**vars(multipliers)), sys.maxsize)
+    return leaf_bound(leaf, multipliers, sys.maxsize)
 
 
 def _child(

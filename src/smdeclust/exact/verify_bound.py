@@ -65,10 +65,8 @@ class Multipliers:
     @classmethod
     def empty(cls) -> Multipliers:
         """No multipliers."""
-        none = np.empty(0, np.int64)
-        return cls(
-            none, none, np.empty(0), np.empty((0, 6), np.int64), np.empty(0), none, np.empty(0)
-        )
+        rows, values = np.empty(0, np.int32), np.empty(0)
+        return cls(rows, rows, values, np.empty((0, 6), np.int32), values, rows, values)
 
     @property
     def none(self) -> bool:

@@ -102,17 +102,6 @@ def _check_shapes(proof: Proof) -> None:
         require(len(getattr(proof, name)) == len(getattr(proof, value)), f"{name}: length")
 
 
-def decisions(proof: Proof, leaf: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows that a leaf puts together, and apart."""
-    pairs: dict[int, list[tuple[int, int]]] = {1: [], -1: []}
-    node = int(proof.leaf_node[leaf])
-    while proof.parent[node] >= 0:
-        pairs[int(proof.kind[node])].append((int(proof.first[node]), int(proof.second[node])))
-        node = int(proof.parent[node])
-    together, apart = (np.array(pairs[kind], np.int64).reshape(-1, 2) for kind in (1, -1))
-    return together, apart
-
-
 def multipliers_of(proof: Proof, leaf: int, place: np.ndarray) -> Multipliers:
     """Multipliers of one leaf, with row i of the data called ``place[i]``; none elsewhere."""
 
@@ -122,18 +111,16 @@ def multipliers_of(proof: Proof, leaf: int, place: np.ndarray) -> Multipliers:
         require(bool(np.all((found >= 0) | (names < 0))), "a multiplier of a row of another part")
         return found
 
-    entry = slice(int(proof.lambda_ptr[leaf]), int(proof.lambda_ptr[leaf + 1]))
-    cut = slice(int(proof.cut_ptr[leaf]), int(proof.cut_ptr[leaf + 1]))
-    size = slice(int(proof.size_ptr[leaf]), int(proof.size_ptr[leaf + 1]))
-    return Multipliers(
-        rows(proof.lambda_row[entry]),
-        rows(proof.lambda_column[entry]),
-        proof.lambda_value[entry].astype(np.float64),
-        rows(proof.cut_rows[cut]),
-        proof.cut_value[cut].astype(np.float64),
-        rows(proof.size_row[size]),
-        proof.size_value[size].astype(np.float64),
+    entry, cut, size = (
+        slice(int(pointer[leaf]), int(pointer[leaf + 1]))
+        for pointer in (proof.lambda_ptr, proof.cut_ptr, proof.size_ptr)
     )
+    return Multipliers(
+        rows(proof.lambda_row[entry]), rows(proof.lambda_column[entry]),
+        proof.lambda_value[entry].astype(np.float64),
+        rows(proof.cut_rows[cut]), proof.cut_value[cut].astype(np.float64),
+        rows(proof.size_row[size]), proof.size_value[size].astype(np.float64),
+    )  # fmt: skip
 
 
 def close(n: int, together: np.ndarray, apart: np.ndarray, k: int) -> np.ndarray | None:
@@ -143,7 +130,7 @@ def close(n: int, together: np.ndarray, apart: np.ndarray, k: int) -> np.ndarray
     """
     while True:
         links = coo_array((np.ones(len(together)), (together[:, 0], together[:, 1])), (n, n))
-        group: np.ndarray = connected_components(links, directed=False)[1]
+        group = connected_components(links, directed=False)[1].astype(np.int64)
         ends = group[apart]
         if np.any(ends[:, 0] == ends[:, 1]):
             return None
@@ -161,6 +148,12 @@ def close(n: int, together: np.ndarray, apart: np.ndarray, k: int) -> np.ndarray
 
 
 def iterate(proof: Proof, tree: Tree) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Leaves of a tree, one at a time: place, rows together, rows apart."""
+    """Leaves of a tree: its place, the pairs of rows that it puts together, and apart."""
     for leaf in tree.leaves:
-        yield (leaf, *decisions(proof, leaf))
+        pairs: dict[int, list[tuple[int, int]]] = {1: [], -1: []}
+        node = int(proof.leaf_node[leaf])
+        while proof.parent[node] >= 0:
+            pairs[int(proof.kind[node])].append((int(proof.first[node]), int(proof.second[node])))
+            node = int(proof.parent[node])
+        together, apart = (np.array(pairs[kind], np.int64).reshape(-1, 2) for kind in (1, -1))
+        yield leaf, together, apart
