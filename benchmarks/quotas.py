@@ -14,15 +14,13 @@ import argparse
 import time
 
 import numpy as np
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, milp
-from scipy.sparse import coo_array, vstack
 
 from smdeclust.assignment import Budget, assign
 from smdeclust.assignment.linear_prices import NO_PAIRS
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
+from smdeclust.structure.label_program import LabelProgram
 
 
 def quotas(n: int, k: int, rng: np.random.Generator, slack: float) -> Bounds:
@@ -42,19 +40,10 @@ def quotas(n: int, k: int, rng: np.random.Generator, slack: float) -> Bounds:
 
 def plain_milp(costs: np.ndarray, bounds: Bounds, limit: float) -> tuple[float, bool]:
     """The same as one integer program: its cost, and whether it ended in time."""
-    n, k = costs.shape
-    group, label = np.divmod(np.arange(n * k), k)
-    once = coo_array((np.ones(n * k), (group, np.arange(n * k))), shape=(n, n * k))
-    parts = [(once, np.ones(n), np.ones(n)), *bounds.rows(group, label, n * k)]
-    matrices, low, high = zip(*parts, strict=True)
-    result = milp(
-        (costs - costs.min(axis=1, keepdims=True)).ravel(),
-        integrality=np.ones(n * k), bounds=Box(0, 1),
-        constraints=LinearConstraint(
-            vstack(matrices).tocsr(), np.concatenate(low), np.concatenate(high)
-        ),
-        options={"mip_rel_gap": 0.0, "time_limit": limit},
-    )  # fmt: skip
+    program = LabelProgram(np.ones(costs.shape, dtype=bool))
+    program.add_bounds(bounds)
+    regrets = (costs - costs.min(axis=1, keepdims=True)).ravel()
+    result = program.solve(regrets, max_time=limit)
     cost = np.inf if result.x is None else float(costs.ravel() @ np.rint(result.x))
     return cost, result.status == 0
 

@@ -9,17 +9,14 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds as VariableBounds
-from scipy.optimize import LinearConstraint
-from scipy.sparse import coo_array, vstack
 from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.exact import as_centers
-from smdeclust.assignment.highs import solve_milp
 from smdeclust.assignment.status import Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
-from smdeclust.structure.bounds import Bounds, Rows
+from smdeclust.structure.bounds import Bounds
+from smdeclust.structure.label_program import LabelProgram
 
 # Solutions whose regrets sum to less than this share of the largest one are looked for again.
 SHARP = 16.0
@@ -51,37 +48,25 @@ def milp_assignment(
     raise InvalidInputError(f"solver must be 'highs' or 'gurobi', got {solver!r}.")
 
 
-def constraint_rows(problem: Problem) -> tuple[list[Rows], int]:
-    """The rows of the feasible set X and L, (matrix, lower, upper) over x[i, k] at i K + k, and
-    the number of columns: which cluster takes which bounds comes next, broken soft pairs last."""
+def label_program(problem: Problem) -> tuple[LabelProgram, np.ndarray]:
+    """The feasible set X and L over x[i, k] at i K + k, and the columns of broken soft pairs."""
     n, k = problem.n_points, problem.n_clusters
-    point, cluster = np.divmod(np.arange(n * k), k)
-    ones = np.ones(n * k)
-    filling = ones if problem.sample_weight is None else (problem.sample_weight > 0)[point] * 1.0
-    columns = np.arange(n * k)
+    program = LabelProgram(np.ones((n, k), dtype=bool))
+    weights = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+    program.add_bounds(Bounds.none_empty(weights, np.zeros(k)))
     bounds = _bounds_on_points(problem)
-    n_soft = 0 if problem.soft is None else len(problem.soft)
-    width = n * k + n_soft + (k * k if bounds is not None and bounds.any_order else 0)
-    rows: list[Rows] = [
-        (coo_array((ones, (point, columns)), shape=(n, width)), np.ones(n), np.ones(n)),
-        (
-            coo_array((filling, (cluster, columns)), shape=(k, width)),
-            np.ones(k),
-            np.full(k, np.inf),
-        ),
-    ]
     if bounds is not None:
-        rows += bounds.rows(point, cluster, width)
-    must, cannot = problem.must_link, problem.cannot_link
-    rows += _pair_rows(must, -1.0, 0.0, k, width) + _pair_rows(cannot, 1.0, 1.0, k, width)
+        program.add_bounds(bounds)
+    kinds = [(problem.must_link, np.inf, True), (problem.cannot_link, np.inf, False)]
+    broken = [np.empty(0, np.int64)]
     if problem.soft is not None:
-        # z is 1 where a pair is broken: z >= x[i, k] - x[j, k] for all k of a must-link, and
-        # z >= x[i, k] + x[j, k] - 1 of a cannot-link.
-        must, cannot = problem.soft.must_link, problem.soft.cannot_link
-        first = width - n_soft
-        rows += _pair_rows(must, -1.0, 0.0, k, width, first)
-        rows += _pair_rows(cannot, 1.0, 1.0, k, width, first + len(must))
-    return rows, width
+        soft = problem.soft
+        kinds += [(soft.must_link, soft.must_price, True),
+                  (soft.cannot_link, soft.cannot_price, False)]  # fmt: skip
+    for pairs, price, together in kinds:
+        every = np.broadcast_to(price, len(pairs)), np.full(len(pairs), together)
+        broken.append(program.add_pairs(pairs, *every))
+    return program, np.concatenate(broken)
 
 
 def _bounds_on_points(problem: Problem) -> Bounds | None:
@@ -98,39 +83,15 @@ def _bounds_on_points(problem: Problem) -> Bounds | None:
     return Bounds.of(counted, low, high, any_order=True)
 
 
-def _pair_rows(
-    pairs: np.ndarray, sign: float, most: float, k: int, width: int, broken: int | None = None
-) -> list[Rows]:
-    """x[i, k] + sign x[j, k] <= most for all k, unless z at column `broken` and on allows it.
-
-    Hard must-links are equations.
-    """
-    m = len(pairs)
-    if m == 0:
-        return []
-    first, second = (pairs.T[:, :, None] * k + np.arange(k)).reshape(2, -1)
-    at = np.arange(m * k)
-    values, where = [np.ones(m * k), np.full(m * k, sign)], [first, second]
-    if broken is not None:
-        values.append(-np.ones(m * k))
-        where.append(broken + at // k)
-    places = np.tile(at, len(where)), np.concatenate(where)
-    matrix = coo_array((np.concatenate(values), places), shape=(m * k, width))
-    low = 0.0 if sign < 0 and broken is None else -np.inf
-    return [(matrix, np.full(m * k, low), np.full(m * k, most))]
-
-
 def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None) -> Assignment:
-    rows, width = constraint_rows(problem)
-    matrix = vstack([matrix for matrix, _, _ in rows]).tocsr()
-    low, high = (np.concatenate([row[side] for row in rows]) for side in (1, 2))
+    program, pairs = label_program(problem)
     deadline = np.inf if max_time is None else time.perf_counter() + max_time
     regrets = distances - distances.min(axis=1, keepdims=True)
     # What each variable costs: regrets of labels, nothing for orders of bounds, prices of pairs.
     prices = np.empty(0) if problem.soft is None else problem.soft.price
-    charges = np.zeros(width)
+    charges = np.zeros(program.n_columns)
     charges[: distances.size] = regrets.ravel()
-    charges[width - len(prices) :] = prices
+    charges[pairs] = prices
     found: Assignment | None = None
     ceiling, nodes = np.inf, 0
     for _ in range(MOST_ROUNDS):
@@ -139,15 +100,10 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
         allowed = charges <= ceiling
         largest = float(charges[allowed].max())
         scale = 1e5 / largest if largest > 0 else 1.0
-        options: Any = {"mip_rel_gap": 0.0}
-        if max_time is not None:
-            options["time_limit"] = max(0.0, deadline - time.perf_counter())
-        result = solve_milp(
+        result = program.solve(
             np.where(allowed, charges, 0.0) * scale,
-            integrality=np.ones(width, dtype=np.int8),
-            bounds=VariableBounds(0, allowed.astype(float)),
-            constraints=LinearConstraint(matrix, low, high),
-            options=options,
+            upper=allowed.astype(float),
+            max_time=deadline - time.perf_counter(),
         )
         nodes += int(result.mip_node_count or 0)
         if result.status == 2 and found is None:
@@ -157,7 +113,7 @@ def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None
             bound = float(result.mip_dual_bound) / scale + float(distances.min(axis=1).sum())
         if result.x is None:
             return found or Assignment(None, np.inf, bound, Status.UNKNOWN)
-        labels = result.x[: distances.size].reshape(distances.shape).argmax(axis=1)
+        labels = program.labels(result.x)
         broken = 0.0 if problem.soft is None else float(prices[problem.soft.broken(labels)].sum())
         regret = float(regrets[np.arange(len(labels)), labels].sum()) + broken
         sharp = largest <= SHARP * regret or regret == 0.0
@@ -180,25 +136,22 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
         model.Params.MIPGap = 0.0
         if max_time is not None:
             model.Params.TimeLimit = max_time
-        parts, width = constraint_rows(problem)
-        cost = np.zeros(width)
+        program, pairs = label_program(problem)
+        cost = np.zeros(program.n_columns)
         cost[: distances.size] = distances.ravel()
         if problem.soft is not None:
-            cost[width - len(problem.soft) :] = problem.soft.price
-        x: Any = model.addMVar(width, obj=cost, vtype="B")
-        for matrix, low, high in parts:
-            rows: Any = matrix.tocsr()
-            below, above = np.isfinite(low), np.isfinite(high)
-            if below.any():
-                model.addConstr(rows[below] @ x >= low[below])
-            if above.any():
-                model.addConstr(rows[above] @ x <= high[above])
+            cost[pairs] = problem.soft.price
+        x: Any = model.addMVar(program.n_columns, obj=cost, vtype="B")
+        rows, low, high = program.rows()
+        below, above = np.isfinite(low), np.isfinite(high)
+        model.addConstr(rows[below] @ x >= low[below])
+        model.addConstr(rows[above] @ x <= high[above])
         model.optimize()
         if model.Status in (gurobipy.GRB.INFEASIBLE, gurobipy.GRB.INF_OR_UNBD):
             return Assignment(None, np.inf, np.inf, Status.INFEASIBLE)
         if model.SolCount == 0:
             return Assignment(None, np.inf, float(model.ObjBound), Status.UNKNOWN)
-        labels = x.X[: distances.size].reshape(distances.shape).argmax(axis=1)
+        labels = program.labels(x.X)
         proven = model.Status == gurobipy.GRB.OPTIMAL
         soft = problem.soft
         broken = 0.0 if soft is None else float(soft.price[soft.broken(labels)].sum())
@@ -207,12 +160,7 @@ def _solve_gurobi(problem: Problem, distances: np.ndarray, max_time: float | Non
 
 
 def _read(
-    labels: np.ndarray,
-    distances: np.ndarray,
-    broken: float,
-    bound: float,
-    proven: bool,
-    nodes: int,
+    labels: np.ndarray, distances: np.ndarray, broken: float, bound: float, proven: bool, nodes: int
 ) -> Assignment:
     cost = float(distances[np.arange(len(labels)), labels].sum()) + broken
     status = Status.OPTIMAL if proven else Status.FEASIBLE

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint
-from scipy.sparse import coo_array, vstack
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.highs import solve_milp
 from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.status import SOLVED
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
+from smdeclust.structure.label_program import LabelProgram
 
 # A budget of nodes or pivots becomes one of MILP nodes.
 MOST_MILP_NODES = 500
@@ -139,78 +136,26 @@ def _solve_milp(
     max_nodes: int | None,
 ) -> tuple[np.ndarray | None, float, bool]:
     """The MILP over the allowed labels; returns labels or ``None``, a bound, whether proven."""
-    n_groups, k = costs.shape
-    group, label = np.nonzero(allowed)
-    size = len(group)
-    column = np.full((n_groups, k), -1)
-    column[group, label] = np.arange(size)
+    program = LabelProgram(allowed)
+    group, label = program.group, program.label
     least = np.where(allowed, costs, np.inf).min(axis=1)
-    n_orders = k * k if bounds.any_order else 0
-    pairs = _pair_rows(graph, column, size + n_orders)
-    regrets = np.concatenate([costs[group, label] - least[group], np.zeros(n_orders), pairs[3]])
+    once = graph.ends < graph.indices
+    ends = np.column_stack([graph.ends[once], graph.indices[once]])
+    price = graph.price[once]
+    broken = program.add_pairs(ends, price, graph.together[once])
+    program.add_bounds(bounds)
+    regrets = np.zeros(program.n_columns)
+    regrets[: len(group)] = costs[group, label] - least[group]
+    regrets[broken] = price[np.isfinite(price)]
     largest = float(regrets.max(initial=0.0))
     # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known scale.
     scale = 1e5 / largest if largest > 0 else 1.0
-    n_columns = len(regrets)
-    once = coo_array((np.ones(size), (group, np.arange(size))), shape=(n_groups, n_columns))
-    matrices, low, high = (
-        [once, pairs[0]],
-        [np.ones(n_groups), pairs[1]],
-        [np.ones(n_groups), pairs[2]],
-    )
-    for matrix, fewest, most in bounds.rows(group, label, n_columns):
-        matrices.append(matrix)
-        low.append(fewest)
-        high.append(most)
-    options: Any = {"mip_rel_gap": 0.0}
-    if max_time < np.inf:
-        options["time_limit"] = max_time
-    if max_nodes is not None:
-        options["node_limit"] = max_nodes
-    result = solve_milp(
-        regrets * scale,
-        integrality=(np.arange(n_columns) < size + n_orders).astype(np.int8),
-        bounds=Box(0, 1),
-        constraints=LinearConstraint(
-            vstack(matrices).tocsr(), np.concatenate(low), np.concatenate(high)
-        ),
-        options=options,
-    )
+    whole = np.ones(program.n_columns, dtype=np.int8)
+    whole[broken] = 0
+    result = program.solve(regrets * scale, whole=whole, max_time=max_time, max_nodes=max_nodes)
     if result.status == 2:
         return None, np.inf, True
     bound = float(least.sum()) + float(result.mip_dual_bound or 0.0) / scale
     if result.x is None:
         return None, bound, False
-    chosen = result.x[:size] > 0.5
-    labels = np.zeros(n_groups, dtype=np.int64)
-    labels[group[chosen]] = label[chosen]
-    return labels, bound, result.status == 0
-
-
-def _pair_rows(
-    graph: PairGraph, column: np.ndarray, n_labels: int
-) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of the pairs with their bounds, and what each soft pair's own column costs.
-
-    x_uk + x_vk <= 1 (+ y: broken) where u and v should be apart, x_uk - x_vk <= y together.
-    """
-    once = np.flatnonzero(graph.ends < graph.indices)
-    first, second = column[graph.ends[once]], column[graph.indices[once]]
-    price, together = graph.price[once], graph.together[once]
-    soft = np.isfinite(price)
-    extra = np.full(len(once), -1)
-    extra[soft] = n_labels + np.arange(np.count_nonzero(soft))
-    matter = (first >= 0) & ((second >= 0) | together[:, None])
-    edge, k = np.nonzero(matter)
-    n_rows = len(edge)
-    at = np.arange(n_rows)
-    other = second[edge, k]
-    sign = np.where(together[edge], -1.0, 1.0)
-    has, free = other >= 0, extra[edge] >= 0
-    entries = np.concatenate([np.ones(n_rows), sign[has], -np.ones(np.count_nonzero(free))])
-    where = np.concatenate([at, at[has], at[free]])
-    columns = np.concatenate([first[edge, k], other[has], extra[edge][free]])
-    shape = (n_rows, n_labels + int(np.count_nonzero(soft)))
-    high = np.where(together[edge], 0.0, 1.0)
-    matrix = coo_array((entries, (where, columns)), shape=shape)
-    return matrix, np.full(n_rows, -np.inf), high, price[soft]
+    return program.labels(result.x), bound, result.status == 0

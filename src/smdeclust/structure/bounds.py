@@ -10,16 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import coo_array
 
 from smdeclust.exceptions import InvalidInputError
 
 SIZE_BY = ("points", "weight")
 # Sums of weights are met up to this share of their total: the rounding of sums.
 ROUNDING = 1e-12
-
-# A sparse matrix, and the lower and upper bounds of its rows.
-Rows = tuple[Any, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,41 +213,6 @@ class Bounds:
             np.clip(low, -most - 1, most + 1).astype(np.int64),
             np.clip(high, -most - 1, most).astype(np.int64),
         )
-
-    def rows(self, group: np.ndarray, label: np.ndarray, n_columns: int) -> list[Rows]:
-        """The bounds as rows of a program whose first columns say that groups have labels.
-
-        In any order, K x K more columns follow these: z[k, j] says that cluster k takes the bounds
-        of j; its sums are at least those of low_j z[k, j], and at most those of high_j z[k, j].
-        """
-        k, size, at = self.low.shape[1], len(group), np.arange(len(group))
-        taker, taken = np.divmod(np.arange(k * k), k)
-        z, zeros = size + np.arange(k * k), np.zeros(k)
-        rows: list[Rows] = []
-        for b, counts in enumerate(self.counts):
-            # Solvers keep rows to 1e-6, whatever their scale.
-            unit = max(float(np.abs(counts).mean()) if counts.size else 0.0, np.finfo(float).tiny)
-            counted, slack = counts[group] / unit, float(self.slack[b, 0])
-            low = (self.low[b] - self.filled[b] - slack) / unit
-            high = (self.high[b] - self.filled[b] + slack) / unit
-            if not self.any_order:
-                matrix = coo_array((counted, (label, at)), shape=(k, n_columns))
-                rows.append((matrix, low, high))
-                continue
-            # Infinity is no coefficient.
-            reach = float(np.abs(counts).sum()) / unit
-            for bound, ends in (
-                (np.maximum(low, -reach), (zeros, zeros + np.inf)),
-                (np.minimum(high, reach), (zeros - np.inf, zeros)),
-            ):
-                values = np.concatenate([counted, -bound[taken]])
-                where = (np.concatenate([label, taker]), np.concatenate([at, z]))
-                rows.append((coo_array((values, where), shape=(k, n_columns)), *ends))
-        if self.any_order:
-            for who in (taker, taken):
-                matrix = coo_array((np.ones(k * k), (who, z)), shape=(k, n_columns))
-                rows.append((matrix, np.ones(k), np.ones(k)))
-        return rows
 
     # ------------------------------------------------------- which cluster takes which bounds
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.optimize import Bounds as VariableBounds
-from scipy.optimize import LinearConstraint, milp
-from scipy.sparse import coo_array, vstack
 
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.groups import Coupling
+from smdeclust.structure.label_program import least_violation
 
 # Groups times clusters up to which a MILP says whether quotas can be kept, and its seconds.
 MOST_EXPLAINED = 20_000
@@ -177,7 +175,9 @@ def reject_quotas_together(
     n_groups = bounds.counts.shape[1]
     if n_groups * n_clusters > MOST_EXPLAINED:
         return
-    off, known = _least_off(quotas, bounds, ends, n_clusters)
+    n_quotas = sum(len(quota.sums()) for quota in quotas)
+    loose = np.arange(len(bounds.counts)) >= len(bounds.counts) - n_quotas
+    off, known = least_violation(bounds, ends, loose, 0.0, MOST_SECONDS)
     if not known or off <= 1e-6:
         return
     names = ", ".join(dict.fromkeys(quota.name for quota in quotas))
@@ -189,49 +189,6 @@ def reject_quotas_together(
         reason="quotas",
         details={"off_by": off, "quotas": [(quota.name, quota.value) for quota in quotas]},
     )
-
-
-def _least_off(
-    quotas: tuple[Quota, ...], bounds: Bounds, ends: np.ndarray, n_clusters: int
-) -> tuple[float, bool]:
-    """By how much some sum of a quota must be outside of its bounds, and whether that is known."""
-    k, n_groups = n_clusters, bounds.counts.shape[1]
-    size = n_groups * k
-    width = size + (k * k if bounds.any_order else 0) + 1
-    group, label = np.divmod(np.arange(size), k)
-    parts = [(coo_array((np.ones(size), (group, np.arange(size))), shape=(n_groups, width)), 1, 1)]
-    n_quotas = sum(len(quota.sums()) for quota in quotas)
-    rows: list[Any] = [(matrix, low, high) for matrix, low, high in parts]
-    hard = replace(bounds, counts=bounds.counts[:-n_quotas], low=bounds.low[:-n_quotas],
-                   high=bounds.high[:-n_quotas], filled=bounds.filled[:-n_quotas])  # fmt: skip
-    rows += hard.rows(group, label, width)
-    for counts, low, high in zip(
-        bounds.counts[-n_quotas:], bounds.low[-n_quotas:], bounds.high[-n_quotas:], strict=True
-    ):
-        inside = coo_array((counts[group], (label, np.arange(size))), shape=(k, width))
-        off = coo_array((np.ones(k), (np.arange(k), np.full(k, width - 1))), shape=(k, width))
-        rows += [(inside + off, low, np.inf), (inside - off, -np.inf, high)]
-    if len(ends):
-        e = len(ends)
-        at = (ends[:, :, None] * k + np.arange(k)).transpose(1, 0, 2).reshape(2, -1)
-        where = np.tile(np.arange(e * k), 2)
-        apart = coo_array((np.ones(2 * e * k), (where, at.ravel())), shape=(e * k, width))
-        rows.append((apart, -np.inf, 1))
-    cost = np.zeros(width)
-    cost[-1] = 1.0
-    whole, upper = np.ones(width, dtype=np.int8), np.ones(width)
-    whole[-1], upper[-1] = 0, np.inf
-    lows, highs = (
-        np.concatenate([np.broadcast_to(row[side], row[0].shape[0]) for row in rows])
-        for side in (1, 2)
-    )
-    options: Any = {"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0}
-    result = milp(
-        cost, integrality=whole, bounds=VariableBounds(np.zeros(width), upper), options=options,
-        constraints=LinearConstraint(vstack([row[0] for row in rows]).tocsr(), lows, highs),
-    )  # fmt: skip
-    bound = float(result.fun) if result.status == 0 else float(result.mip_dual_bound or 0.0)
-    return bound, result.status == 0 or bound > 1e-6
 
 
 def _reject(message: str, quota: Quota, **details: Any) -> NoReturn:

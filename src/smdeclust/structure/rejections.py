@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, milp
-from scipy.sparse import coo_array, vstack
 
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.groups import must_link_path
+from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.mending import mend
 
 
@@ -175,7 +173,13 @@ def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> None:
 
 
 def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None:
-    off, known = _least_violation(bounds, pieces)
+    if (len(pieces.of_group) + len(pieces.ends)) * len(bounds.low) > MOST_ENTRIES:
+        return
+    # Single points count as a liquid: of weights this is only a bound.
+    off, known = least_violation(
+        Bounds.of(pieces.of_group, bounds.low, bounds.high), pieces.ends, [True],
+        float(pieces.lone.sum()), MOST_SECONDS, whole=not bounds.by_weight,
+    )  # fmt: skip
     if not known or off <= max(slack, 1e-6):
         return
     off = float(np.ceil(off - 1e-6)) if not bounds.by_weight else off
@@ -238,57 +242,6 @@ def _packs(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
     asked = Bounds.of(sizes, bounds.low, bounds.high)
     until = time.perf_counter() + MOST_SECONDS
     return mend(np.zeros((len(sizes), k)), graph, asked, start, until) is not None
-
-
-def _least_violation(bounds: SizeBounds, pieces: Pieces) -> tuple[float, bool]:
-    """By how much some size must be outside of its bounds, at least; and whether that is known.
-
-    Single points count as a liquid: of weights this is only a bound.
-    """
-    m, k = len(pieces.of_group), len(bounds.low)
-    if (m + len(pieces.ends)) * k > MOST_ENTRIES:
-        return 0.0, False
-    size = m * k + k + 1  # labels, points in each cluster, violation
-    group, label = np.divmod(np.arange(m * k), k)
-    at, last = np.arange(m * k), size - 1
-    held = coo_array(
-        (
-            np.concatenate([pieces.of_group[group] * 1.0, np.ones(k)]),
-            (np.concatenate([label, np.arange(k)]), np.concatenate([at, m * k + np.arange(k)])),
-        ),
-        shape=(k, size),
-    )
-    off = coo_array((np.ones(k), (np.arange(k), np.full(k, last))), shape=(k, size))
-    points = coo_array((np.ones(k), (np.zeros(k, int), m * k + np.arange(k))), shape=(1, size))
-    rows: list[Any] = [
-        coo_array((np.ones(m * k), (group, at)), shape=(m, size)), held + off, held - off, points
-    ]  # fmt: skip
-    low: list[Any] = [np.ones(m), bounds.low, np.full(k, -np.inf), [pieces.lone.sum()]]
-    high: list[Any] = [np.ones(m), np.full(k, np.inf), bounds.high, [pieces.lone.sum()]]
-    e = len(pieces.ends)
-    if e:
-        ends = (pieces.ends[:, :, None] * k + np.arange(k)).transpose(1, 0, 2).reshape(2, -1)
-        where = np.tile(np.arange(e * k), 2)
-        rows.append(coo_array((np.ones(2 * e * k), (where, ends.ravel())), shape=(e * k, size)))
-        low.append(np.full(e * k, -np.inf))
-        high.append(np.ones(e * k))
-    whole = np.ones(size, dtype=np.int8)
-    whole[m * k + (0 if bounds.by_weight else k) :] = 0
-    upper = np.ones(size)
-    upper[m * k :] = np.inf
-    cost = np.zeros(size)
-    cost[last] = 1.0
-    options: Any = {"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0}
-    result = milp(
-        cost, integrality=whole, bounds=Box(np.zeros(size), upper), options=options,
-        constraints=LinearConstraint(
-            vstack(rows).tocsr(), np.concatenate(low), np.concatenate(high)
-        ),
-    )  # fmt: skip
-    if result.status == 0:
-        return float(result.fun), True
-    bound = float(result.mip_dual_bound or 0.0)
-    return bound, bound > 1e-6
 
 
 def _reject(message: str, reason: str, **details: Any) -> NoReturn:

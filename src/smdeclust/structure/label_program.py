@@ -1,0 +1,194 @@
+"""Labels of groups as an integer program: the one place where its rows are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds as Box
+from scipy.optimize import LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from smdeclust.structure.bounds import Bounds
+
+# scipy's status of "other" ends: with no solution it is an error of the solver, not of the problem.
+FAILED = 4
+
+
+class LabelProgram:
+    """Every group has one of the labels that it may have: one binary column each, further rows and
+    columns as they are added.
+
+    Attributes
+    ----------
+    group, label
+        What the first columns stand for.
+    n_columns
+        Number of columns so far.
+    """
+
+    def __init__(self, allowed: np.ndarray) -> None:
+        self.group, self.label = np.nonzero(allowed)
+        self._column = np.full(allowed.shape, -1)
+        self._column[self.group, self.label] = np.arange(len(self.group))
+        self._values: list[np.ndarray] = []
+        self._places: list[np.ndarray] = []
+        self._low: list[np.ndarray] = []
+        self._high: list[np.ndarray] = []
+        self._n_rows, self.n_columns = 0, len(self.group)
+        ones = np.ones(len(allowed))
+        self.add_rows(np.ones(self.n_columns), self.group, np.arange(self.n_columns), ones, ones)
+
+    def add_columns(self, n: int) -> np.ndarray:
+        """Return the numbers of n more columns."""
+        self.n_columns += n
+        return np.arange(self.n_columns - n, self.n_columns)
+
+    def add_rows(self, values: Any, rows: Any, columns: Any, low: Any, high: Any) -> None:
+        """Add rows (numbered from 0 here) by their entries, each between `low` and `high`."""
+        low, high = np.broadcast_arrays(np.atleast_1d(low), np.atleast_1d(high))
+        self._values.append(values)
+        self._places.append(np.stack([np.asarray(rows) + self._n_rows, columns]))
+        self._low.append(low)
+        self._high.append(high)
+        self._n_rows += len(low)
+
+    def add_pairs(self, ends: np.ndarray, price: np.ndarray, together: np.ndarray) -> np.ndarray:
+        """Add (m, 2) pairs of groups; returns one more column for each soft one: broken.
+
+        x_uk + x_vk <= 1 (+ broken) where u and v should be apart, x_uk - x_vk <= 0 (+ broken)
+        where they should be together. An infinite price forbids.
+        """
+        soft = np.isfinite(price)
+        broken = np.full(len(ends), -1)
+        broken[soft] = self.add_columns(int(np.count_nonzero(soft)))
+        first, second = self._column[ends[:, 0]], self._column[ends[:, 1]]
+        edge, k = np.nonzero((first >= 0) & ((second >= 0) | together[:, None]))
+        other, at = second[edge, k], np.arange(len(edge))
+        has, free = other >= 0, broken[edge] >= 0
+        sign = np.where(together[edge], -1.0, 1.0)
+        self.add_rows(
+            np.concatenate([np.ones(len(at)), sign[has], -np.ones(np.count_nonzero(free))]),
+            np.concatenate([at, at[has], at[free]]),
+            np.concatenate([first[edge, k], other[has], broken[edge][free]]),
+            np.full(len(at), -np.inf),
+            np.where(together[edge], 0.0, 1.0),
+        )
+        return broken[soft]
+
+    def add_bounds(self, bounds: Bounds) -> None:
+        """Add bounds on what the clusters hold.
+
+        In any order, K x K more columns say which: z[k, j], that cluster k takes the bounds of j;
+        its sums are at least those of low_j z[k, j], and at most those of high_j z[k, j].
+        """
+        k, at = bounds.low.shape[1], np.arange(len(self.group))
+        taker, taken = np.divmod(np.arange(k * k), k)
+        z = self.add_columns(k * k) if bounds.any_order else np.empty(0, np.int64)
+        for b, counts in enumerate(bounds.counts):
+            # Solvers keep rows to 1e-6, whatever their scale.
+            unit = max(float(np.abs(counts).mean()) if counts.size else 0.0, np.finfo(float).tiny)
+            counted, slack = counts[self.group] / unit, float(bounds.slack[b, 0])
+            low = (bounds.low[b] - bounds.filled[b] - slack) / unit
+            high = (bounds.high[b] - bounds.filled[b] + slack) / unit
+            if not bounds.any_order:
+                self.add_rows(counted, self.label, at, low, high)
+                continue
+            reach = float(np.abs(counts).sum()) / unit  # infinity is no coefficient
+            where = np.concatenate([self.label, taker]), np.concatenate([at, z])
+            least, most = np.maximum(low, -reach)[taken], np.minimum(high, reach)[taken]
+            self.add_rows(np.concatenate([counted, -least]), *where, np.zeros(k), np.inf)
+            self.add_rows(np.concatenate([counted, -most]), *where, np.full(k, -np.inf), 0.0)
+        if bounds.any_order:
+            for who in (taker, taken):
+                self.add_rows(np.ones(k * k), who, z, np.ones(k), 1.0)
+
+    def rows(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The matrix of all rows, and their lows and highs."""
+        places = np.concatenate(self._places, axis=1)
+        entries = np.concatenate(self._values), (places[0], places[1])
+        matrix = csr_array(entries, shape=(self._n_rows, self.n_columns))
+        return matrix, np.concatenate(self._low), np.concatenate(self._high)
+
+    def solve(
+        self,
+        cost: np.ndarray,
+        *,
+        whole: Any = 1,
+        upper: Any = 1.0,
+        max_time: float = np.inf,
+        max_nodes: int | None = None,
+    ) -> Any:
+        """Solve by HiGHS to a gap of zero; asked again without presolve where that fails.
+
+        `whole` says which columns are integer, `upper` is their upper bound (from 0 on).
+        """
+        options: Any = {"mip_rel_gap": 0.0}
+        if max_time < np.inf:
+            options["time_limit"] = max(0.0, max_time)
+        if max_nodes is not None:
+            options["node_limit"] = max_nodes
+        given: Any = {
+            "integrality": np.broadcast_to(whole, self.n_columns),
+            "bounds": Box(0, upper),
+            "constraints": LinearConstraint(*self.rows()),
+        }
+        result: Any = milp(cost, options=options, **given)
+        if result.status == FAILED and result.x is None:
+            result = milp(cost, options={**options, "presolve": False}, **given)
+        return result
+
+    def labels(self, x: np.ndarray) -> np.ndarray:
+        """(G,) labels of a solution."""
+        labels = np.zeros(len(self._column), dtype=np.int64)
+        chosen = x[: len(self.group)] > 0.5
+        labels[self.group[chosen]] = self.label[chosen]
+        return labels
+
+
+def least_violation(
+    bounds: Bounds, ends: np.ndarray, loose: Any, liquid: float, max_time: float, whole: bool = True
+) -> tuple[float, bool]:
+    """By how much some sum must be outside of its bounds, at least; and whether that is known.
+
+    Parameters
+    ----------
+    bounds
+        Of the groups; without costs, clusters take theirs in any order.
+    ends
+        (m, 2) groups that must be apart.
+    loose
+        (B,) which of the sums may be outside; the others must hold.
+    liquid
+        What is there beside the groups and can be divided among the clusters, in the first sum: in
+        whole numbers, or (not `whole`) at will.
+    """
+    k = bounds.low.shape[1]
+    program = LabelProgram(np.ones((bounds.counts.shape[1], k), dtype=bool))
+    apart = np.zeros(len(ends), dtype=bool)
+    program.add_pairs(ends, np.full(len(ends), np.inf), apart)
+    loose = np.asarray(loose)
+    kept = Bounds.of(*(each[~loose] for each in (bounds.counts, bounds.low, bounds.high)))
+    program.add_bounds(kept)
+    n_labels, clusters = len(program.group), np.arange(k)
+    flow = program.add_columns(k) if liquid > 0 else np.empty(0, np.int64)
+    (off,) = program.add_columns(1)
+    for b in np.flatnonzero(loose):
+        share = flow if b == 0 else flow[:0]
+        counted = bounds.counts[b][program.group]
+        rows = np.concatenate([program.label, clusters[: len(share)], clusters])
+        columns = np.concatenate([np.arange(n_labels), share, np.full(k, off)])
+        inside = np.concatenate([counted, np.ones(len(share))])
+        program.add_rows(np.append(inside, np.ones(k)), rows, columns, bounds.low[b], np.inf)
+        program.add_rows(np.append(inside, -np.ones(k)), rows, columns, -np.inf, bounds.high[b])
+    if len(flow):
+        program.add_rows(np.ones(k), np.zeros(k, int), flow, liquid, liquid)
+    is_whole = np.ones(program.n_columns, dtype=np.int8)
+    is_whole[flow], is_whole[off] = whole, 0
+    upper = np.ones(program.n_columns)
+    upper[flow], upper[off] = np.inf, np.inf
+    cost = np.zeros(program.n_columns)
+    cost[off] = 1.0
+    result = program.solve(cost, whole=is_whole, upper=upper, max_time=max_time)
+    least = float(result.fun) if result.status == 0 else float(result.mip_dual_bound or 0.0)
+    return least, result.status == 0 or least > 1e-6
