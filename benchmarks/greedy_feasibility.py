@@ -15,7 +15,7 @@ import numpy as np
 
 from smdeclust import Problem
 from smdeclust.assignment import greedy_assignment
-from smdeclust.assignment.greedy_repair import greedy_repair_assignment
+from smdeclust.assignment.greedy import greedy_repair_assignment
 from smdeclust.datasets import list_datasets, load_constraints, load_set1, load_set3
 
 STEPS = {"Algorithm 2": greedy_assignment, "with repair": greedy_repair_assignment}

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from smdeclust import Problem, SMDEClust
 from smdeclust.assignment import exact_assignment, greedy_assignment, greedy_repair_assignment
-from smdeclust.assignment.greedy_repair import _Components
 
 
 def random_case(seed):
@@ -79,11 +78,9 @@ def test_components_are_the_graph(seed):
     """Put together, the parts have the edges of the whole."""
     problem, _ = random_case(seed)
     contracted = problem.contracted
-    parts = _Components(contracted.graph)
     edges = set()
-    for c in range(len(parts.starts) - 1):
-        nodes, indptr, indices = parts.graph(c)
-        owner = np.repeat(nodes, np.diff(indptr))
-        edges |= set(zip(owner.tolist(), nodes[indices].tolist(), strict=True))
+    for nodes in contracted.graph.components:
+        part = contracted.graph.component(nodes)
+        edges |= set(zip(nodes[part.ends].tolist(), nodes[part.indices].tolist(), strict=True))
     owner = np.repeat(np.arange(contracted.n_linked), np.diff(contracted.indptr))
     assert edges == set(zip(owner.tolist(), contracted.indices.tolist(), strict=True))

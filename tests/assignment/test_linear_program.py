@@ -14,7 +14,7 @@ from smdeclust.assignment.cores import linear_program, solve_core
 from smdeclust.assignment.cores.linear_program import (
     NO_SOLUTION,
     OPTIMAL,
-    ColdProgram,
+    LinearProgram,
     WarmProgram,
     warm_start_works,
 )
@@ -31,7 +31,7 @@ def test_the_warm_start_works_with_this_scipy():
     assert warm_start_works()
 
 
-@pytest.mark.parametrize("program", [WarmProgram, ColdProgram])
+@pytest.mark.parametrize("program", [WarmProgram, LinearProgram])
 def test_a_program_grows_shrinks_and_may_become_infeasible(program):
     lp = program()
     lp.add_columns(np.array([1.0, 2.0, 0.5]), np.full(3, np.inf))
@@ -73,7 +73,7 @@ def test_a_changed_private_module_is_noticed(monkeypatch):
     warm_start_works.cache_clear()
     try:
         assert not warm_start_works()
-        assert isinstance(linear_program.linear_program(), ColdProgram)
+        assert isinstance(linear_program.linear_program(), LinearProgram)
     finally:
         monkeypatch.undo()
         warm_start_works.cache_clear()

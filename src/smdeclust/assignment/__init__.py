@@ -3,8 +3,11 @@
 from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.exact import assign_groups, exact_assignment
-from smdeclust.assignment.greedy import GreedyAssignment, greedy_assignment
-from smdeclust.assignment.greedy_repair import greedy_repair_assignment
+from smdeclust.assignment.greedy import (
+    GreedyAssignment,
+    greedy_assignment,
+    greedy_repair_assignment,
+)
 from smdeclust.assignment.milp import milp_assignment
 from smdeclust.assignment.status import Assignment, Status
 

@@ -73,20 +73,6 @@ def two_smallest(folded, v):
 
 
 @kernel()
-def fold_into(folded, v, u):
-    """Add to node u, for each label k of u, what its neighbor v costs if it avoids k.
-
-    That is its smallest cost, or its second smallest where k is its favorite. O(K).
-    """
-    first, second = two_smallest(folded, v)
-    least = folded[v, first]
-    for k in range(folded.shape[1]):
-        if k != first:
-            folded[u, k] += least
-    folded[u, first] += folded[v, second] if second >= 0 else np.inf
-
-
-@kernel()
 def find_edge(indptr, indices, v, u):
     """The entry of neighbor u in the row of v. O(degree of v)."""
     e = indptr[v]
@@ -96,8 +82,17 @@ def find_edge(indptr, indices, v, u):
 
 
 @kernel()
-def fold_softly(folded, v, u, price, together):
-    """The same for a pair that may be broken at a price. O(K)."""
+def pair_at(graph, e):
+    """Price and kind of an entry; hard pairs alone have no arrays of them."""
+    if len(graph[2]) == 0:
+        return np.inf, False
+    return graph[2][e], graph[3][e]
+
+
+@kernel()
+def fold_into(folded, v, u, price, together):
+    """Add to node u, for each label k of u, what its neighbor v costs then: its own cheapest that
+    avoids k (or, of a pair to be together, is k), or the cheapest and the price. O(K)."""
     first, second = two_smallest(folded, v)
     least = folded[v, first]
     if together:
@@ -113,12 +108,14 @@ def fold_softly(folded, v, u, price, together):
 
 @kernel()
 def reply(folded, v, label, price, together):
-    """The label of v that is best where its neighbor has taken `label`."""
+    """The label of v that is best where its neighbor has taken `label`; -1 if there is none."""
     first, second = two_smallest(folded, v)
     if together:
         return label if folded[v, label] <= folded[v, first] + price else first
-    if label != first or second < 0:
+    if label != first:
         return first
+    if second < 0:
+        return first if price < np.inf else -1
     return second if folded[v, second] <= folded[v, first] + price else first
 
 
@@ -128,26 +125,22 @@ def label_tree(nodes, costs, graph, parent, folded, labels):
 
     `folded` is work space. Writes `labels`.
     """
-    indptr, indices, price, together = graph
-    soft = len(price) > 0
+    indptr, indices = graph[0], graph[1]
+    soft = len(graph[2]) > 0
     for v in nodes:
         for k in range(costs.shape[1]):
             folded[v, k] = costs[v, k]
     for i in range(len(nodes) - 1, 0, -1):
         v = nodes[i]
-        if soft:
-            e = find_edge(indptr, indices, v, parent[v])
-            fold_softly(folded, v, parent[v], price[e], together[e])
-        else:
-            fold_into(folded, v, parent[v])
+        e = find_edge(indptr, indices, v, parent[v]) if soft else 0
+        fold_into(folded, v, parent[v], *pair_at(graph, e))
     for v in nodes:
         u = parent[v]
-        if soft and u >= 0:
-            e = find_edge(indptr, indices, v, u)
-            chosen = reply(folded, v, labels[u], price[e], together[e])
+        if u >= 0:
+            e = find_edge(indptr, indices, v, u) if soft else 0
+            chosen = reply(folded, v, labels[u], *pair_at(graph, e))
         else:
-            first, second = two_smallest(folded, v)
-            chosen = second if u >= 0 and labels[u] == first else first
+            chosen = two_smallest(folded, v)[0]
         if chosen < 0 or folded[v, chosen] == np.inf:
             return INFEASIBLE
         labels[v] = chosen

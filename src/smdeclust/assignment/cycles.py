@@ -5,13 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.components import (
-    find_component,
-    fold_into,
-    fold_softly,
-    reply,
-    two_smallest,
-)
+from smdeclust.assignment.components import find_component, fold_into, pair_at, reply
 from smdeclust.assignment.elimination import eliminate
 from smdeclust.assignment.narrowing import narrow
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
@@ -30,7 +24,7 @@ def peel_leaves(nodes, folded, graph, alive, degree, link, order):
     Changes `folded`, `alive`, `degree`; writes `order` and the entry of the neighbor that each was
     folded into, `link`; returns how many nodes were peeled. O(K) a node, and its row.
     """
-    indptr, indices, price, together = graph
+    indptr, indices = graph[0], graph[1]
     stack = np.empty(len(nodes), np.int64)
     n_stack, n_peeled = 0, 0
     for v in nodes:
@@ -49,10 +43,7 @@ def peel_leaves(nodes, folded, graph, alive, degree, link, order):
             if alive[indices[e]]:
                 link[v] = e
         u = indices[link[v]]
-        if len(price) > 0:
-            fold_softly(folded, v, u, price[link[v]], together[link[v]])
-        else:
-            fold_into(folded, v, u)
+        fold_into(folded, v, u, *pair_at(graph, link[v]))
         degree[u] -= 1
         if degree[u] == 1:
             stack[n_stack] = u
@@ -66,7 +57,7 @@ def settle(nodes, folded, graph, alive, degree, labels):
 
     Changes `folded`, `alive`, `degree`, and writes `labels`. False if some node has none left.
     """
-    indptr, indices, price, together = graph
+    indptr, indices = graph[0], graph[1]
     stack, n_stack = np.empty(len(nodes) + len(indices), np.int64), 0
     for v in nodes:
         if alive[v]:
@@ -93,8 +84,8 @@ def settle(nodes, folded, graph, alive, degree, labels):
             if not alive[u]:
                 continue
             degree[u] -= 1
-            cost = price[e] if len(price) > 0 else np.inf
-            if len(price) > 0 and together[e]:
+            cost, together = pair_at(graph, e)
+            if together:
                 for k in range(folded.shape[1]):
                     if k != label:
                         folded[u, k] += cost
@@ -123,7 +114,7 @@ def solve_cyclic(nodes, costs, graph, alive, folded, numbers, labels):
     `alive` is False everywhere, before and after; rows 1 to 4 of `numbers` and `folded` are work
     space. Writes `labels` at `nodes`.
     """
-    indptr, indices, price, together = graph
+    indptr, indices = graph[0], graph[1]
     degree, link, order, local = numbers[1], numbers[2], numbers[3], numbers[4]
     for v in nodes:
         alive[v] = True
@@ -155,11 +146,7 @@ def solve_cyclic(nodes, costs, graph, alive, folded, numbers, labels):
         for i in range(n_peeled - 1, -1, -1):
             v = order[i]
             taken = labels[indices[link[v]]]
-            if len(price) > 0:
-                chosen = reply(folded, v, taken, price[link[v]], together[link[v]])
-            else:
-                first, second = two_smallest(folded, v)
-                chosen = second if taken == first else first
+            chosen = reply(folded, v, taken, *pair_at(graph, link[v]))
             if chosen < 0 or folded[v, chosen] == np.inf:
                 return INFEASIBLE
             labels[v] = chosen

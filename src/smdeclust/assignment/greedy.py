@@ -1,4 +1,13 @@
-"""The greedy assignment step (Algorithm 2): groups in order, each to the nearest allowed center."""
+"""Greedy assignment steps: Algorithm 2, and one that is feasible wherever it can be.
+
+Algorithm 2 places groups in the order of their numbers, each at the nearest allowed center, and
+gives up where a group's neighbors have taken all clusters. The other (the paper's stated future
+work) leaves components of the cannot-link graph that the nearest centers already serve as they are,
+which is optimal. In the others the group that would lose most goes first, or the one with the
+fewest clusters left; a group without any is placed all the same, and a tabu search that ejects
+groups from where they conflict repairs it. Kempe chains then make the result cheaper. Only where
+all this fails are the labels of Algorithm 2 returned.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from smdeclust.assignment.cores.construct import construct
 from smdeclust.assignment.exact import as_centers, as_group_labels
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
@@ -130,3 +140,41 @@ def _greedy(costs, indptr, indices, labels, removed):
             if not blocked[k] and (allowed < 0 or costs[g, k] < costs[g, allowed]):
                 allowed = k
         labels[g] = allowed if allowed >= 0 else anywhere
+
+
+def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment:
+    """Assign every must-link group to a near center so that the cannot-links hold, if it can.
+
+    Parameters
+    ----------
+    problem
+        The points, pairs and K.
+    centers
+        (K, d) centers in the coordinates of the data.
+
+    Returns
+    -------
+    GreedyAssignment
+        ``labels``, ``cost``, and ``violations``: 0 except where no feasible labels were found.
+        Clusters may be empty.
+    """
+    reject_unknown_to_greedy(problem)
+    inside = problem.enter(as_centers(centers, problem))
+    squares = cdist(problem.contracted.points, inside, "sqeuclidean")
+    costs = squares * problem.weights[:, None]
+    return as_greedy(problem, squares, repaired_labels(costs, problem.graph))
+
+
+def repaired_labels(costs: np.ndarray, graph: PairGraph) -> np.ndarray:
+    """The same from (G, K) costs, linked groups first: returns (G,) labels. (Of hard pairs.)"""
+    graph = graph.hard_part
+    labels = costs.argmin(axis=1)
+    if graph.n_nodes == 0:
+        return labels
+    ends = graph.ends
+    broken = graph.component_of[ends[labels[ends] == labels[graph.indices]]]
+    for component in np.unique(broken):
+        nodes = graph.components[component]
+        found = construct(costs[nodes], graph.component(nodes).arrays)
+        labels[nodes] = greedy_labels(costs, graph)[nodes] if found is None else found
+    return labels

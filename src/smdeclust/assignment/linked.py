@@ -8,7 +8,7 @@ import numpy as np
 
 from smdeclust.assignment.active_set import grow_active, nearest_labels, separate
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.components import find_component, regrets
+from smdeclust.assignment.components import regrets
 from smdeclust.assignment.cores import solve_core
 from smdeclust.assignment.cycles import solve_cycles
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
@@ -93,7 +93,8 @@ class LinkedLabels:
     def _solve_hard(self, upper: np.ndarray | None, budget: Budget) -> int:
         """Solve the components that are still fresh, each with all that hangs together with it:
         the core solver looks only at what matters, and need not be asked again as they grow."""
-        for nodes in self._whole_components():
+        for number in np.unique(self._pairs.component_of[self.flags[1]]):
+            nodes = self._pairs.components[number]
             result = solve_core(
                 self._linked_costs[nodes],
                 self._pairs.component(nodes),
@@ -113,18 +114,3 @@ class LinkedLabels:
         """Labels of some nodes that keep the hard pairs, whatever they cost; None if not found."""
         colors = self._pairs.coloring(self.costs.shape[1], deadline + GRACE)
         return None if colors is None else colors[nodes]
-
-    def _whole_components(self) -> list[np.ndarray]:
-        """The components of the pair graph that hold fresh nodes."""
-        _, fresh, seen = self.flags
-        seen[:] = False
-        everywhere = np.ones(len(fresh), dtype=np.bool_)
-        found = []
-        for root in np.flatnonzero(fresh):
-            if not seen[root]:
-                size, _, _ = find_component(
-                    root, *self._graph[:2], everywhere, seen, self.numbers[1], self.numbers[2],
-                    self.numbers[0],
-                )  # fmt: skip
-                found.append(np.sort(self.numbers[0, :size]))
-        return found

@@ -8,8 +8,7 @@ import numpy as np
 
 from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.greedy import greedy_labels
-from smdeclust.assignment.greedy_repair import repaired_labels
+from smdeclust.assignment.greedy import greedy_labels, repaired_labels
 from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.problem import Problem
 from smdeclust.structure.graph import PairGraph

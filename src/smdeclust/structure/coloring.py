@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -370,30 +371,32 @@ def _color_component(
     outcome = color_exhaustively(indptr, indices, n_colors, clique, n + budget, colors)
     if outcome == NONE:
         return Coloring(Verdict.INFEASIBLE, np.arange(n))
-    if outcome != SOME and not _repair(indptr, indices, n_colors, colors, deadline):
-        return Coloring(Verdict.UNKNOWN)
+    if outcome != SOME:
+        colors[colors < 0] = 0
+        graph = (indptr, indices, np.empty(0), np.empty(0, dtype=np.bool_))
+        if not tabu_repair(np.zeros((n, n_colors)), graph, colors, MOST_MOVES, deadline):
+            return Coloring(Verdict.UNKNOWN)
     return Coloring(Verdict.FEASIBLE, colors=colors)
 
 
-def _repair(
-    indptr: np.ndarray, indices: np.ndarray, n_colors: int, colors: np.ndarray, deadline: float
+def tabu_repair(
+    costs: np.ndarray, graph: Any, labels: np.ndarray, max_moves: int, deadline: float
 ) -> bool:
-    """Complete and mend `colors` by tabu search; returns whether no conflict is left."""
-    n = len(colors)
-    colors[colors < 0] = 0
-    graph = (indptr, indices, np.empty(0), np.empty(0, dtype=np.bool_))
-    conflicts = np.zeros((n, n_colors), dtype=np.int64)
-    tabu_until, costs = np.zeros_like(conflicts), np.zeros((n, n_colors))
-    crowd, place = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    size, best = count_conflicts(graph, colors, conflicts, crowd, place), 1 << 60
-    for begin in range(0, MOST_MOVES, MOVES_AT_ONCE):
+    """Remove the conflicts of `labels` (changed in place) by TabuCol; True when none is left.
+
+    `graph` holds the arrays of a pair graph; where costs are infinite, a label is forbidden.
+    """
+    conflicts, tabu_until = np.zeros(costs.shape, np.int64), np.zeros(costs.shape, np.int64)
+    crowd, place = np.empty(len(costs), np.int64), np.empty(len(costs), np.int64)
+    size, best = count_conflicts(graph, labels, conflicts, crowd, place), 1 << 60
+    for begin in range(0, max_moves, MOVES_AT_ONCE):
         if size == 0 or time.perf_counter() >= deadline:
             break
         size, best = tabu_moves(
-            costs, graph, colors, conflicts, crowd, size, place, tabu_until, begin,
-            begin + MOVES_AT_ONCE, best,
+            costs, graph, labels, conflicts, crowd, size, place, tabu_until, begin,
+            min(begin + MOVES_AT_ONCE, max_moves), best,
         )  # fmt: skip
-    return bool(size == 0)
+    return bool(size == 0) and bool(np.isfinite(costs[np.arange(len(costs)), labels]).all())
 
 
 def _components(

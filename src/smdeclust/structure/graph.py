@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.coloring import Verdict, find_coloring
@@ -96,6 +98,19 @@ class PairGraph:
         """(nnz,) the node in whose row each entry is."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
 
+    @cached_property
+    def component_of(self) -> np.ndarray:
+        """(n,) number of the connected component of each node."""
+        n, entries = self.n_nodes, np.ones(len(self.indices), np.int8)
+        graph = csr_array((entries, self.indices, self.indptr), shape=(n, n))
+        return np.asarray(connected_components(graph, directed=False)[1])
+
+    @cached_property
+    def components(self) -> list[np.ndarray]:
+        """The nodes of each connected component, ascending."""
+        order = np.argsort(self.component_of, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self.component_of[order])) + 1)
+
     def component(self, nodes: np.ndarray) -> PairGraph:
         """Return the graph of a whole component (or several), over the positions of its nodes."""
         if len(nodes) == self.n_nodes:
@@ -123,12 +138,8 @@ class PairGraph:
         """
         known = self._colorings
         if n_colors not in known:
-            hard = np.isinf(self.price)
-            indptr, indices = self.indptr, self.indices
-            if not self.is_hard:
-                counted = np.bincount(self.ends[hard], minlength=self.n_nodes)
-                indptr, indices = np.concatenate([[0], np.cumsum(counted)]), indices[hard]
-            found = find_coloring(indptr, indices, n_colors, deadline=deadline)
+            hard = self.hard_part
+            found = find_coloring(hard.indptr, hard.indices, n_colors, deadline=deadline)
             if found.verdict is Verdict.UNKNOWN and time.perf_counter() >= deadline:
                 return None  # there may be time for it later
             known[n_colors] = found.colors

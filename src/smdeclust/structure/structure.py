@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,8 +41,7 @@ class Structure:
     """What is known of N points in K clusters. Make one with :meth:`Structure.build`.
 
     Points that must-links join are one group. Between groups there are edges, each with the price
-    of breaking it (infinite where that is forbidden); clusters have bounds; and a group may pay for
-    a cluster whatever lies there (infinite where it must not be in it).
+    of breaking it (infinite where that is forbidden); and clusters have bounds.
 
     Attributes
     ----------
@@ -63,9 +62,6 @@ class Structure:
         Least and largest sizes of clusters, or ``None``.
     quotas
         Bounds on what each cluster holds of something, beside its size.
-    charges
-        (G, K) what each group pays for each cluster, whatever its points; infinite where it may
-        not be there. ``None``: nothing.
     """
 
     n_points: int
@@ -79,7 +75,6 @@ class Structure:
     cl_indices: np.ndarray
     bounds: SizeBounds | None
     quotas: tuple[Quota, ...] = ()
-    charges: np.ndarray | None = None
 
     @classmethod
     def build(
@@ -164,13 +159,6 @@ class Structure:
             ends = np.column_stack(once)[once[0] < once[1]]
             reject_quotas_together(quotas, known.group_bounds, ends, n_clusters)
         return known
-
-    @property
-    def structure(self) -> Structure:
-        """What is known alone, without points."""
-        if type(self) is Structure:
-            return self
-        return Structure(**{f.name: getattr(self, f.name) for f in fields(Structure)})
 
     def without(self, kind: str, position: int) -> Structure:
         """The same without one hard pair: ``"must_link"`` or ``"cannot_link"``, and which."""
@@ -281,7 +269,7 @@ class Structure:
         """(G, K) costs of the groups from those of their points, weights included."""
         costs = np.zeros((self.n_groups, of_points.shape[1]))
         np.add.at(costs, self.group_of_point, of_points)
-        return costs if self.charges is None else costs + self.charges
+        return costs
 
     def expand(self, group_labels: np.ndarray) -> np.ndarray:
         """Return the (N,) labels of the points from the (G,) labels of their groups."""
@@ -308,11 +296,6 @@ class Structure:
         groups = self.group_labels(labels)
         filling = self.weights > 0
         if len(np.unique(groups[filling])) < self.n_clusters:
-            return False
-        if (
-            self.charges is not None
-            and np.isinf(self.charges[np.arange(len(groups)), groups]).any()
-        ):
             return False
         return self.group_bounds is None or self.group_bounds.hold(groups)
 

@@ -19,7 +19,7 @@ import numpy as np
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.instance import FloatArray, Graph, IntArray
 from smdeclust.kernels import kernel
-from smdeclust.structure.coloring import MOVES_AT_ONCE, count_conflicts, tabu_moves
+from smdeclust.structure.coloring import tabu_repair
 
 #: Moves of the tabu search.
 MOST_MOVES = 100_000
@@ -110,24 +110,6 @@ def greedy_labels(costs, graph, by_saturation):
     return labels, stuck
 
 
-def tabu_repair(
-    costs: FloatArray, graph: Graph, labels: IntArray, max_moves: int, budget: Budget
-) -> bool:
-    """Remove the conflicts of `labels` (changed in place) by TabuCol; True when none is left."""
-    conflicts = np.zeros(costs.shape, np.int64)
-    tabu_until = np.zeros(costs.shape, np.int64)
-    crowd, place = np.empty(len(costs), np.int64), np.empty(len(costs), np.int64)
-    size, best = count_conflicts(graph, labels, conflicts, crowd, place), 1 << 60
-    for begin in range(0, max_moves, MOVES_AT_ONCE):
-        if size == 0 or budget.time_left() == 0.0:
-            break
-        size, best = tabu_moves(
-            costs, graph, labels, conflicts, crowd, size, place, tabu_until, begin,
-            min(begin + MOVES_AT_ONCE, max_moves), best,
-        )  # fmt: skip
-    return bool(size == 0) and bool(np.isfinite(costs[np.arange(len(costs)), labels]).all())
-
-
 def is_feasible(labels: IntArray, costs: FloatArray, graph: Graph) -> bool:
     """Whether `labels` uses finite costs only and breaks no hard pair."""
     n, n_labels = costs.shape
@@ -148,24 +130,9 @@ def construct(
     max_repair_moves: int = MOST_MOVES,
     budget: Budget | None = None,
 ) -> IntArray | None:
-    """Build a strong feasible labeling in milliseconds.
+    """Build a strong feasible labeling in milliseconds, or None (which proves nothing).
 
-    Parameters
-    ----------
-    costs
-        Cost of every (node, label), shape (n, K); infinity forbids.
-    graph
-        The arrays of the pair graph.
-    descent
-        Whether to finish with `swap_chains`.
-    max_repair_moves
-        Moves of the tabu repair, where the orders alone fail.
-    budget
-        When to stop the repair and the descent.
-
-    Returns
-    -------
-    Labels, or None where no feasible ones were found (which proves nothing).
+    Tabu repair where the orders alone fail; `descent` finishes with `swap_chains`.
     """
     budget = Budget() if budget is None else budget
     best: IntArray | None = None
@@ -183,7 +150,7 @@ def construct(
         if not np.isfinite(costs[stuck_nodes]).any(axis=1).all():
             return None
         labels[stuck_nodes] = costs[stuck_nodes].argmin(axis=1)
-        if not tabu_repair(costs, graph, labels, max_repair_moves, budget):
+        if not tabu_repair(costs, graph, labels, max_repair_moves, budget.deadline):
             return None
         best = labels
     if descent:

@@ -8,7 +8,7 @@ with the same answers. (The package highspy is not used: it and OR-Tools cannot 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -22,45 +22,9 @@ OPTIMAL, NO_SOLUTION, UNSOLVED = 0, 1, 2
 SLACK = 1e-9
 
 
-class LinearProgram(Protocol):
-    """The sum of cost times x, least.
-
-    Attributes
-    ----------
-    x, row_dual
-        The last optimum, and what a unit more on each row's side would change.
-    """
-
-    x: np.ndarray
-    row_dual: np.ndarray
-
-    def add_columns(self, costs: np.ndarray, upper: np.ndarray) -> None:
-        """Add columns that are in no row yet."""
-
-    def add_rows(
-        self, low: Any, high: np.ndarray, starts: np.ndarray, columns: np.ndarray, values: Any
-    ) -> None:
-        """Add rows in compressed form."""
-
-    def make_basic(self, columns: np.ndarray, n_rows: int) -> None:
-        """Start the next solve with these columns in the basis instead of the last rows."""
-
-    def set_upper(self, columns: np.ndarray, upper: np.ndarray) -> None:
-        """Change the upper bounds of some columns."""
-
-    def slack_rows(self) -> np.ndarray:
-        """Which rows do not bind now."""
-
-    def drop_rows(self, gone: np.ndarray) -> None:
-        """Remove slack rows."""
-
-    def solve(self, budget: Budget) -> int:
-        """Solve, charging the pivots (at least one): OPTIMAL, NO_SOLUTION, or UNSOLVED."""
-
-
 def linear_program() -> LinearProgram:
     """An empty one."""
-    return WarmProgram() if warm_start_works() else ColdProgram()
+    return WarmProgram() if warm_start_works() else LinearProgram()
 
 
 @cache
@@ -82,7 +46,91 @@ def warm_start_works() -> bool:
         return False
 
 
-class WarmProgram:
+class LinearProgram:
+    """The sum of cost times x, least, by ``linprog``: from the start each time.
+
+    Attributes
+    ----------
+    x, row_dual
+        The last optimum, and what a unit more on each row's side would change.
+    """
+
+    def __init__(self) -> None:
+        self._costs, self._upper = np.zeros(0), np.zeros(0)
+        self._low, self._high = np.zeros(0), np.zeros(0)
+        self._starts, self._columns = np.zeros(1, np.int64), np.zeros(0, np.int64)
+        self._values = np.zeros(0)
+        self.x, self.row_dual = np.zeros(0), np.zeros(0)
+
+    def add_columns(self, costs: np.ndarray, upper: np.ndarray) -> None:
+        """Add columns that are in no row yet."""
+        self._costs = np.concatenate([self._costs, costs])
+        self._upper = np.concatenate([self._upper, upper])
+
+    def add_rows(
+        self, low: Any, high: np.ndarray, starts: np.ndarray, columns: np.ndarray, values: Any
+    ) -> None:
+        """Add rows in compressed form."""
+        self._low = np.concatenate([self._low, np.broadcast_to(low, len(high))])
+        self._high = np.concatenate([self._high, high])
+        self._starts = np.concatenate([self._starts, self._starts[-1] + starts[1:]])
+        self._columns = np.concatenate([self._columns, columns])
+        self._values = np.concatenate([self._values, values])
+
+    def make_basic(self, columns: np.ndarray, n_rows: int) -> None:
+        """Start the next solve with these columns in the basis instead of the last rows."""
+
+    def set_upper(self, columns: np.ndarray, upper: np.ndarray) -> None:
+        """Change the upper bounds of some columns."""
+        self._upper[columns] = upper
+
+    def slack_rows(self) -> np.ndarray:
+        """Which rows do not bind now."""
+        if len(self.x) != len(self._costs):
+            return np.zeros(len(self._high), dtype=bool)
+        at = self._matrix() @ self.x
+        return (at > self._low + SLACK) & (at < self._high - SLACK)
+
+    def drop_rows(self, gone: np.ndarray) -> None:
+        """Remove slack rows."""
+        kept = self._matrix()[~gone]
+        self._starts, self._columns, self._values = kept.indptr, kept.indices, kept.data
+        self._low, self._high = self._low[~gone], self._high[~gone]
+        if len(self.row_dual):
+            self.row_dual = self.row_dual[~gone]
+
+    def _matrix(self) -> Any:
+        shape = len(self._high), len(self._costs)
+        return csr_array((self._values, self._columns, self._starts), shape=shape)
+
+    def solve(self, budget: Budget) -> int:
+        """Solve, charging the pivots (at least one): OPTIMAL, NO_SOLUTION, or UNSOLVED."""
+        matrix, equal = self._matrix(), self._low == self._high
+        options: Any = {"dual_feasibility_tolerance": 1e-9}
+        if budget.max_pivots < np.inf:
+            options["maxiter"] = int(min(max(1, budget.max_pivots - budget.pivots), 2**31 - 1))
+        if budget.deadline < np.inf:
+            options["time_limit"] = max(0.01, budget.time_left())
+        given: Any = {
+            "c": self._costs,
+            "A_ub": matrix[~equal], "b_ub": self._high[~equal],
+            "A_eq": matrix[equal], "b_eq": self._high[equal],
+            "bounds": np.column_stack([np.zeros(len(self._upper)), self._upper]),
+            "method": "highs-ds", "options": options,
+        }  # fmt: skip
+        result: Any = linprog(**given)
+        budget.pivots += max(1, int(result.nit))
+        if result.status != 0:
+            return NO_SOLUTION if result.status == 2 else UNSOLVED
+        self.x, self.row_dual = result.x, np.empty(len(equal))
+        self.row_dual[~equal], self.row_dual[equal] = (
+            result.ineqlin.marginals,
+            result.eqlin.marginals,
+        )
+        return OPTIMAL
+
+
+class WarmProgram(LinearProgram):
     """HiGHS as SciPy has it, going on from the last basis by the dual simplex method."""
 
     def __init__(self) -> None:
@@ -160,76 +208,4 @@ class WarmProgram:
             return NO_SOLUTION if status == kinds.kInfeasible else UNSOLVED
         solution = self._highs.getSolution()
         self.x, self.row_dual = np.array(solution.col_value), np.array(solution.row_dual)
-        return OPTIMAL
-
-
-class ColdProgram:
-    """The same by ``linprog``, from the start each time."""
-
-    def __init__(self) -> None:
-        self._costs, self._upper = np.zeros(0), np.zeros(0)
-        self._low, self._high = np.zeros(0), np.zeros(0)
-        self._starts, self._columns = np.zeros(1, np.int64), np.zeros(0, np.int64)
-        self._values = np.zeros(0)
-        self.x, self.row_dual = np.zeros(0), np.zeros(0)
-
-    def add_columns(self, costs: np.ndarray, upper: np.ndarray) -> None:
-        self._costs = np.concatenate([self._costs, costs])
-        self._upper = np.concatenate([self._upper, upper])
-
-    def add_rows(
-        self, low: Any, high: np.ndarray, starts: np.ndarray, columns: np.ndarray, values: Any
-    ) -> None:
-        self._low = np.concatenate([self._low, np.broadcast_to(low, len(high))])
-        self._high = np.concatenate([self._high, high])
-        self._starts = np.concatenate([self._starts, self._starts[-1] + starts[1:]])
-        self._columns = np.concatenate([self._columns, columns])
-        self._values = np.concatenate([self._values, values])
-
-    def make_basic(self, columns: np.ndarray, n_rows: int) -> None:
-        return None
-
-    def set_upper(self, columns: np.ndarray, upper: np.ndarray) -> None:
-        self._upper[columns] = upper
-
-    def slack_rows(self) -> np.ndarray:
-        if len(self.x) != len(self._costs):
-            return np.zeros(len(self._high), dtype=bool)
-        at = self._matrix() @ self.x
-        return (at > self._low + SLACK) & (at < self._high - SLACK)
-
-    def drop_rows(self, gone: np.ndarray) -> None:
-        kept = self._matrix()[~gone]
-        self._starts, self._columns, self._values = kept.indptr, kept.indices, kept.data
-        self._low, self._high = self._low[~gone], self._high[~gone]
-        if len(self.row_dual):
-            self.row_dual = self.row_dual[~gone]
-
-    def _matrix(self) -> Any:
-        shape = len(self._high), len(self._costs)
-        return csr_array((self._values, self._columns, self._starts), shape=shape)
-
-    def solve(self, budget: Budget) -> int:
-        matrix, equal = self._matrix(), self._low == self._high
-        options: Any = {"dual_feasibility_tolerance": 1e-9}
-        if budget.max_pivots < np.inf:
-            options["maxiter"] = int(min(max(1, budget.max_pivots - budget.pivots), 2**31 - 1))
-        if budget.deadline < np.inf:
-            options["time_limit"] = max(0.01, budget.time_left())
-        given: Any = {
-            "c": self._costs,
-            "A_ub": matrix[~equal], "b_ub": self._high[~equal],
-            "A_eq": matrix[equal], "b_eq": self._high[equal],
-            "bounds": np.column_stack([np.zeros(len(self._upper)), self._upper]),
-            "method": "highs-ds", "options": options,
-        }  # fmt: skip
-        result: Any = linprog(**given)
-        budget.pivots += max(1, int(result.nit))
-        if result.status != 0:
-            return NO_SOLUTION if result.status == 2 else UNSOLVED
-        self.x, self.row_dual = result.x, np.empty(len(equal))
-        self.row_dual[~equal], self.row_dual[equal] = (
-            result.ineqlin.marginals,
-            result.eqlin.marginals,
-        )
         return OPTIMAL

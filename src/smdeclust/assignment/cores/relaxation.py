@@ -7,6 +7,8 @@ after new rows, new nodes or removed labels: the dual simplex always continues w
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
@@ -43,18 +45,12 @@ class LinearRelaxation:
         self.x[np.arange(n), self.nearest] = 1.0
         self.open = allowed.copy()  # upper bounds now in the LP
         self.feasible = True
-        # Cut rows, flat: variables and right-hand sides, for the safe bound.
-        self._cut_rows: list[IntArray] = []
-        self._cut_size: list[IntArray] = []
-        self._cut_node: list[IntArray] = []
-        self._cut_label: list[IntArray] = []
-        self._cut_coefficient: list[FloatArray] = []
-        self._cut_rhs: list[FloatArray] = []
-        self._col_node: list[IntArray] = []
-        self._col_label: list[IntArray] = []
-        self._n_cols = 0
-        self._n_rows = 0
-        self.n_cuts = 0
+        # Cuts, for the safe bound: rows of the LP, how many variables each has, right-hand sides;
+        # and of the variables the place in x, and the coefficient.
+        none = np.empty(0, np.int64)
+        self._cuts: tuple[list[Any], ...] = ([none], [none], [np.empty(0)], [none], [np.empty(0)])
+        self._columns = [none]  # the place in x of each column
+        self._n_cols = self._n_rows = self.n_cuts = 0
         self._purge_at = 500
         self._program = linear_program()
 
@@ -78,8 +74,7 @@ class LinearRelaxation:
         # Any open label may be basic: the cheapest keeps the basis dual feasible.
         masked = np.where(self.open[nodes], self.costs[nodes], np.inf)
         self._program.make_basic(self.column[nodes, masked.argmin(axis=1)], len(nodes))
-        self._col_node.append(node)
-        self._col_label.append(label)
+        self._columns.append(node * self.x.shape[1] + label)
         self._n_cols += m
         self._n_rows += len(nodes)
 
@@ -103,12 +98,10 @@ class LinearRelaxation:
         m = len(rhs)
         low = np.full(m, -np.inf)
         self._program.add_rows(low, rhs, starts, columns, coefficients)
-        self._cut_rows.append(self._n_rows + np.arange(m))
-        self._cut_size.append(np.diff(starts))
-        self._cut_node.append(nodes)
-        self._cut_label.append(labels)
-        self._cut_coefficient.append(coefficients)
-        self._cut_rhs.append(rhs)
+        places = nodes * self.x.shape[1] + labels
+        new = self._n_rows + np.arange(m), np.diff(starts), rhs, places, coefficients
+        for known, more in zip(self._cuts, new, strict=True):
+            known.append(more)
         self._n_rows += m
         self.n_cuts += m
 
@@ -145,7 +138,7 @@ class LinearRelaxation:
         """Drop the cut rows that are slack now if the rows have doubled since the last time."""
         if self.n_cuts <= self._purge_at:
             return
-        rows, size = np.concatenate(self._cut_rows), np.concatenate(self._cut_size)
+        rows, size, rhs, places, coefficients = map(np.concatenate, self._cuts)
         basic = self._program.slack_rows()[rows]
         self._purge_at = 2 * (len(rows) - int(basic.sum())) + 200
         if not basic.any():
@@ -155,12 +148,8 @@ class LinearRelaxation:
         self._program.drop_rows(gone)
         renumber = np.cumsum(~gone) - 1
         variables = np.repeat(~basic, size)
-        self._cut_rows = [renumber[rows[~basic]]]
-        self._cut_size = [size[~basic]]
-        self._cut_node = [np.concatenate(self._cut_node)[variables]]
-        self._cut_label = [np.concatenate(self._cut_label)[variables]]
-        self._cut_coefficient = [np.concatenate(self._cut_coefficient)[variables]]
-        self._cut_rhs = [np.concatenate(self._cut_rhs)[~basic]]
+        kept = renumber[rows[~basic]], size[~basic], rhs[~basic], places[variables]
+        self._cuts = tuple([each] for each in (*kept, coefficients[variables]))
         self._n_rows -= int(gone.sum())
         self.n_cuts -= int(gone.sum())
 
@@ -189,9 +178,7 @@ class LinearRelaxation:
         self.feasible = status != NO_SOLUTION
         if status != OPTIMAL:
             return False
-        node = np.concatenate(self._col_node)
-        label = np.concatenate(self._col_label)
-        self.x[node, label] = np.maximum(self._program.x, 0.0)
+        self.x.ravel()[np.concatenate(self._columns)] = np.maximum(self._program.x, 0.0)
         return True
 
     def reduced_costs(self) -> tuple[float, FloatArray]:
@@ -205,16 +192,13 @@ class LinearRelaxation:
         reduced = np.where(self.open, self.costs, np.inf)
         constant = 0.0
         if self.n_cuts:
-            rows = np.concatenate(self._cut_rows)
+            rows, size, rhs, places, coefficients = map(np.concatenate, self._cuts)
             duals = self._program.row_dual
             y = np.minimum(duals[rows], 0.0) if len(duals) else np.zeros(len(rows))
-            rhs = np.concatenate(self._cut_rhs)
-            size = np.concatenate(self._cut_size)
-            n, n_labels = reduced.shape
-            flat = np.concatenate(self._cut_node) * n_labels + np.concatenate(self._cut_label)
-            weight = np.repeat(y, size) * np.concatenate(self._cut_coefficient)
+            weight = np.repeat(y, size) * coefficients
             used = weight != 0.0
-            reduced -= np.bincount(flat[used], weight[used], n * n_labels).reshape(n, n_labels)
+            taken = np.bincount(places[used], weight[used], reduced.size)
+            reduced -= taken.reshape(reduced.shape)
             constant = float(y @ rhs)
         lowest = reduced.min(axis=1)
         bound = float(lowest.sum()) + constant

@@ -91,16 +91,9 @@ def branch_and_cut(
     tolerance: float,
     budget: Budget,
 ) -> CutResult:
-    """Find the cheapest labels strictly below `cutoff`, or prove that there are none.
+    """Find the cheapest labels below `cutoff` by more than `tolerance`, or prove that none are.
 
-    Parameters
-    ----------
-    instance, allowed
-        The nodes; finite costs wherever allowed.
-    cutoff
-        Only labels cheaper than this (by more than `tolerance`) are looked for.
-    budget
-        Shared with the caller; the search counts its nodes there.
+    Costs are finite wherever allowed. The search counts its nodes in the budget.
     """
     best = _Incumbent(cutoff, tolerance)
     allowed = allowed.copy()
