@@ -50,8 +50,8 @@ def solve_rest(
     if not allowed.any(axis=1).all():
         found.bound = found.cost  # nothing is cheaper (infinite: there are no labels at all)
         return
-    ways = np.prod(allowed.sum(axis=1), dtype=np.float64)
-    if ways * (len(costs) + len(graph.indices)) <= FEW_WAYS:
+    log_ways = np.log(allowed.sum(axis=1)).sum()
+    if log_ways + np.log(len(costs) + len(graph.indices)) <= np.log(FEW_WAYS):
         _offer(found, _cheapest_way(costs, graph, bounds, allowed), costs, graph, bounds)
         found.bound = found.cost
         return

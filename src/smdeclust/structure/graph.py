@@ -115,15 +115,21 @@ class PairGraph:
         """Return the graph of a whole component (or several), over the positions of its nodes."""
         if len(nodes) == self.n_nodes:
             return self
-        number = np.full(self.n_nodes, -1)
-        number[nodes] = np.arange(len(nodes))
         degree = np.diff(self.indptr)[nodes]
         starts = np.concatenate([[0], np.cumsum(degree)])
         entries = np.arange(starts[-1]) + np.repeat(self.indptr[nodes] - starts[:-1], degree)
+        return self._among(nodes, starts, entries)
+
+    def _among(self, nodes: np.ndarray, indptr: np.ndarray, entries: np.ndarray) -> PairGraph:
+        """Some nodes with some entries, and what is known of their colors."""
+        number = np.full(self.n_nodes, -1)
+        number[nodes] = np.arange(len(nodes))
         indices = number[self.indices[entries]]
-        if self.is_hard:
-            return PairGraph.hard(starts, indices)
-        return PairGraph(starts, indices, self.price[entries], self.together[entries])
+        part = PairGraph(indptr, indices, self.price[entries], self.together[entries])
+        for k, colors in self.hard_part._colorings.items():
+            if colors is not None:
+                part.hard_part._colorings[k] = colors[nodes]
+        return part
 
     def with_free(self, n_nodes: int) -> PairGraph:
         """Return the same graph with nodes without pairs after the others, `n_nodes` in all."""
@@ -136,14 +142,21 @@ class PairGraph:
 
         They are looked for once for each number of colors.
         """
+        if not self.is_hard:
+            return self.hard_part.coloring(n_colors, deadline)
         known = self._colorings
         if n_colors not in known:
-            hard = self.hard_part
-            found = find_coloring(hard.indptr, hard.indices, n_colors, deadline=deadline)
+            found = find_coloring(self.indptr, self.indices, n_colors, deadline=deadline)
             if found.verdict is Verdict.UNKNOWN and time.perf_counter() >= deadline:
                 return None  # there may be time for it later
             known[n_colors] = found.colors
         return known[n_colors]
+
+    def with_coloring(self, n_colors: int, colors: np.ndarray | None) -> PairGraph:
+        """Return the same graph, which need not look for such colors any more."""
+        if colors is not None:
+            self.hard_part._colorings[n_colors] = colors
+        return self
 
     @cached_property
     def _colorings(self) -> dict[int, np.ndarray | None]:
@@ -151,12 +164,12 @@ class PairGraph:
 
     def induced(self, nodes: np.ndarray) -> PairGraph:
         """Return the graph among these nodes (sorted), numbered by their positions."""
-        number = np.full(self.n_nodes, -1)
-        number[nodes] = np.arange(len(nodes))
-        kept = (number[self.ends] >= 0) & (number[self.indices] >= 0)
-        indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(number[self.ends[kept]], minlength=len(nodes)), out=indptr[1:])
-        return PairGraph(indptr, number[self.indices[kept]], self.price[kept], self.together[kept])
+        chosen = np.zeros(self.n_nodes, dtype=bool)
+        chosen[nodes] = True
+        kept = np.flatnonzero(chosen[self.ends] & chosen[self.indices])
+        counted = np.bincount(self.ends[kept], minlength=self.n_nodes)[nodes]
+        indptr = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
+        return self._among(nodes, indptr, kept)
 
     def broken(self, labels: np.ndarray) -> np.ndarray:
         """Return which entries these labels of the linked groups break (a pair has two)."""

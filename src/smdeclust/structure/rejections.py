@@ -16,6 +16,9 @@ from smdeclust.structure.groups import must_link_path
 from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.mending import mend
 
+# Seconds that the search for colors or a packing of groups may take; then nobody knows yet.
+MOST_SECONDS = 1.0
+
 
 def reject_self_cannot_links(apart: np.ndarray) -> None:
     """Raise an error if a cannot-link pairs a row with itself."""
@@ -65,14 +68,15 @@ def reject_uncolorable(
     n_clusters: int,
     groups: np.ndarray,
     rows_of_points: np.ndarray,
-) -> None:
+) -> np.ndarray | None:
     """Raise an error if the cannot-links need more than K clusters, as far as that is known.
 
-    `groups` are those of the rows `rows_of_points`.
+    `groups` are those of the rows `rows_of_points`. Returns colors that keep them, if found.
     """
-    result = find_coloring(indptr, indices, n_clusters)
+    until = time.perf_counter() + MOST_SECONDS
+    result = find_coloring(indptr, indices, n_clusters, deadline=until)
     if result.verdict is not Verdict.INFEASIBLE:
-        return
+        return result.colors
     assert result.witness is not None
     first = [int(np.flatnonzero(groups == g)[0]) for g in result.witness.tolist()]
     rows = rows_of_points[first].tolist()
@@ -92,8 +96,6 @@ def reject_uncolorable(
     )
 
 
-# Seconds that the search for a packing of groups may take; then nobody knows yet.
-MOST_SECONDS = 1.0
 # Entries of an integer program that is asked for a packing: more would take longer than that.
 MOST_ENTRIES = 50_000
 SLACK = 1e-9
@@ -113,12 +115,15 @@ class Pieces:
         Sizes of the single points.
     rows
         One row of each group, for messages.
+    colors
+        (m,) a cluster for each group that keeps the cannot-links, if one is known.
     """
 
     of_group: np.ndarray
     ends: np.ndarray
     lone: np.ndarray
     rows: list[list[int]]
+    colors: np.ndarray | None
 
 
 def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
@@ -239,6 +244,7 @@ def _packs(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
     start[: len(label)] = np.where(label >= 0, label, start[: len(label)])
     apart = np.full(len(pieces.ends), np.inf)
     graph = PairGraph.from_edges(pieces.ends, apart, apart < 0, len(pieces.of_group))
+    graph = graph.with_coloring(k, pieces.colors)
     asked = Bounds.of(sizes, bounds.low, bounds.high)
     until = time.perf_counter() + MOST_SECONDS
     return mend(np.zeros((len(sizes), k)), graph, asked, start, until) is not None

@@ -62,6 +62,8 @@ class Structure:
         Least and largest sizes of clusters, or ``None``.
     quotas
         Bounds on what each cluster holds of something, beside its size.
+    coloring
+        (n_linked,) a cluster for each linked group that keeps the cannot-links, if one is known.
     """
 
     n_points: int
@@ -75,6 +77,7 @@ class Structure:
     cl_indices: np.ndarray
     bounds: SizeBounds | None
     quotas: tuple[Quota, ...] = ()
+    coloring: np.ndarray | None = None
 
     @classmethod
     def build(
@@ -130,12 +133,15 @@ class Structure:
         reject_contradictions(edges, together, apart, n_points)
         indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         _reject_unfillable(coupling, weight, n_clusters)
-        reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+        colors = reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+        if colors is not None:  # groups of several points without cannot-links take any
+            more = coupling.n_compound - coupling.n_linked
+            colors = np.concatenate([colors, np.zeros(more, dtype=np.int64)])
         if quotas and bounds is None:
             bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
         if bounds is not None:
             if not again:
-                bounds = _admit_sizes(bounds, coupling, weight, indptr, indices)
+                bounds = _admit_sizes(bounds, coupling, weight, indptr, indices, colors)
                 reject_impossible_quotas(quotas, coupling, n_clusters)
             # Groups of several points depend on each other through the sizes.
             coupling = replace(coupling, n_linked=coupling.n_compound)
@@ -152,6 +158,7 @@ class Structure:
             cl_indices=read_only(indices),
             bounds=bounds,
             quotas=quotas,
+            coloring=None if colors is None else read_only(colors[: coupling.n_linked]),
         )
         if quotas and not again:
             assert known.group_bounds is not None
@@ -226,11 +233,12 @@ class Structure:
 
     @cached_property
     def _priced(self) -> tuple[PairGraph, float]:
-        if self.soft is None:
-            return PairGraph.hard(self.cl_indptr, self.cl_indices), 0.0
-        return priced_graph(
-            self.cannot_link, self.soft, self.coupling.groups_of, self.coupling.n_linked
-        )
+        graph, always = PairGraph.hard(self.cl_indptr, self.cl_indices), 0.0
+        if self.soft is not None:
+            graph, always = priced_graph(
+                self.cannot_link, self.soft, self.coupling.groups_of, self.coupling.n_linked
+            )
+        return graph.with_coloring(self.n_clusters, self.coloring), always
 
     def penalty(self, group_labels: np.ndarray) -> float:
         """Return what the soft pairs that these (G,) labels break cost together."""
@@ -319,6 +327,7 @@ def _admit_sizes(
     weight: np.ndarray | None,
     indptr: np.ndarray,
     indices: np.ndarray,
+    colors: np.ndarray | None,
 ) -> SizeBounds:
     """The bounds where no cluster may be empty, or an error that says what is in the way."""
     if weight is not None and not (weight > 0).all():
@@ -343,6 +352,7 @@ def _admit_sizes(
         ends=np.column_stack([source[once], indices[once]]),
         lone=np.ones(len(free)) if counted is None else counted[free],
         rows=rows if coupling.n_compound else [],
+        colors=colors,
     )
     reject_impossible_sizes(bounds, pieces)
     return bounds
