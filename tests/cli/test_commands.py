@@ -178,10 +178,10 @@ def test_compare_until_ctrl_c(cli, flowers, monkeypatch):
     """The first Ctrl-C shows the methods that are done, with code 3."""
     real = methods.run_method
 
-    def interrupted(setup, X, constraints):
+    def interrupted(setup, X, *more):
         if setup.method == "blp-kmeans" and len(X) == 60:
             signal.raise_signal(signal.SIGINT)
-        return real(setup, X, constraints)
+        return real(setup, X, *more)
 
     monkeypatch.setattr(methods, "run_method", interrupted)
     result = cli("compare", flowers, "-k", 3, "-m", "cop-kmeans,blp-kmeans,pccc", "--json")

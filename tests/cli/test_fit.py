@@ -211,9 +211,9 @@ def test_max_time_covers_the_report(cli, flowers, tmp_path, monkeypatch):
     calls = []
     real = fit_module.methods.run_method
 
-    def counted(setup, X, constraints):
+    def counted(setup, *data):
         calls.append(setup)
-        found = real(setup, X, constraints)
+        found = real(setup, *data)
         setup.patience._deadline = 0.0  # the time is over
         return found
 

@@ -289,3 +289,6 @@ def test_rows_with_gaps_can_be_left_out(cli, customers, tmp_path, capsys):
     capsys.readouterr()
     exec(snippet, {})
     assert float(capsys.readouterr().out) == pytest.approx(document["objective"])
+    raw = ("--raw", "--role", "target=left out", "--json")
+    assert cli("fit", customers, "-k", 3, *options[:2], *raw).code == 1
+    assert json.loads(cli("fit", customers, "-k", 3, *options, *raw).out)["n_points"] == 59

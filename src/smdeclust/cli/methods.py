@@ -17,24 +17,12 @@ DEFAULT = "smdeclust"
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the library.
+    """A method of the library."""
 
-    Attributes
-    ----------
-    title
-        For tables and pictures.
-    estimator
-        Public name in ``smdeclust``.
-    variant
-        Which of the paper's settings, for ``SMDEClust.from_paper``.
-    strict
-        Whether its result keeps every pair.
-    """
-
-    title: str
-    estimator: str
-    variant: str | None = None
-    strict: bool = True
+    title: str  # for tables and pictures
+    estimator: str  # public name in smdeclust
+    variant: str | None = None  # which of the paper's settings, for SMDEClust.from_paper
+    strict: bool = True  # whether its result keeps every pair
 
 
 METHODS = {

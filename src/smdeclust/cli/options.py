@@ -203,13 +203,7 @@ class Reading:
 
 
 def reads_files(*names: str) -> Callable[[Command], Command]:
-    """Give a command the options of `Reading` in place of its parameter ``reading``.
-
-    Parameters
-    ----------
-    names
-        The options that the command has; none named: all of them.
-    """
+    """Give a command the options of `Reading`, or some, in place of its parameter ``reading``."""
     return spread(Reading, "reading", names)
 
 
@@ -220,7 +214,8 @@ class Data:
     `table` is the data as they stand in the file, `X` the points, `features` how columns became
     points (None where points were given as such), `file` the table as read (None for arrays),
     `standardized` whether the columns of `X` were scaled to standard deviation 1, and `weight` how
-    much each row counts (None: all alike).
+    much each row counts (None: all alike). Where rows with gaps were left out, `kept` are the
+    others.
     """
 
     table: Any
@@ -229,6 +224,7 @@ class Data:
     file: Any = None
     standardized: bool = False
     weight: Any = None
+    kept: Any = None
 
     def name(self, row: int) -> str:
         """The id of a row, or its number."""
@@ -249,21 +245,23 @@ class Data:
 class Inputs(Data):
     """Data and pairs as read, their files, and whether these name points by ``id`` or ``row``.
 
-    Where rows with gaps were left out, `kept` are the others, and `whole` is the file with all.
+    Where rows were left out, `whole` is the file with all of them.
     """
 
     path: Path
     pair_paths: tuple[Path, ...]
     constraints: Any
     pairs_by: str
-    kept: Any = None
     whole: Any = None
 
 
-def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> Data:
+def read_data(
+    path: Path, reading: Reading, *, id_column: str | None = None, drop_gaps: bool = False
+) -> Data:
     """Read a table and prepare it: as the earlier result says, or as the options do.
 
     Beside an earlier result, `id_column` names the ids of this table where they are in another.
+    Where gaps are dropped, there are points and weights of the rows without any.
     """
     from smdeclust.cli.fitted import read_preparation
     from smdeclust.io import read_frame
@@ -279,7 +277,7 @@ def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> 
         encoding=reading.encoding,
     )
     if file.format not in ARRAY_FORMATS or reading.points is not None:
-        return _prepare(file, reading, earlier, id_column)
+        return _prepare(file, reading, earlier, id_column, drop_gaps)
     table = numeric_table(
         file, reading.label, reading.id_column, reading.feature_names(), reading.group_column
     )
@@ -295,7 +293,9 @@ def read_data(path: Path, reading: Reading, *, id_column: str | None = None) -> 
     return Data(table, standardize(table.X), standardized=True)
 
 
-def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -> Data:
+def _prepare(
+    file: Any, reading: Reading, earlier: Any, id_column: str | None, drop_gaps: bool
+) -> Data:
     import numpy as np
 
     from smdeclust import TableFeatures
@@ -329,7 +329,13 @@ def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -
                 features.fit_roles(file.frame)
             else:
                 features.fit(file.frame, only=chosen)
-        points = file.points if file.points is not None else features.transform(file.frame)
+        kept = None
+        if drop_gaps and file.points is None:
+            kept = np.flatnonzero(~features.gaps(file.frame))
+            if len(kept) == 0:
+                raise CommandError(f"{file.path}: every row has a missing value (--drop-gaps).")
+        frame = file.frame if kept is None else file.frame.iloc[kept]
+        points = file.points if file.points is not None else features.transform(frame)
     except InvalidInputError as error:
         where = "" if earlier is None else " The table needs the columns of the fit in --result."
         raise CommandError(f"{file.path}: {error}{where}") from error
@@ -340,7 +346,8 @@ def _prepare(file: Any, reading: Reading, earlier: Any, id_column: str | None) -
 
         points = standardize(points)
     weight = _weights(file, features.weight_column_)
-    return Data(table, np.ascontiguousarray(points), features, file, standard, weight)
+    weight = weight if weight is None or kept is None else weight[kept]
+    return Data(table, np.ascontiguousarray(points), features, file, standard, weight, kept)
 
 
 def _weights(file: Any, name: str | None) -> Any:
@@ -369,7 +376,7 @@ def _weights(file: Any, name: str | None) -> Any:
 
 def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
     """Read data and pairs."""
-    data = read_data(path, reading)
+    data = read_data(path, reading, drop_gaps=_drops_gaps(reading))
     table = data.table
     by_id = table.ids is not None and reading.pairs_by_row is not True
     if pair_paths and not by_id and reading.pairs_by_row is not True and table.repeated_ids:
@@ -383,7 +390,7 @@ def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> 
         pairs_by="id" if by_id else "row",
         **{field.name: getattr(data, field.name) for field in fields(data)},
     )
-    return _without_gaps(inputs) if _drops_gaps(reading) and inputs.is_table else inputs
+    return inputs if inputs.kept is None else _without_gaps(inputs)
 
 
 def _drops_gaps(reading: Reading) -> bool:
@@ -395,13 +402,8 @@ def _drops_gaps(reading: Reading) -> bool:
 
 
 def _without_gaps(inputs: Inputs) -> Inputs:
-    """The same without rows that have a missing value in a used column, and without their pairs."""
-    import numpy as np
-
-    file, table, known = inputs.file, inputs.table, inputs.constraints
-    kept = np.flatnonzero(~inputs.features.gaps(file.frame))
-    if len(kept) == 0:
-        raise CommandError(f"{inputs.path}: every row has a missing value (--drop-gaps).")
+    """Table, file and pairs of the rows that were kept."""
+    file, table, known, kept = inputs.file, inputs.table, inputs.constraints, inputs.kept
     left = known[kept]
     n_pairs = known.n_pairs + known.n_soft - left.n_pairs - left.n_soft
     screen.note(
@@ -424,12 +426,9 @@ def _without_gaps(inputs: Inputs) -> Inputs:
     return replace(
         inputs,
         table=fewer,
-        X=inputs.X[kept],
         constraints=left,
-        weight=None if inputs.weight is None else inputs.weight[kept],
         file=replace(file, table=file.frame.iloc[kept].reset_index(drop=True)),
         whole=file,
-        kept=kept,
     )
 
 

@@ -47,7 +47,7 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, setup: methods.Setup) ->
     code = "\n".join(parts)
     readers = [name for name in ("pairs_from_groups", "read_constraints") if name in code]
     readers.append("read_frame" if is_table else "read_table")
-    path = str(inputs.path)
+    path, rows = str(inputs.path), "" if inputs.kept is None else "[kept]"
     how: dict[str, Any] = {"format": reading.data_format, "encoding": reading.encoding}
     if is_table:
         how |= {"sheet": reading.sheet, "header": False if reading.no_header else None}
@@ -55,23 +55,22 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, setup: methods.Setup) ->
         chosen_roles: dict[str, Any] = {"roles": reading.roles() or None}
         chosen_roles |= {} if scaling == "robust" else {"scaling": scaling}
         only = reading.feature_names()
-        fit_options = f"table.frame{'' if only is None else f', only={only!r}'}"
+        fit_options = f"frame{'' if only is None else f', only={only!r}'}"
         lines = [
-            f"table = read_frame({_call(path, how)})",
+            f"frame = read_frame({_call(path, how)}).frame",
             f"features = TableFeatures({_arguments(chosen_roles)})",
-            f"X = features.fit({fit_options}).transform(table.frame)",
+            f"features.fit({fit_options})",
         ]
         if inputs.pairs_by == "id":
-            lines.append(f"ids = table.frame[{inputs.table.id_name!r}].astype(str)")
+            lines.append(f"ids = frame[{inputs.table.id_name!r}].astype(str)")
         if inputs.weight is not None and methods.takes_weights(run.method):
-            lines.append(f"weight = table.frame[{inputs.weight_name!r}].to_numpy(float)")
+            lines.append(f"weight = frame[{inputs.weight_name!r}].to_numpy(float)")
         if inputs.kept is not None:
-            lines.append("kept = (~features.gaps(table.frame)).nonzero()[0]")
+            lines.append("kept = (~features.gaps(frame)).nonzero()[0]")
+        lines.append(f"X = features.transform(frame{'.iloc[kept]' * bool(rows)})")
         if inputs.table.groups is not None:
             readers.append("Table")
-            lines.append(
-                f"groups = table.frame[{inputs.table.group_name!r}].fillna('').astype(str)"
-            )
+            lines.append(f"groups = frame[{inputs.table.group_name!r}].fillna('').astype(str)")
             lines.append("table = Table(X, groups=tuple(groups))")
     else:
         points = path if reading.points is None else str(reading.points)
@@ -84,8 +83,7 @@ def snippet(inputs: Inputs, reading: Reading, run: Run, setup: methods.Setup) ->
             lines.append("ids = table.ids")
     imports.append(f"from smdeclust.io import {', '.join(sorted(readers))}")
     lines = [*imports, "", *lines]
-    rows = "" if inputs.kept is None else "[kept]"
-    fit = f"X{rows}"
+    fit = "X"
     names = methods.fit_arguments(run.method, inputs.constraints, inputs.weight)
     if "sample_weight" in names:
         fit += f", sample_weight=weight{rows}"
@@ -118,7 +116,8 @@ def _pairs_code(inputs: Inputs, reading: Reading) -> list[str]:
             del options["must_link_sign"]
         ids = ", ids=ids" if inputs.pairs_by == "id" else ""
         call = _call(paths if len(paths) > 1 else paths[0], options)
-        parts.append(f"read_constraints({call}, n_points=len(X){ids})")
+        n_points = "len(X)" if inputs.kept is None else "len(frame)"
+        parts.append(f"read_constraints({call}, n_points={n_points}{ids})")
     if inputs.table.groups is not None:
         parts.append(f"pairs_from_groups(table, {reading.kind!r}, {str(inputs.path)!r})")
     return parts

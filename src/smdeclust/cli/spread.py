@@ -25,16 +25,9 @@ def option(form: str, help: str, panel: str | None = None, **more: Any) -> Any:
 
 
 def spread(group: type, name: str, chosen: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Give a command the fields of a dataclass as options, in place of one parameter.
+    """Give a command the fields of a dataclass as options, in place of its parameter `name`.
 
-    Parameters
-    ----------
-    group
-        The dataclass; the types of its fields are annotated as options.
-    name
-        The parameter of the command that takes an object of it.
-    chosen
-        Names of the fields to offer; none: all.
+    The types of the fields are annotated as options; `chosen` are those to offer, none: all.
     """
     hints = get_type_hints(group, include_extras=True)
     offered = [field for field in fields(group) if not chosen or field.name in chosen]

@@ -33,24 +33,12 @@ Entry = tuple[str, str, str, int, float | None]
 
 @dataclass(frozen=True)
 class Reading:
-    """What a format reader needs beside the content of the file.
+    """What a format reader needs beside the content of the file."""
 
-    Attributes
-    ----------
-    path
-        The file, for messages and origins.
-    rows
-        From written rows or ids to row positions.
-    kind
-        ``must_link`` or ``cannot_link`` for formats that do not write the kind of a pair.
-    must_link_sign
-        The sign that means must-link in a matrix.
-    """
-
-    path: PathLike
-    rows: RowResolver = field(default_factory=RowResolver)
-    kind: str | None = None
-    must_link_sign: int = 1
+    path: PathLike  # for messages and origins
+    rows: RowResolver = field(default_factory=RowResolver)  # from written rows or ids to positions
+    kind: str | None = None  # of all pairs, for formats that do not write it
+    must_link_sign: int = 1  # in a matrix
 
 
 def parse_confidence(word: str, path: PathLike, line: int | None, place: str = "") -> float:

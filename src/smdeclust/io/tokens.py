@@ -74,21 +74,11 @@ def parse_kind(word: str) -> str | None:
 
 @dataclass(frozen=True)
 class RowResolver:
-    """Turns what a file writes for a point into its row position.
+    """Turns what a file writes for a point into its row position."""
 
-    Attributes
-    ----------
-    n_points
-        Number of rows of the data, None where unknown (then rows are not checked against it).
-    row_of_id
-        Row of each id where the file writes ids, None where it writes row positions.
-    index_base
-        Number of the first row in the file, 0 or 1.
-    """
-
-    n_points: int | None = None
-    row_of_id: Mapping[str, int] | None = None
-    index_base: int = 0
+    n_points: int | None = None  # of the data; None: rows are not checked against it
+    row_of_id: Mapping[str, int] | None = None  # where the file writes ids
+    index_base: int = 0  # number of the first row in the file, 0 or 1
 
     def __call__(self, word: str, path: PathLike, line: int) -> int:
         """Return the row position that ``word`` stands for."""

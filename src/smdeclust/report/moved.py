@@ -10,19 +10,10 @@ from scipy.optimize import linear_sum_assignment
 
 @dataclass(frozen=True)
 class Moved:
-    """A clustering compared with the one without constraints.
+    """A clustering compared with the one without constraints."""
 
-    Attributes
-    ----------
-    free_labels
-        (N,) labels without constraints, renumbered so that as many points as possible keep their
-        number.
-    rows
-        Points whose number differs, increasing.
-    """
-
-    free_labels: np.ndarray
-    rows: np.ndarray
+    free_labels: np.ndarray  # (N,) without, renumbered so that most points keep their number
+    rows: np.ndarray  # points whose number differs, increasing
 
 
 def match_labels(labels: np.ndarray, others: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -92,11 +92,12 @@ class NumberCoder(Coder):
     @classmethod
     def learn_plain(cls, values: Values, name: str, *, standardize: bool) -> NumberCoder:
         """Numbers as they are, or with mean 0 and standard deviation 1."""
-        made = cls([name], soft=False)
+        made = cls([name], [0.0], soft=False)  # no place for missing ones
         if standardize:
-            numbers = made.code(values, f"Column {name!r}")
-            constant = numbers.min() == numbers.max()
-            made.center, made.scale = float(numbers.mean()), float(numbers.std())
+            numbers = _as_numbers(values, f"Column {name!r}", made.odd)
+            there = numbers[~np.isnan(numbers)]
+            constant = there.min() == there.max()
+            made.center, made.scale = float(there.mean()), float(there.std())
             made.scale = 1.0 if constant else made.scale
         return made
 

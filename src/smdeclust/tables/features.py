@@ -155,7 +155,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 coder = NumberCoder.learn_plain(
                     values, name, standardize=self.scaling == "standard"
                 )
-            if not isinstance(coder, CategoryCoder):  # whose mean is zero
+            if self.scaling == "robust" and not isinstance(coder, CategoryCoder):  # mean zero
                 coder.learn_mean(coder.code(values, f"Column {name!r}"))
             self._coders[name] = coder
             missing = int(values.column.isna().sum())

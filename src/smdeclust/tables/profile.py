@@ -22,15 +22,8 @@ def set_apart(
 ) -> list[str]:
     """For each cluster, what differs most from all points: ``high income, channel: 70% retail``.
 
-    Parameters
-    ----------
-    units, names
-        Columns in the units of the table, as of `TableFeatures.in_units`; ``a=b`` is the value b
-        of the category a, and its mean is a share.
-    labels, n_clusters
-        The clusters.
-    most
-        Things to name.
+    `units` and `names` are as of `TableFeatures.in_units`: ``a=b`` is the value b of the category
+    a, and its mean is a share.
     """
     whole, spread = units.mean(axis=0), units.std(axis=0)
     said = []

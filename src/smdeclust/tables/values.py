@@ -41,24 +41,13 @@ _NUMERIC = ("integer", "floating", "mixed-integer-float", "decimal")
 
 @dataclass(frozen=True)
 class Values:
-    """The cells of one column.
+    """The cells of one column; missing ones are NaN or NaT."""
 
-    Attributes
-    ----------
-    kind
-        ``"numbers"`` (float64), ``"moments"`` (datetime64) or ``"words"`` (text).
-    column
-        Them; missing ones are NaN or NaT.
-    odd
-        Words among numbers, which count as missing, and the row where each stands first.
-    decimal
-        The decimal mark of numbers that are written as text.
-    """
-
-    kind: str
+    kind: str  # "numbers" (float64), "moments" (datetime64) or "words" (text)
     column: Series
+    # Words among numbers, which count as missing, and the row where each stands first.
     odd: Mapping[str, int] = field(default_factory=dict)
-    decimal: str = "."
+    decimal: str = "."  # the mark of numbers that are written as text
 
 
 def values_of(column: Series, decimal: str = ".") -> Values:
@@ -157,15 +146,7 @@ def as_number(word: str, decimal: str = ".") -> float:
 
 
 def decimal_mark(cells: Iterable[Any], unclear: str = ".") -> str:
-    """The decimal mark of a table: which of the two its cells can only be read with.
-
-    Parameters
-    ----------
-    cells
-        Some of the cells that are text.
-    unclear
-        The mark where no cell tells.
-    """
+    """The decimal mark that some cells of a table can only be read with; else `unclear`."""
     votes = {".": 0, ",": 0}
     for cell in cells:
         plain = _SIGNS.sub("", cell) if isinstance(cell, str) else ""
