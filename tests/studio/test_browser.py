@@ -145,16 +145,75 @@ def test_ask_by_keyboard(table: Path) -> None:
         page.keyboard.press("s")
         page.wait_for_selector(".question")
         shot(page, "studio-ask")
-        first = page.evaluate("window.studio.question.pair")
+        first = page.evaluate("window.studio.question.asked")
         page.keyboard.press("n")
         page.wait_for_function("window.studio.state.n_pairs === 1")
         running.settle()
         page.wait_for_function(
-            "window.studio.question?.pair && "
-            f"window.studio.question.pair.join() !== '{first[0]},{first[1]}'"
+            "window.studio.question?.asked && "
+            f"window.studio.question.asked.join() !== '{first[0]},{first[1]}'"
         )
         labels = labels_of(running)
         assert labels[first[0]] != labels[first[1]]
+
+
+def test_ask_for_a_cluster(table: Path) -> None:
+    """A point and an example of each cluster: answered by a number, by none, by don't know."""
+    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+        settled(page)
+        page.keyboard.press("q")
+        page.wait_for_selector(".question")
+        shot(page, "studio-label")
+        row, *others = page.evaluate("window.studio.question.asked")
+        assert len(others) >= 2
+        page.keyboard.press("2")
+        page.wait_for_function("window.studio.state.n_pairs === 1")
+        running.settle()
+        labels = labels_of(running)
+        assert labels[row] == labels[others[1]]
+        page.wait_for_function(
+            f"window.studio.question?.asked && window.studio.question.asked[0] !== {row}"
+        )
+        row, *others = page.evaluate("window.studio.question.asked")
+        page.keyboard.press("?")
+        page.wait_for_function(
+            "([...asked]) => window.studio.question"
+            " && window.studio.question.asked?.join() !== asked.join()",
+            arg=[row, *others],
+        )
+        assert running.call("api/state")["n_pairs"] == 1
+
+
+def test_a_quota(tmp_path: Path) -> None:
+    """A quota said by hand holds in every cluster; an impossible one is refused in words."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "people.csv"
+    rows = [
+        f"p{i},{'fm'[i % 2]},{x:.3f},{y:.3f}" for i, (x, y) in enumerate(rng.normal(size=(60, 2)))
+    ]
+    path.write_text("id,gender,x,y\n" + "\n".join(rows) + "\n")
+    with studio(path, "-k", "3") as running, browser_page(running.url) as page:
+        settled(page)
+        page.click("#tab-settings")
+        page.select_option("#quota-column", "gender")
+        page.select_option("#quota-value", "f")
+        page.fill("#quota-low", "40")
+        page.fill("#quota-high", "60")
+        page.locator("fieldset form button").click()
+        page.wait_for_function("window.studio.state.settings.quotas.length === 1")
+        page.wait_for_selector("text=gender f: 40 to 60% of its points")
+        shot(page, "studio-quota")
+        running.settle()
+        labels = labels_of(running)
+        for k in range(3):
+            assert 0.4 <= np.mean(np.flatnonzero(labels == k) % 2 == 0) <= 0.6
+        lines = running.call("api/export/recipe.py").decode()
+        assert "quota(sheet.entries('gender'), {'f': 0.4}, {'f': 0.6}, of='share'" in lines
+        page.fill("#quota-low", "90")
+        page.fill("#quota-high", "")
+        page.locator("fieldset form button").click()
+        page.wait_for_selector("dialog[open], .message")
+        assert len(running.call("api/state")["settings"]["quotas"]) == 1
 
 
 def test_kill_and_reopen(table: Path, tmp_path: Path) -> None:

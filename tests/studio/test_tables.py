@@ -200,19 +200,19 @@ def test_labels_join_and_part() -> None:
     wishes = Wishes(3, ("a",))
     for rows, name in (([0, 1, 2], "x"), ([3, 4], "y"), ([5], "z")):
         wishes = change(wishes, {"do": "label", "rows": rows, "name": name}, ground)
-    known = solving.knowledge(wishes, 10)
+    known = wishes.constraints(ground)
     assert sorted(map(tuple, known.must_link.tolist())) == [(0, 1), (0, 2), (3, 4)]
     assert sorted(map(tuple, known.cannot_link.tolist())) == [(0, 3), (0, 5), (3, 5)]
-    assert find_conflict(wishes, 10, []) is None
+    assert find_conflict(wishes, ground, []) is None
     said = {"do": "pairs", "pairs": [[2, 4]], "together": True}
     wanted = change(wishes, said, ground)
-    conflict = find_conflict(wanted, 10, [wanted.pairs[0]])
+    conflict = find_conflict(wanted, ground, [wanted.pairs[0]])
     assert conflict is not None
     for way in conflict["ways"]:
         after = wishes
         for action in way["actions"]:
             after = change(after, action, ground)
-        assert find_conflict(after, 10, []) is None
+        assert find_conflict(after, ground, []) is None
     ways = [way["label"] for way in conflict["ways"]]
     assert ways == [
         "Make it soft (90% sure)",
@@ -358,7 +358,13 @@ def test_jobs_of_the_solver() -> None:
     places = do("map", wishes)[-1][1]
     assert places.shape == (150, 2)
     assert np.isfinite(places).all()
-    assert do("suggest", (wishes, shown, []))[-1][1]["pair"]
+    asked = do("suggest", (wishes, shown, [], False))[-1][1]["asked"]
+    assert len(asked) == 2
+    again = do("suggest", (wishes, shown, [tuple(asked)], False))[-1][1]
+    assert again["asked"] != asked
+    row, *others = do("suggest", (wishes, shown, [], True))[-1][1]["asked"]
+    assert row not in others
+    assert len({int(shown[other]) for other in others}) == len(others)
     do("warm", None)
 
 

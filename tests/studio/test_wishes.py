@@ -50,6 +50,12 @@ def test_pairs_replace_each_other() -> None:
         ({"do": "set", "metric": "best"}, "one of euclidean"),
         ({"do": "set", "colour": 1}, "no setting 'colour'"),
         ({"do": "name", "cluster": 3, "name": "x"}, "from 0 to 2"),
+        ({"do": "set", "quotas": "a"}, "list of quotas"),
+        ({"do": "set", "quotas": [{"column": "z", "of": "sum", "low": 1}]}, "no column 'z'"),
+        ({"do": "set", "quotas": [{"column": "a", "of": "half", "low": 1}]}, "one of share"),
+        ({"do": "set", "quotas": [{"column": "a", "of": "share", "low": 2}]}, "from 0 to 1"),
+        ({"do": "set", "quotas": [{"column": "a", "of": "count", "low": -1}]}, "not negative"),
+        ({"do": "set", "quotas": [{"column": "a", "of": "sum", "low": "x"}]}, "must be a number"),
     ],
 )
 def test_refused(action: dict[str, object], words: str) -> None:
@@ -82,7 +88,7 @@ def test_conflict_with_ways_out() -> None:
     wishes = change(FIRST, say([0, 1], [1, 2]), GROUND)
     new = Pair(0, 2, False)
     wanted = change(wishes, say([0, 2], together=False), GROUND)
-    conflict = find_conflict(wanted, 10, [new])
+    conflict = find_conflict(wanted, GROUND, [new])
     assert conflict is not None
     assert {tuple(pair[:2]) for pair in conflict["pairs"]} == {(0, 1), (1, 2), (0, 2)}
     assert [way["label"] for way in conflict["ways"]] == ["Make it soft (90% sure)", "Drop", "Drop"]
@@ -90,7 +96,7 @@ def test_conflict_with_ways_out() -> None:
         after = wishes
         for action in way["actions"]:
             after = change(after, action, GROUND)
-        assert find_conflict(after, 10, []) is None
+        assert find_conflict(after, GROUND, []) is None
         assert any(pair.key == (0, 2) for pair in after.pairs)
 
 
@@ -98,7 +104,7 @@ def test_too_many_apart() -> None:
     """Four points all apart need a fourth cluster, and one of the ways is just that."""
     apart = [[i, j] for i in range(4) for j in range(i)]
     wanted = change(FIRST, say(*apart, together=False), GROUND)
-    conflict = find_conflict(wanted, 10, [Pair(0, 3, False)])
+    conflict = find_conflict(wanted, GROUND, [Pair(0, 3, False)])
     assert conflict is not None
     assert len(conflict["pairs"]) == 6
     more = next(way for way in conflict["ways"] if way["label"] == "One more cluster")
@@ -106,7 +112,7 @@ def test_too_many_apart() -> None:
     for action in more["actions"]:
         after = change(after, action, GROUND)
     assert after.n_clusters == 4
-    assert find_conflict(after, 10, []) is None
+    assert find_conflict(after, GROUND, []) is None
 
 
 def test_random_wishes_are_judged_as_problems_are() -> None:
@@ -128,4 +134,28 @@ def test_random_wishes_are_judged_as_problems_are() -> None:
             feasible = True
         except InfeasibleConstraintsError:
             feasible = False
-        assert (find_conflict(wishes, 10, []) is None) == feasible
+        assert (find_conflict(wishes, GROUND, []) is None) == feasible
+
+
+def test_quotas_become_constraints_and_contradictions_sentences() -> None:
+    """A quota on a value is counted as it is; one that no clustering meets is refused in words."""
+    gender = ["f", "m"] * 5
+    ground = Ground(10, ("gender", "age"), {"gender": gender, "age": [1.0] * 10}.__getitem__)
+    wishes = Wishes(2, ("age",))
+    half = {"column": "gender", "of": "share", "value": "f", "low": 0.4, "high": 0.6}
+    wishes = change(wishes, {"do": "set", "quotas": [half]}, ground)
+    (quota,) = wishes.constraints(ground).quotas
+    assert (quota.low, quota.high, quota.of) == (0.4, 0.6, "share")
+    assert quota.counts.tolist() == [1.0, 0.0] * 5
+    assert find_conflict(wishes, ground, []) is None
+    assert change(Wishes(2, ("age",)), {"do": "set", "quotas": wishes.settings()["quotas"]}, ground)
+    for wrong in (
+        {"column": "gender", "of": "count", "low": 4},
+        {"column": "age", "of": "sum", "low": 6},
+        {"column": "gender", "of": "count", "value": "x", "low": 1},
+        {"column": "age", "of": "sum"},
+    ):
+        wanted = change(wishes, {"do": "set", "quotas": [wrong]}, ground)
+        conflict = find_conflict(wanted, ground, [])
+        assert conflict is not None, wrong
+        assert conflict["sentence"].endswith(".")

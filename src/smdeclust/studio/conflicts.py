@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.structure import Structure
 from smdeclust.studio.wishes import Ground, Pair, Wishes, change
@@ -25,33 +23,23 @@ SENTENCES = {
 }
 
 
-def hard_pairs(wishes: Wishes) -> tuple[np.ndarray, np.ndarray]:
-    """Must-links and cannot-links that must hold, as (m, 2) rows."""
-    rows = {
-        together: [
-            pair.key for pair in wishes.knowledge if pair.is_hard and pair.together is together
-        ]
-        for together in (True, False)
-    }
-    must, cannot = (np.array(rows[kind], dtype=np.int64).reshape(-1, 2) for kind in (True, False))
-    return must, cannot
-
-
-def structure_of(wishes: Wishes, n_points: int) -> Structure:
+def structure_of(wishes: Wishes, ground: Ground) -> Structure:
     """What must hold, contracted; InfeasibleConstraintsError where it cannot be."""
-    sizes: Any = {"size_min": wishes.size_min, "size_max": wishes.size_max}
-    return Structure.build(n_points, wishes.n_clusters, *hard_pairs(wishes), **sizes)
+    known = wishes.constraints(ground)
+    bounds: Any = {name: getattr(wishes, name) for name in ("size_min", "size_max")}
+    pairs, k = (known.must_link, known.cannot_link), wishes.n_clusters
+    return Structure.build(ground.n_points, k, *pairs, **bounds, quotas=known.quotas)
 
 
-def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, Any] | None:
+def find_conflict(wishes: Wishes, ground: Ground, new: list[Pair]) -> dict[str, Any] | None:
     """Return why these wishes cannot be kept, or ``None`` where they can.
 
     Parameters
     ----------
     wishes
         The wishes as they would be.
-    n_points
-        Number of rows.
+    ground
+        What they are about.
     new
         The pairs that would be added: one way out is always to make them soft.
 
@@ -61,24 +49,24 @@ def find_conflict(wishes: Wishes, n_points: int, new: list[Pair]) -> dict[str, A
         ``sentence``, ``pairs`` (to be drawn), and ``ways``: each with a ``label`` and the
         ``actions`` to take instead.
     """
-    error = _error(wishes, n_points)
+    error = _error(wishes, ground)
     if isinstance(error, InfeasibleConstraintsError):
         blamed = _blamed(wishes, error)
         return {
             "sentence": SENTENCES.get(error.reason, str(error)).format(k=wishes.n_clusters),
             "reason": error.reason,
             "pairs": [[*pair.key, pair.together] for pair in blamed],
-            "ways": _that_help(_ways(wishes, error, blamed, new), wishes, n_points),
+            "ways": _that_help(_ways(wishes, error, blamed, new), wishes, ground),
         }
     if error is not None:
         return {"sentence": str(error), "reason": "input", "pairs": [], "ways": []}
     return None
 
 
-def _error(wishes: Wishes, n_points: int) -> Exception | None:
+def _error(wishes: Wishes, ground: Ground) -> Exception | None:
     """Why these wishes cannot be kept."""
     try:
-        structure_of(wishes, n_points)
+        structure_of(wishes, ground)
     except (InfeasibleConstraintsError, InvalidInputError) as error:
         return error
     return None
@@ -98,14 +86,14 @@ def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
     return [pair for pair in hard.values() if set(pair.key) <= rows]
 
 
-def _that_help(ways: list[dict[str, Any]], wishes: Wishes, n_points: int) -> list[dict[str, Any]]:
+def _that_help(ways: list[dict[str, Any]], wishes: Wishes, ground: Ground) -> list[dict[str, Any]]:
     """The first ways after which nothing is left that contradicts."""
-    ground, helpful = Ground(n_points, wishes.columns), []
+    helpful = []
     for way in ways[: 3 * MOST_WAYS]:
         after = wishes
         for action in way["actions"]:
             after = change(after, action, ground)
-        if _error(after, n_points) is None:
+        if _error(after, ground) is None:
             helpful.append(way)
     return helpful[:MOST_WAYS]
 

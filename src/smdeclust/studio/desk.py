@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Table, read_constraints, write_bytes
+from smdeclust.io import Table, read_constraints
 from smdeclust.studio import exports, opening, solving, view
 from smdeclust.studio.conflicts import find_conflict
 from smdeclust.studio.sheet import Sheet
-from smdeclust.studio.wishes import Ground, History, Pair, Wishes, change
+from smdeclust.studio.wishes import Ground, History, Pair, Wishes, change, pairs_of
 from smdeclust.studio.work_folder import WorkFolder
 from smdeclust.studio.worker import Worker
 
@@ -53,10 +51,8 @@ class Desk:
         self.solution: dict[str, Any] = {}
         self._history: History | None = None
         self._folder: WorkFolder | None = None
-        self._solver: Worker | None = None
-        self._searcher: Worker | None = None
-        self._prover: Worker | None = None
-        self._helper: Worker | None = None
+        # Processes by what they do. The solver answers at once, whatever the searcher searches for.
+        self._workers: dict[str, Worker] = {}
         self._map: tuple[str, np.ndarray] | None = None
         self._epoch = 0
         self._searching: int | None = None
@@ -80,8 +76,7 @@ class Desk:
     @property
     def ground(self) -> Ground:
         """What it is about."""
-        table = self.need_table()
-        return Ground(len(table), tuple(table.frame.columns))
+        return self.need_table().ground
 
     @property
     def table(self) -> Sheet | None:
@@ -154,7 +149,7 @@ class Desk:
         k = None if isinstance(table, Sheet) else table.n_clusters
         sheet = table if isinstance(table, Sheet) else Sheet.of_table(table)
         work = WorkFolder(folder or self.folder_path, data, sheet, source)
-        ground = Ground(len(sheet), tuple(sheet.frame.columns))
+        ground = sheet.ground
         first = Wishes(min(n_clusters or k or 3, ground.n_points), ground.columns)
         first = change(first, {"do": "set", **settings}, ground)
         with work.changing():
@@ -164,20 +159,19 @@ class Desk:
             known = {pair.key for pair in wishes.pairs}
             added = (pair for pair in pairs if pair.key not in known)
             wishes = replace(wishes, pairs=(*wishes.pairs, *added))
-            conflict = find_conflict(wishes, len(sheet), [])
+            chosen = sheet.under(dict(wishes.roles))
+            conflict = find_conflict(wishes, chosen.ground, [])
             if conflict is not None:
                 raise InvalidInputError(str(conflict["sentence"]))
-            view.chosen_points(sheet.under(dict(wishes.roles)), wishes)
+            view.chosen_points(chosen, wishes)
             work.save(wishes)
         self.close()
         self._sheet, self.title, self._folder, self.folder_path = sheet, title, work, work.path
         self._history, self._skipped, self._map = History(wishes), [], None
-        self._is_warm = False
-        self._compared_with, self._space = None, None
+        self._is_warm, self._compared_with, self._space = False, None, None
         self.labels, self.solution = work.load_labels(), {}
-        # Two processes: the first answers at once, whatever the second searches for.
-        self._solver = Worker(solving.make_handlers, sheet, self._from("solver"))
-        self._searcher = Worker(solving.make_handlers, sheet, self._from("searcher"))
+        for who in ("solver", "searcher"):  # they start while the page loads
+            self._worker(who)
         if self._loop is not None:
             self._resolve()
 
@@ -219,10 +213,8 @@ class Desk:
 
     def close(self) -> None:
         """End the processes."""
-        for worker in (self._solver, self._searcher, self._prover, self._helper):
-            if worker is not None:
-                worker.close()
-        self._solver = self._searcher = self._prover = self._helper = None
+        while self._workers:
+            self._workers.popitem()[1].close()
         for future in self._waiting.values():
             future.cancel()
         self._waiting.clear()
@@ -237,8 +229,6 @@ class Desk:
         RefusedError
             The wishes would contradict each other; nothing was stored.
         """
-        if self._history is None:
-            raise InvalidInputError("No table is open yet.")
         ground = self.ground
 
         def step(history: History) -> None:
@@ -294,9 +284,9 @@ class Desk:
         return self.state()
 
     def _refuse_conflicts(self, before: Wishes, wishes: Wishes) -> None:
-        known, table = set(before.pairs), self.need_table()
+        known, table = set(before.pairs), self.need_table().under(dict(wishes.roles))
         new = [pair for pair in wishes.pairs if pair not in known and pair.is_hard]
-        conflict = find_conflict(wishes, len(table), new)
+        conflict = find_conflict(wishes, table.ground, new)
         if conflict is not None:
             names = {row: table.name(row) for pair in conflict["pairs"] for row in pair[:2]}
             raise RefusedError(conflict | {"names": {str(row): n for row, n in names.items()}})
@@ -318,10 +308,8 @@ class Desk:
 
     def _resolve(self) -> None:
         """Cluster again, from what is on the screen; everything under way is dropped."""
-        assert self._solver is not None
-        if self._prover is not None:
-            self._prover.close()
-            self._prover = None
+        if "prover" in self._workers:
+            self._workers.pop("prover").close()
         if self.labels is not None and "objective" in self.solution:
             self._compared_with = (self.labels, self.solution["objective"], self._space)
         # Costs of different columns or distances cannot be compared; a learned distance is new
@@ -333,17 +321,21 @@ class Desk:
         self._busy = True
         for of in [of for of in self._waiting if of[0] == "solver"]:
             self._waiting.pop(of).cancel()
-        self._epoch = self._solver.submit("near", (self.wishes, self.labels), new_epoch=True)
+        self._epoch = self._worker("solver").submit(
+            "near", (self.wishes, self.labels), new_epoch=True
+        )
         self._searching = None
 
-    def _from(self, who: str) -> Callable[[int, int, str, Any], None]:
-        """What a process sends, in the server's own thread."""
+    def _worker(self, who: str) -> Worker:
+        """A process of this table; what it sends arrives in the server's own thread."""
 
         def on_message(number: int, epoch: int, name: str, content: Any) -> None:
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._receive, who, number, name, content)
 
-        return on_message
+        if who not in self._workers:
+            self._workers[who] = Worker(solving.make_handlers, self.need_table(), on_message)
+        return self._workers[who]
 
     def _receive(self, who: str, number: int, name: str, content: Any) -> None:
         if (who == "solver" and number < self._epoch) or (
@@ -369,13 +361,8 @@ class Desk:
 
     async def _ask(self, who: str, kind: str, payload: Any) -> Any:
         """The answer of a process: ``solver``, or ``helper`` for what takes long."""
-        self.need_table()
-        if who == "helper" and self._helper is None:
-            self._helper = Worker(solving.make_handlers, self._sheet, self._from("helper"))
-        worker = self._solver if who == "solver" else self._helper
-        assert worker is not None
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[who, worker.submit(kind, payload)] = future
+        self._waiting[who, self._worker(who).submit(kind, payload)] = future
         try:
             return await future
         except asyncio.CancelledError:
@@ -405,11 +392,11 @@ class Desk:
         self.tell("solution", self.solution | {"busy": self._busy})
         if found["final"]:
             self._prove()
-        elif self._searching is None and self._searcher is not None:
-            if not self._is_warm and self._solver is not None:
-                self._is_warm = bool(self._solver.submit("warm", None))
+        elif self._searching is None:
+            if not self._is_warm:
+                self._is_warm = bool(self._worker("solver").submit("warm", None))
             payload = (self.wishes, labels)
-            self._searching = self._searcher.submit("search", payload, new_epoch=True)
+            self._searching = self._worker("searcher").submit("search", payload, new_epoch=True)
 
     def _prove(self) -> None:
         """Look for a proof in a process of its own, where the data are small enough."""
@@ -417,28 +404,31 @@ class Desk:
         soft = any(not pair.is_hard for pair in wishes.pairs)
         n_together = sum(pair.together and pair.is_hard for pair in wishes.pairs)
         small = len(table) - n_together <= solving.MOST_PROVEN
-        if not small or soft or wishes.metric != "euclidean":
+        if not small or soft or wishes.quotas or wishes.metric != "euclidean":
             return
-        self._prover = Worker(solving.make_handlers, table, self._from("prover"))
-        self._prover.submit("prove", (wishes, self.labels))
+        self._worker("prover").submit("prove", (wishes, self.labels))
 
     def stop(self) -> None:
         """End the search with the best clusters so far."""
-        if self._searcher is not None:
-            self._searcher.stop()
+        if "searcher" in self._workers:
+            self._workers["searcher"].stop()
 
-    async def suggest(self, skip: Any = None) -> dict[str, Any]:
-        """The pair to ask next, side by side; `skip` is one that nobody knows the answer of."""
+    async def suggest(self, by_label: bool = False, skip: Any = ()) -> dict[str, Any]:
+        """The next question: a pair, or a point and one of each cluster that it may be in.
+
+        `skip` are the pairs of an earlier question that nobody knows the answer of.
+        """
         table = self.need_table()
-        if skip is not None:
-            asked = {"do": "pairs", "pairs": [skip], "together": True}
-            pair = change(replace(self.wishes, pairs=()), asked, self.ground).pairs[0]
-            self._skipped.append(pair.key)
-        found = await self._ask("solver", "suggest", (self.wishes, self.labels, self._skipped))
+        if skip:
+            asked = {"do": "pairs", "pairs": skip, "together": True}
+            unknown = change(replace(self.wishes, pairs=()), asked, self.ground).pairs
+            self._skipped += [pair.key for pair in unknown]
+        payload = (self.wishes, self.labels, self._skipped, by_label)
+        found = await self._ask("solver", "suggest", payload)
         if found is None:
-            return {"pair": None}
-        rows = [view.describe_row(table, self.labels, row) for row in found["pair"]]
-        return found | {"rows": rows}
+            return {"asked": None}
+        rows = [view.describe_row(table, self.labels, row) for row in found["asked"]]
+        return found | {"rows": rows, "by_label": by_label}
 
     async def why(self, row: int) -> dict[str, Any]:
         """Why a point is where it is."""
@@ -456,22 +446,18 @@ class Desk:
         points = await asyncio.to_thread(view.chosen_points, table, wishes)
         key = hashlib.sha256(repr(points.shape).encode() + points.tobytes()).hexdigest()
         assert self._folder is not None
-        path = self._folder.path / "map.npz"
         if self._map is None or self._map[0] != key:
-            self._map = _kept_map(path, key, len(points))
-        if self._map is None:
-            places = await self._ask("helper", "map", wishes)
+            places = self._folder.load_map(key, len(points))
+            if places is None:
+                places = await self._ask("helper", "map", wishes)
+                self._folder.save_map(key, places)
             self._map = key, places
-            content = io.BytesIO()
-            np.savez(content, key=np.array(key), places=places)
-            write_bytes(path, content.getvalue())
         return self._map[1]
 
     def ask_costs(self) -> None:
         """Find what each pair costs; the answer comes as an event."""
-        if self._solver is None:
-            raise InvalidInputError("No table is open yet.")
-        self._solver.submit("costs", (self.wishes, self.labels))
+        self.need_table()
+        self._worker("solver").submit("costs", (self.wishes, self.labels))
 
     async def export(self, name: str) -> tuple[bytes, str]:
         """One of the files that can be taken away."""
@@ -495,28 +481,3 @@ class Desk:
         """Send an event to every page."""
         for queue in self._listeners:
             queue.put_nowait((name, data))
-
-
-def _kept_map(path: Path, key: str, n_points: int) -> tuple[str, np.ndarray] | None:
-    """The map in the folder, where it is of these points."""
-    try:
-        with np.load(path, allow_pickle=False) as kept:
-            places = kept["places"]
-            fits = str(kept["key"]) == key and places.shape == (n_points, 2)
-            return (key, places.astype(np.float32)) if fits else None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        return None
-
-
-def pairs_of(constraints: Any) -> list[Pair]:
-    """The pairs of a file as the page keeps them."""
-    found = []
-    for kind, together in (("must_link", True), ("cannot_link", False)):
-        found += [Pair(int(i), int(j), together) for i, j in getattr(constraints, kind)]
-        rows = getattr(constraints, f"soft_{kind}")
-        sure = getattr(constraints, f"soft_{kind}_confidence")
-        found += [
-            Pair(int(i), int(j), together, max(0.5, float(c)))
-            for (i, j), c in zip(rows, sure, strict=True)
-        ]
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from typing import Any
@@ -11,8 +10,8 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.io.cells import safe_cell
-from smdeclust.studio.conflicts import hard_pairs, structure_of
+from smdeclust.io.cells import as_csv, safe_cell
+from smdeclust.studio.conflicts import structure_of
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.solving import parameters
 from smdeclust.studio.view import chosen_points
@@ -54,7 +53,7 @@ def make(
     elif labels is None:
         raise InvalidInputError("There are no clusters yet.")
     elif name == "labels.csv":
-        content = labels_text(sheet, names, labels)
+        content = labels_csv(sheet, names, labels)
     elif name == "report.html":
         content = report(sheet, wishes, names, labels, folder)
     else:
@@ -62,16 +61,14 @@ def make(
     return content if isinstance(content, bytes) else content.encode(), TYPES[name]
 
 
-def labels_text(sheet: Sheet, names: dict[str, str], labels: np.ndarray) -> str:
-    """The cluster of every row as CSV, with the names of the clusters where they have any."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    header = ["row" if sheet.ids is None else "id", "label"]
-    writer.writerow([*header, "name"] if names else header)
-    for row, label in enumerate(labels.tolist()):
-        entry = [safe_cell(sheet.name(row)), label]
-        writer.writerow([*entry, safe_cell(names.get(str(label), ""))] if names else entry)
-    return out.getvalue()
+def labels_csv(sheet: Sheet, names: dict[str, str], labels: np.ndarray) -> bytes:
+    """The cluster of every row, with the names of the clusters where they have any."""
+    header = ["row" if sheet.ids is None else "id", "label", *(["name"] if names else [])]
+    rows = (
+        [sheet.name(row), label, *([names.get(str(label), "")] if names else [])]
+        for row, label in enumerate(labels.tolist())
+    )
+    return as_csv([header, *rows])
 
 
 def own_table(sheet: Sheet, names: dict[str, str], labels: np.ndarray, *, excel: bool) -> bytes:
@@ -104,7 +101,7 @@ def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
     options = [str(wishes.n_clusters)]
     options += [f"{n}={v!r}" for n, v in parameters(wishes).items() if n != "n_clusters"]
     lines = ["from smdeclust import Constraints, SMDEClust, TableFeatures"]
-    plain = sheet.vectors is None and wishes.standardize
+    plain = sheet.vectors is None and wishes.standardize and not wishes.quotas
     if plain:
         chosen = f", sheet={read['sheet']!r}" if "sheet" in read else ""
         lines += [
@@ -136,6 +133,14 @@ def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
             f"names = {'ids' if sheet.ids is not None else 'map(str, range(len(X)))'}",
             "constraints |= Constraints.from_labels([known.get(name) for name in names])",
         ]  # fmt: skip
+    for quota in wishes.quotas:
+        low, high = (
+            repr(bound if bound is None or quota.value is None else {quota.value: bound})
+            for bound in (quota.low, quota.high)
+        )
+        named = f"of={quota.of!r}, name={quota.column!r}"
+        entries = f"sheet.entries({quota.column!r})"
+        lines.append(f"constraints = constraints.quota({entries}, {low}, {high}, {named})")
     lines += [
         "", f"model = SMDEClust({', '.join(options)})", "model.fit(X, constraints=constraints)",
         "print(model.labels_)", "",
@@ -167,8 +172,8 @@ def report(
 
     points = chosen_points(sheet, wishes)
     raw = sheet.points(wishes.columns, scaled=False)
-    must, cannot = hard_pairs(wishes)
-    problem = Problem.of(structure_of(wishes, len(points)), points)
+    known = wishes.constraints(sheet.ground)
+    problem = Problem.of(structure_of(wishes, sheet.ground), points)
     soft = [pair for pair in wishes.pairs if not pair.is_hard]
     n_broken = sum((labels[p.first] == labels[p.second]) != p.together for p in soft)
     sizes = np.bincount(labels, minlength=wishes.n_clusters).tolist()
@@ -181,8 +186,8 @@ def report(
             feature_names=sheet.coordinates(wishes.columns),
             labels=labels,
             n_clusters=wishes.n_clusters,
-            must_link=must,
-            cannot_link=cannot,
+            must_link=known.must_link,
+            cannot_link=known.cannot_link,
             objective=problem.objective(problem.group_labels(labels)),
             broken=problem.violations(labels),
             seconds=0.0,

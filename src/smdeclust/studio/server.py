@@ -19,7 +19,8 @@ POST api/open         a table (``name=``), one on this computer (``path=``, ``sh
                       demo data (``demo=1``)
 POST api/stop         end the search with the best clusters so far
 POST api/choose-k     which number of clusters suits
-POST api/suggest      the pair to ask next
+POST api/suggest      the pair to ask next, or (``{"by": "label"}``) a point and one of each
+                      cluster; ``skip`` lists pairs that nobody knows
 POST api/costs        what each pair costs (the answer comes by the push channel)
 GET  api/export/NAME  table.csv, table.xlsx, labels.csv, pairs.csv, settings.json, recipe.py,
                       notebook.ipynb, report.html
@@ -39,6 +40,7 @@ from typing import Any
 
 import numpy as np
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -60,164 +62,161 @@ THUMBNAIL = 320
 PICTURE_KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 HEARTBEAT = 15.0
 
-Handler = Callable[[Request], Awaitable[Response]]
+# A handler's answer is a response, or plain data that becomes one.
+Handler = Callable[[Request], Awaitable[Any]]
 
 
 def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
     """The application around a desk."""
+    routes = [Route("/", _page), Route("/static/{name}", _static)]
 
-    def page(request: Request) -> Response:
-        return Response(_asset("index.html"), media_type="text/html; charset=utf-8")
+    def api(path: str, method: str = "GET") -> Callable[[Handler], Handler]:
+        """Declare what answers at a path."""
 
-    def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in STATIC:
-            return PlainTextResponse("There is no such file.", 404)
-        return Response(_asset(name), media_type=STATIC[name] + "; charset=utf-8")
+        def declare(handler: Handler) -> Handler:
+            routes.append(Route(f"/api/{path}", _answering(handler), methods=[method]))
+            return handler
 
-    async def state(request: Request) -> Response:
-        return JSONResponse(desk.state())
+        return declare
 
-    async def events(request: Request) -> Response:
+    def row_of(request: Request) -> int:
+        text = request.query_params.get("row", "")
+        if not text.isdigit() or int(text) >= len(desk.need_table()):
+            raise HTTPException(404, "There is no such row.")
+        return int(text)
+
+    @api("state")
+    async def state(request: Request) -> Any:
+        return desk.state()
+
+    @api("events")
+    async def events(request: Request) -> Any:
         return StreamingResponse(_stream(desk), media_type="text/event-stream")
 
-    async def places(request: Request) -> Response:
+    @api("places")
+    async def places(request: Request) -> Any:
         table = desk.need_table()
         query = request.query_params
         kind, x, y = query.get("kind", "pca"), query.get("x", ""), query.get("y", "")
         if kind not in ("pca", "pairs", "columns", "map"):
-            return _refused("kind must be pca, pairs, map or columns.")
+            raise HTTPException(400, "kind must be pca, pairs, map or columns.")
         if kind == "columns" and not {x, y} <= set(table.frame.columns):
-            return _refused("x and y must be columns of the table.")
+            raise HTTPException(400, "x and y must be columns of the table.")
         if kind == "map":
             found, axes = await desk.map(), [{"hidden": True}, {"hidden": True}]
         else:
             found, axes = await asyncio.to_thread(view.places, table, desk.wishes, kind, x, y)
         return _binary(found.T.astype("<f4"), {"x-axes": json.dumps(axes)})
 
-    async def labels(request: Request) -> Response:
+    @api("labels")
+    async def labels(request: Request) -> Any:
         if desk.labels is None:
-            return _refused("There are no clusters yet.", 404)
+            raise HTTPException(404, "There are no clusters yet.")
         return _binary(desk.labels.astype("<i4"))
 
-    async def rows(request: Request) -> Response:
+    @api("rows")
+    async def rows(request: Request) -> Any:
         table, query = desk.need_table(), request.query_params
         cluster, start = query.get("cluster"), query.get("start", "0")
         if not start.isdigit() or (cluster is not None and not cluster.isdigit()):
-            return _refused("start and cluster must be whole numbers.")
+            raise HTTPException(400, "start and cluster must be whole numbers.")
         found = np.zeros(len(table), np.int64) if desk.labels is None else desk.labels
         chosen = None if cluster is None else int(cluster)
-        down = query.get("descending") == "1"
-        sort = query.get("sort", "")
-        return JSONResponse(view.table_page(table, found, sort, down, chosen, int(start)))
+        order = query.get("sort", ""), query.get("descending") == "1"
+        return view.table_page(table, found, *order, chosen, int(start))
 
-    async def row(request: Request) -> Response:
-        table, text = desk.need_table(), request.query_params.get("row", "")
-        if not text.isdigit() or int(text) >= len(table):
-            return _refused("There is no such row.", 404)
-        return JSONResponse(view.describe_row(table, desk.labels, int(text)))
+    @api("row")
+    async def row(request: Request) -> Any:
+        return view.describe_row(desk.need_table(), desk.labels, row_of(request))
 
-    async def find(request: Request) -> Response:
+    @api("find")
+    async def find(request: Request) -> Any:
         table, text = desk.need_table(), request.query_params.get("text", "")
         found = view.find_rows(table, text) if text else []
-        return JSONResponse([view.describe_row(table, desk.labels, row) for row in found])
+        return [view.describe_row(table, desk.labels, row) for row in found]
 
-    async def why(request: Request) -> Response:
-        table, text = desk.need_table(), request.query_params.get("row", "")
-        if not text.isdigit() or int(text) >= len(table):
-            return _refused("There is no such row.", 404)
-        return JSONResponse(await desk.why(int(text)))
+    @api("why")
+    async def why(request: Request) -> Any:
+        return await desk.why(row_of(request))
 
-    async def picture(request: Request) -> Response:
-        table, query = desk.need_table(), request.query_params
-        text, column = query.get("row", ""), query.get("column", "")
-        if not text.isdigit() or int(text) >= len(table) or column not in table.picture_columns:
-            return _refused("There is no such picture.", 404)
-        path = table.picture_path(str(table.row(int(text))[table.columns.index(column)]))
-        content = None if path is None else await asyncio.to_thread(thumbnail, path)
+    @api("picture")
+    async def picture(request: Request) -> Any:
+        table, column = desk.need_table(), request.query_params.get("column", "")
+        content = None
+        if column in table.picture_columns:
+            word = table.row(row_of(request))[table.columns.index(column)]
+            path = table.picture_path(str(word))
+            content = None if path is None else await asyncio.to_thread(thumbnail, path)
         if content is None:
-            return _refused("There is no such picture.", 404)
+            raise HTTPException(404, "There is no such picture.")
         kept = {"cache-control": "private, max-age=600"}
         return Response(content, media_type="image/png", headers=kept)
 
-    async def act(request: Request) -> Response:
+    @api("act", "POST")
+    async def act(request: Request) -> Any:
         given = await request.json()
         actions = given if isinstance(given, list) else [given]
         if not actions or not all(isinstance(action, dict) for action in actions):
-            return _refused("An action, or a list of actions, was expected.")
-        return JSONResponse(await desk.act(actions))
+            raise HTTPException(400, "An action, or a list of actions, was expected.")
+        return await desk.act(actions)
 
-    async def pairs(request: Request) -> Response:
-        body = await request.body()
-        return JSONResponse(await desk.add_pairs_file(body))
+    @api("pairs", "POST")
+    async def pairs(request: Request) -> Any:
+        return await desk.add_pairs_file(await request.body())
 
-    async def open_table(request: Request) -> Response:
-        if request.query_params.get("demo") == "1":
+    @api("open", "POST")
+    async def open_table(request: Request) -> Any:
+        query = request.query_params
+        if query.get("demo") == "1":
             await desk.open_demo()
-        elif "path" in request.query_params:
-            query = request.query_params
+        elif "path" in query:
             await desk.open_path(query["path"], query.get("sheet") or None)
         else:
-            name = request.query_params.get("name", "data.csv")
-            await desk.open_upload(name, await request.body())
-        return JSONResponse(desk.state())
+            await desk.open_upload(query.get("name", "data.csv"), await request.body())
+        return desk.state()
 
-    async def suggest(request: Request) -> Response:
-        body = await request.body()
-        given = json.loads(body) if body else {}
+    @api("suggest", "POST")
+    async def suggest(request: Request) -> Any:
+        given = json.loads(await request.body() or b"{}")
         if not isinstance(given, dict):
-            return _refused('A question was expected, like {} or {"skip": [3, 7]}.')
-        return JSONResponse(await desk.suggest(given.get("skip")))
+            raise HTTPException(400, 'Expected {}, or for example {"by": "label"}.')
+        return await desk.suggest(given.get("by") == "label", given.get("skip", ()))
 
-    async def stop(request: Request) -> Response:
+    @api("stop", "POST")
+    async def stop(request: Request) -> Any:
         desk.stop()
-        return JSONResponse({"stopped": True})
+        return {"stopped": True}
 
-    async def choose_k(request: Request) -> Response:
-        return JSONResponse(await desk.choose_k())
+    @api("choose-k", "POST")
+    async def choose_k(request: Request) -> Any:
+        return await desk.choose_k()
 
-    async def costs(request: Request) -> Response:
+    @api("costs", "POST")
+    async def costs(request: Request) -> Any:
         desk.ask_costs()
-        return JSONResponse({"started": True})
+        return {"started": True}
 
-    async def export(request: Request) -> Response:
+    @api("export/{name}")
+    async def export(request: Request) -> Any:
         name = request.path_params["name"]
         content, kind = await desk.export(name)
         saved = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=kind, headers=saved)
 
-    routes = [
-        Route("/", page),
-        Route("/static/{name}", static),
-        Route("/api/state", state),
-        Route("/api/events", events),
-        Route("/api/places", _safe(places)),
-        Route("/api/labels", labels),
-        Route("/api/rows", _safe(rows)),
-        Route("/api/row", _safe(row)),
-        Route("/api/find", _safe(find)),
-        Route("/api/why", _safe(why)),
-        Route("/api/picture", _safe(picture)),
-        Route("/api/act", _safe(act), methods=["POST"]),
-        Route("/api/pairs", _safe(pairs), methods=["POST"]),
-        Route("/api/open", _safe(open_table), methods=["POST"]),
-        Route("/api/suggest", _safe(suggest), methods=["POST"]),
-        Route("/api/stop", _safe(stop), methods=["POST"]),
-        Route("/api/choose-k", _safe(choose_k), methods=["POST"]),
-        Route("/api/costs", _safe(costs), methods=["POST"]),
-        Route("/api/export/{name}", _safe(export)),
-    ]
     return Guard(Starlette(routes=routes), token, hosts)
 
 
-def _safe(handler: Handler) -> Handler:
-    """Turn what was wrong into an answer that says so; nothing crashes."""
+def _answering(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Turn what a handler gives, and what was wrong, into an answer; nothing crashes."""
 
     async def answer(request: Request) -> Response:
         try:
-            return await handler(request)
+            found = await handler(request)
+            return found if isinstance(found, Response) else JSONResponse(found)
         except RefusedError as refused:
             return JSONResponse(refused.explanation, 409)
+        except HTTPException as error:
+            return _refused(error.detail, error.status_code)
         except SMDEClustError as error:
             return _refused(str(error))
         except TooLargeError:
@@ -238,6 +237,17 @@ def _refused(sentence: str, status: int = 400) -> JSONResponse:
 
 def _binary(array: np.ndarray, headers: dict[str, str] | None = None) -> Response:
     return Response(array.tobytes(), headers=headers, media_type="application/octet-stream")
+
+
+def _page(request: Request) -> Response:
+    return Response(_asset("index.html"), media_type="text/html; charset=utf-8")
+
+
+def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC:
+        return PlainTextResponse("There is no such file.", 404)
+    return Response(_asset(name), media_type=STATIC[name] + "; charset=utf-8")
 
 
 def thumbnail(path: Path) -> bytes | None:

@@ -13,6 +13,7 @@ from pandas import DataFrame
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Table
+from smdeclust.studio.wishes import Ground
 from smdeclust.tables import guess_roles
 from smdeclust.tables.coding import levels_of
 from smdeclust.tables.features import TableFeatures, as_frame, read_columns
@@ -21,6 +22,7 @@ from smdeclust.tables.values import Values, as_moments, as_numbers, mark_of_fram
 
 # Values that a column of words may have to be drawn or summed up value by value.
 MOST_LEVELS = 40
+WORDS = ("category", "yes/no", "class")  # roles of columns with few values
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 
@@ -85,10 +87,8 @@ class Sheet:
             texts = {name: "text" for name, guess in guesses.items() if guess.role == "text"}
             if not texts:
                 raise
-            return Sheet(
-                self.frame, fixed=texts | self.fixed, home=self.home,
-                notes=(*self.notes, "Only text can be compared in this table, so text is used."),
-            )  # fmt: skip
+            note = "Only text can be compared in this table, so text is used."
+            return self._but(fixed=texts | self.fixed, notes=(*self.notes, note))
         return self
 
     def under(self, roles: Mapping[str, str]) -> Sheet:
@@ -96,10 +96,15 @@ class Sheet:
         if dict(roles) == self.roles_given:
             return self
         check_roles(dict(roles), list(self.frame.columns))
-        other = Sheet(
-            self.frame, fixed=self.fixed, roles=roles, vectors=self.vectors, home=self.home,
-            ids=self._ids_given, notes=self.notes,
-        )  # fmt: skip
+        return self._but(roles=roles)
+
+    def _but(self, **changed: Any) -> Sheet:
+        """The same table with something else said about it."""
+        said: dict[str, Any] = {
+            "fixed": self.fixed, "roles": self.roles_given, "vectors": self.vectors,
+            "home": self.home, "ids": self._ids_given, "notes": self.notes,
+        }  # fmt: skip
+        other = Sheet(self.frame, **said | changed)
         other.__dict__["values"] = self.values
         return other
 
@@ -184,10 +189,26 @@ class Sheet:
                 "name": name, "role": role, "why": why, "done": done, "feature": name in made,
                 "example": next((v for v in map(self._cell(name), first) if v is not None), ""),
                 "missing": int(self.values[name].column.isna().sum()),
-                "spread": self._spread(name),
+                "spread": self._spread(name), "amount": self.is_amount(name),
+                "levels": self.levels(name)[1] if role in WORDS else [],
             }
             for name, role, why, done in self._described
         ]  # fmt: skip
+
+    @property
+    def ground(self) -> Ground:
+        """What wishes about this table are about."""
+        return Ground(len(self), tuple(self.frame.columns), self.entries)
+
+    def entries(self, name: str) -> list[Any]:
+        """One entry a row, as quotas count them: numbers, or words of everything else."""
+        if self.is_amount(name):
+            return self.numbers(name).tolist()
+        return levels_of(self.values[name]).tolist()
+
+    def is_amount(self, name: str) -> bool:
+        """Whether a column holds numbers to be summed, and no names."""
+        return self.read[name].kind == "numbers" and self.roles[name] in ("number", "weight")
 
     def _spread(self, name: str) -> float:
         numbers = self.numbers(name) if self.read[name].kind == "numbers" else np.zeros(1)
@@ -267,7 +288,7 @@ class Sheet:
         """Places of all rows along a column, and what its axis says."""
         values = self.read[name]
         axis: dict[str, Any] = {"title": name}
-        if values.kind == "words" or self.roles[name] in ("category", "yes/no", "class"):
+        if values.kind == "words" or self.roles[name] in WORDS:
             codes, levels = self.levels(name)
             spread = np.random.default_rng(0).uniform(-0.3, 0.3, len(codes))
             return np.where(codes < 0, np.nan, codes + spread), axis | {"levels": levels}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
-from smdeclust.studio.conflicts import hard_pairs
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
@@ -42,23 +42,6 @@ SEED = 0
 LEAST_GAIN = 1e-9
 
 
-def knowledge(wishes: Wishes, n_points: int) -> Constraints:
-    """The pairs as the estimators take them."""
-    rows: dict[tuple[bool, bool], list[Any]] = {
-        (t, h): [] for t in (True, False) for h in (True, False)
-    }
-    for pair in wishes.knowledge:
-        entry = pair.key if pair.is_hard else (*pair.key, pair.confidence)
-        rows[pair.together, pair.is_hard].append(entry)
-    return Constraints(
-        must_link=rows[True, True],
-        cannot_link=rows[False, True],
-        soft_must_link=rows[True, False],
-        soft_cannot_link=rows[False, False],
-        n_points=n_points,
-    )
-
-
 def parameters(wishes: Wishes) -> dict[str, Any]:
     """What the wishes say to the estimator; what was not said keeps its default."""
     given = {
@@ -74,17 +57,8 @@ def parameters(wishes: Wishes) -> dict[str, Any]:
 def make_handlers(sheet: Sheet) -> dict[str, Handler]:
     """The handlers of a process that works on this table."""
     solver = _Solver(sheet)
-    return {
-        "near": solver.near,
-        "warm": warm,
-        "search": solver.search,
-        "suggest": solver.suggest,
-        "why": solver.why,
-        "costs": solver.costs,
-        "prove": solver.prove,
-        "choose_k": solver.choose_k,
-        "map": solver.map,
-    }
+    jobs = ("near", "search", "suggest", "why", "costs", "prove", "choose_k", "map")
+    return {"warm": warm} | {name: getattr(solver, name) for name in jobs}
 
 
 def warm(job: Job, send: Send, look: Look) -> None:
@@ -129,7 +103,7 @@ class _Solver:
         wishes, shown = job.payload
         self._fit_near(wishes, shown)
         X, best = self.points(wishes), self.model
-        pairs, given = knowledge(wishes, len(X)), parameters(wishes)
+        pairs, given = wishes.constraints(self.sheet.ground), parameters(wishes)
         started = said = time.perf_counter()
 
         def watch(_: Any) -> bool:
@@ -172,7 +146,7 @@ class _Solver:
         begin = None
         if shown is not None:
             begin = shown if _fills(shown, k) else split_or_merge(X, shown, k)
-        known = knowledge(wishes, len(X))
+        known = wishes.constraints(self.sheet.ground)
         model = SMDEClust(**parameters(wishes), init=begin, callback=lambda _: True)
         model.fit(X, constraints=known)
         if wishes.metric == "shapes" and shown is not None and begin is shown:
@@ -187,23 +161,23 @@ class _Solver:
         self.model, self._key = model, (wishes, self.labels.tobytes())
 
     def suggest(self, job: Job, send: Send, look: Look) -> None:
-        """The pair to ask next."""
-        from smdeclust import suggest_pairs
+        """The next question: a pair, or a row with one representative of each cluster."""
+        from smdeclust import suggest_labels, suggest_pairs
 
-        wishes, shown, skipped = job.payload
+        wishes, shown, skip, by_label = job.payload
         self._fit_near(wishes, shown)
         X = self.points(wishes)
-        pairs = knowledge(wishes, len(X))
-        found = suggest_pairs(
-            self.model, X, constraints=pairs, n_pairs=1 + len(skipped), ids=self.sheet.ids
-        )
-        gone = {tuple(sorted(pair)) for pair in skipped}
-        for suggestion in found:
-            rows = tuple(sorted(int(row) for row in suggestion.pair))
-            if rows not in gone:
-                send("answer", {"pair": list(rows), "reason": str(suggestion.reason)})
-                return
-        send("answer", None)
+        # Only pairs and labels answer questions; quotas say nothing about any two points.
+        known = replace(wishes, quotas=()).constraints(self.sheet.ground)
+        given: dict[str, Any] = {"constraints": known, "ids": self.sheet.ids}
+        if by_label:
+            labels = suggest_labels(self.model, X, skip=skip, **given)
+            found = [((q.row, *q.representatives), q.reason) for q in labels]
+        else:
+            pairs = suggest_pairs(self.model, X, skip=skip, **given)
+            found = [(p.pair, p.reason) for p in pairs]
+        answers = [{"asked": [int(row) for row in rows], "reason": why} for rows, why in found]
+        send("answer", answers[0] if answers else None)
 
     def why(self, job: Job, send: Send, look: Look) -> None:
         """Why a point is in its cluster: its nearest centers, and the pairs that bind it."""
@@ -238,11 +212,15 @@ class _Solver:
         wishes, shown = job.payload
         self._fit_near(wishes, shown)
         X = self.points(wishes)
-        known = knowledge(wishes, len(X))
+        known = wishes.constraints(self.sheet.ground)
         table = pair_costs(
             self.model, X, known, max_time=COST_TIME, progress=lambda done, total: look()
         )
-        send("costs", [_cost_row(row) for row in table])
+        costs = [
+            {"pair": [int(v) for v in row.pair], "saving": float(row.saves), "moved": row.n_moved}
+            for row in table
+        ]
+        send("costs", costs)
 
     def prove(self, job: Job, send: Send, look: Look) -> None:
         """How far the clustering can be from the best possible one."""
@@ -250,11 +228,10 @@ class _Solver:
 
         wishes, labels = job.payload
         X = self.points(wishes)
-        must, cannot = hard_pairs(wishes)
-        certificate = certify(
-            X, labels, must_link=must, cannot_link=cannot, max_time=PROOF_TIME, n_jobs=1,
-            size_min=wishes.size_min, size_max=wishes.size_max,
-        )  # fmt: skip
+        sizes = {"size_min": wishes.size_min, "size_max": wishes.size_max}
+        known = wishes.constraints(self.sheet.ground)
+        limits: dict[str, Any] = {"max_time": PROOF_TIME, "n_jobs": 1, **sizes}
+        certificate = certify(X, labels, constraints=known, **limits)
         send("proof", {"gap": float(certificate.gap)})
 
     def choose_k(self, job: Job, send: Send, look: Look) -> None:
@@ -268,12 +245,7 @@ class _Solver:
         others = np.setdiff1d(np.arange(len(X)), paired)
         n_others = max(0, min(len(others), MOST_FOR_K - len(paired)))
         rows = np.sort([*paired[:MOST_FOR_K], *rng.choice(others, n_others, replace=False)])
-        at = {int(row): place for place, row in enumerate(rows)}
-        hard = [
-            [(at[i], at[j]) for i, j in kind.tolist() if i in at and j in at]
-            for kind in hard_pairs(wishes)
-        ]
-        known = Constraints(must_link=hard[0], cannot_link=hard[1], n_points=len(rows))
+        known = wishes.constraints(self.sheet.ground).hard_only()[rows]
         candidates = range(2, min(MOST_K, len(rows) - 1) + 1)
 
         def progress(k: int) -> None:
@@ -402,11 +374,3 @@ def _describe(model: Any, labels: np.ndarray | None, *, final: bool) -> dict[str
 def _fills(labels: np.ndarray, n_clusters: int) -> bool:
     """Whether these labels have that number of clusters, none empty."""
     return len(np.unique(labels)) == n_clusters and int(labels.max()) == n_clusters - 1
-
-
-def _cost_row(row: Any) -> dict[str, Any]:
-    return {
-        "pair": [int(v) for v in row.pair],
-        "saving": float(row.saves),
-        "moved": int(row.n_moved),
-    }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.tables import ROLES
 
 # "shapes" is guided clustering: clusters of any shape, as the pairs show them.
 METRICS = ("euclidean", "diagonal", "learned", "auto", "shapes")
+QUOTAS = ("share", "count", "sum", "mean")
 MOST_CLUSTERS = 1000
 LONGEST_NAME = 80
 LONGEST_NOTE = 500
@@ -42,6 +44,20 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Quota:
+    """What every cluster must hold of a column: a share or count of a value, a sum or mean.
+
+    `value` is the value that is counted; None: each value of the column, or the numbers in it.
+    """
+
+    column: str
+    of: str
+    low: float | None = None
+    high: float | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True)
 class Wishes:
     """Everything that can be said on the page. Each action gives a new one.
 
@@ -57,6 +73,8 @@ class Wishes:
         One of ``METRICS``.
     size_min, size_max
         Bounds on the number of points of every cluster, or ``None``.
+    quotas
+        What every cluster must hold of some columns.
     pairs
         The pairs, at most one for two rows, in the order in which they were said.
     names
@@ -74,6 +92,7 @@ class Wishes:
     metric: str = "euclidean"
     size_min: int | None = None
     size_max: int | None = None
+    quotas: tuple[Quota, ...] = ()
     pairs: tuple[Pair, ...] = ()
     names: tuple[tuple[int, str], ...] = ()
     roles: tuple[tuple[str, str], ...] = ()
@@ -92,11 +111,28 @@ class Wishes:
                 first[name] = row
         return (*self.pairs, *implied)
 
+    def constraints(self, ground: Ground) -> Constraints:
+        """All of that, and the quotas, as the estimators take it."""
+        rows: dict[str, Any] = {}
+        for pair in self.knowledge:
+            kind = "must_link" if pair.together else "cannot_link"
+            entry = pair.key if pair.is_hard else (*pair.key, pair.confidence)
+            rows.setdefault(kind if pair.is_hard else f"soft_{kind}", []).append(entry)
+        known = Constraints(**rows, n_points=ground.n_points)
+        for quota in self.quotas:
+            low, high = (
+                bound if bound is None or quota.value is None else {quota.value: bound}
+                for bound in (quota.low, quota.high)
+            )
+            entries = ground.entries(quota.column)
+            known = known.quota(entries, low, high, of=quota.of, name=quota.column)
+        return known
+
     def settings(self) -> dict[str, Any]:
         """All but pairs and labels, as plain data."""
         document = asdict(replace(self, pairs=(), labelled=()))
         del document["pairs"], document["labelled"]
-        document["columns"] = list(self.columns)
+        document["columns"], document["quotas"] = list(self.columns), list(document["quotas"])
         document["roles"] = dict(self.roles)
         document["names"] = {str(number): name for number, name in self.names}
         return document
@@ -104,10 +140,30 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Ground:
-    """What wishes are about: the number of rows and the names of all columns."""
+    """What wishes are about: the number of rows, the names of all columns, what is in one."""
 
     n_points: int
     columns: tuple[str, ...]
+    entries: Callable[[str], Sequence[Any]] = field(default=lambda name: (), compare=False)
+
+    def check_column(self, name: Any) -> None:
+        """Refuse a name that no column has."""
+        if name not in self.columns:
+            raise InvalidInputError(f"There is no column {str(name)[:LONGEST_NAME]!r}.")
+
+
+def pairs_of(constraints: Constraints) -> list[Pair]:
+    """The pairs of a file as the page keeps them."""
+    found = []
+    for kind, together in (("must_link", True), ("cannot_link", False)):
+        found += [Pair(int(i), int(j), together) for i, j in getattr(constraints, kind)]
+        rows = getattr(constraints, f"soft_{kind}")
+        sure = getattr(constraints, f"soft_{kind}_confidence")
+        found += [
+            Pair(int(i), int(j), together, max(0.5, float(c)))
+            for (i, j), c in zip(rows, sure, strict=True)
+        ]
+    return found
 
 
 def add_pairs(wishes: Wishes, pairs: Sequence[Pair]) -> Wishes:
@@ -135,11 +191,9 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
     """
     kind = action.get("do")
     if kind == "pairs":
-        together, confidence = action.get("together"), action.get("confidence", 1.0)
-        if not isinstance(together, bool):
-            raise InvalidInputError("together must be true or false.")
+        together = _flag(action.get("together"), "together")
         rows = _row_pairs(action.get("pairs"), ground)
-        sure = _number(confidence, "confidence", 0.5, 1.0)
+        sure = _number(action.get("confidence", 1.0), "confidence", 0.5, 1.0)
         note = _text(action.get("note", ""), "A note", LONGEST_NOTE)
         by = _text(action.get("by", ""), "Who said it", LONGEST_NAME)
         return add_pairs(wishes, [Pair(i, j, together, sure, note, by) for i, j in rows])
@@ -165,30 +219,11 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
 
 
 def _checked_settings(wishes: Wishes, given: Mapping[str, Any], ground: Ground) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in given.items():
-        if name == "n_clusters":
-            most = min(ground.n_points, MOST_CLUSTERS)
-            out[name] = _whole(value, "The number of clusters", 1, most)
-        elif name in ("size_min", "size_max"):
-            label = "The smallest size" if name == "size_min" else "The largest size"
-            out[name] = None if value is None else _whole(value, label, 0, ground.n_points)
-        elif name == "standardize":
-            if not isinstance(value, bool):
-                raise InvalidInputError("standardize must be true or false.")
-            out[name] = value
-        elif name == "metric":
-            if value not in METRICS:
-                raise InvalidInputError(f"metric must be one of {', '.join(METRICS)}.")
-            out[name] = value
-        elif name == "columns":
-            out[name] = _columns(value, ground)
-        elif name == "roles":
-            out[name] = _roles(value, ground)
-        else:
-            raise InvalidInputError(f"There is no setting {name!r}.")
-    low = out.get("size_min", wishes.size_min)
-    high = out.get("size_max", wishes.size_max)
+    unknown = next((name for name in given if name not in _SETTINGS), None)
+    if unknown is not None:
+        raise InvalidInputError(f"There is no setting {unknown!r}.")
+    out = {name: _SETTINGS[name](value, ground) for name, value in given.items()}
+    low, high = (out.get(name, getattr(wishes, name)) for name in ("size_min", "size_max"))
     if low is not None and high is not None and low > high:
         raise InvalidInputError(f"The smallest size {low} is above the largest size {high}.")
     return out
@@ -197,9 +232,8 @@ def _checked_settings(wishes: Wishes, given: Mapping[str, Any], ground: Ground) 
 def _columns(value: Any, ground: Ground) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise InvalidInputError("columns must be a list of names.")
-    unknown = [name for name in value if name not in ground.columns]
-    if unknown:
-        raise InvalidInputError(f"There is no column {unknown[0]!r}.")
+    for name in value:
+        ground.check_column(name)
     if not value:
         raise InvalidInputError("At least one column must count.")
     return tuple(name for name in ground.columns if name in set(value))
@@ -209,11 +243,60 @@ def _roles(value: Any, ground: Ground) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
         raise InvalidInputError("roles must be roles by name of column.")
     for name, role in value.items():
-        if name not in ground.columns:
-            raise InvalidInputError(f"There is no column {str(name)[:LONGEST_NAME]!r}.")
-        if role not in ROLES:
-            raise InvalidInputError(f"The role of a column must be one of {', '.join(ROLES)}.")
+        ground.check_column(name)
+        _one_of(role, "The role of a column", ROLES)
     return tuple(sorted(value.items()))
+
+
+def _quotas(value: Any, ground: Ground) -> tuple[Quota, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise InvalidInputError("quotas must be a list of quotas.")
+    found = []
+    for item in value:
+        column, of, own = (item.get(name) for name in ("column", "of", "value"))
+        ground.check_column(column)
+        _one_of(of, f"A quota on {column}", QUOTAS)
+        most = 1.0 if of == "share" else float("inf")
+        least = 0.0 if of in ("share", "count") else -most
+        low, high = (
+            None if item.get(end) is None else _number(item[end], f"A {of}", least, most)
+            for end in ("low", "high")
+        )
+        if own is not None:
+            own = _text(own, "The value of a quota", LONGEST_NOTE)
+        found.append(Quota(str(column), str(of), low, high, own))
+    return tuple(dict.fromkeys(found))
+
+
+def _size(value: Any, name: str, ground: Ground) -> int | None:
+    return None if value is None else _whole(value, name, 0, ground.n_points)
+
+
+def _one_of(value: Any, name: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise InvalidInputError(f"{name} must be one of {', '.join(known)}.")
+    return value
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"{name} must be true or false.")
+    return value
+
+
+# How each setting is checked and kept.
+_SETTINGS: dict[str, Callable[[Any, Ground], Any]] = {
+    "n_clusters": lambda value, ground: _whole(
+        value, "The number of clusters", 1, min(ground.n_points, MOST_CLUSTERS)
+    ),
+    "columns": _columns,
+    "standardize": lambda value, _: _flag(value, "standardize"),
+    "metric": lambda value, _: _one_of(value, "metric", METRICS),
+    "size_min": lambda value, ground: _size(value, "The smallest size", ground),
+    "size_max": lambda value, ground: _size(value, "The largest size", ground),
+    "quotas": _quotas,
+    "roles": _roles,
+}
 
 
 def _text(value: Any, name: str, longest: int) -> str:
@@ -243,8 +326,10 @@ def _whole(value: Any, name: str, low: int, high: int) -> int:
 
 
 def _number(value: Any, name: str, low: float, high: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InvalidInputError(f"{name} must be a number from {low:g} to {high:g}.")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high or abs(value) == float("inf"):
+        span = "" if high == float("inf") else f" from {low:g} to {high:g}"
+        raise InvalidInputError(f"{name} must be a number{span or ', not negative' * (low == 0)}.")
     return float(value)
 
 
@@ -254,41 +339,39 @@ class History:
     MOST = 1000
 
     def __init__(self, first: Wishes) -> None:
-        self.now = first
-        self._before: list[Wishes] = []
-        self._after: list[Wishes] = []
+        self._steps, self._at = [first], 0
+
+    @property
+    def now(self) -> Wishes:
+        """The wishes as they are."""
+        return self._steps[self._at]
 
     def copy(self) -> History:
         """The same history, to be changed apart from this one."""
         other = History(self.now)
-        other._before, other._after = [*self._before], [*self._after]
+        other._steps, other._at = [*self._steps], self._at
         return other
 
     def do(self, wishes: Wishes) -> None:
         """Go on to new wishes; nothing can be redone from there."""
         if wishes != self.now:
-            self._before = [*self._before[-self.MOST :], self.now]
-            self._after = []
-            self.now = wishes
+            self._steps = [*self._steps[: self._at + 1][-self.MOST :], wishes]
+            self._at = len(self._steps) - 1
 
     def undo(self) -> None:
         """Go back one step, if there is one."""
-        if self._before:
-            self._after.append(self.now)
-            self.now = self._before.pop()
+        self._at -= self.can_undo
 
     def redo(self) -> None:
         """Go forward again, if something was taken back."""
-        if self._after:
-            self._before.append(self.now)
-            self.now = self._after.pop()
+        self._at += self.can_redo
 
     @property
     def can_undo(self) -> bool:
         """Whether there is a step back."""
-        return bool(self._before)
+        return self._at > 0
 
     @property
     def can_redo(self) -> bool:
         """Whether there is a step forward."""
-        return bool(self._after)
+        return self._at < len(self._steps) - 1

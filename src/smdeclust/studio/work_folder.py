@@ -17,7 +17,8 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,13 +27,13 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import write_labels, write_text
-from smdeclust.io.cells import plain_cell, safe_cell
+from smdeclust.io import write_bytes, write_labels, write_text
+from smdeclust.io.cells import as_csv, plain_cell
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.wishes import MOST_CLUSTERS, Ground, Pair, Wishes, add_pairs, change
 
 PAIRS, KNOWN, SETTINGS = "pairs.csv", "known.csv", "settings.json"
-LABELS, STEP = "labels.csv", ".step.json"
+LABELS, MAP, STEP = "labels.csv", "map.npz", ".step.json"
 SAID = (PAIRS, KNOWN, SETTINGS)
 
 
@@ -126,14 +127,11 @@ class WorkFolder:
                 first = _with_settings(first, document, ground)
         with _in_file(path):
             sheet = self.sheet.under(dict(first.roles))
-        path = self.path / PAIRS
-        if path.exists():
-            with _in_file(path):
-                first = read_pairs(path.read_text("utf-8"), first, sheet, ground)
-        path = self.path / KNOWN
-        if path.exists():
-            with _in_file(path):
-                first = read_known(path.read_text("utf-8"), first, sheet, ground)
+        for name, read in ((PAIRS, read_pairs), (KNOWN, read_known)):
+            path = self.path / name
+            if path.exists():
+                with _in_file(path):
+                    first = read(path.read_text("utf-8"), first, sheet, ground)
         return first
 
     def load_labels(self) -> np.ndarray | None:
@@ -146,6 +144,22 @@ class WorkFolder:
             return None  # they are found again
         fits = len(labels) == len(self.sheet) and np.all((labels >= 0) & (labels < MOST_CLUSTERS))
         return labels if fits else None
+
+    def save_map(self, key: str, places: np.ndarray) -> None:
+        """Keep the places of the neighborhood map of the points with this key."""
+        content = io.BytesIO()
+        np.savez(content, key=np.array(key), places=places)
+        write_bytes(self.path / MAP, content.getvalue())
+
+    def load_map(self, key: str, n_points: int) -> np.ndarray | None:
+        """The places as saved, where they are of these points."""
+        try:
+            with np.load(self.path / MAP, allow_pickle=False) as kept:
+                places = kept["places"]
+                fits = str(kept["key"]) == key and places.shape == (n_points, 2)
+                return places.astype(np.float32) if fits else None
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            return None
 
     def _stamps(self) -> tuple[Any, ...]:
         found: list[Any] = []
@@ -164,62 +178,64 @@ def pairs_text(wishes: Wishes, sheet: Sheet) -> str:
     noted = any(pair.note or pair.by for pair in wishes.pairs)
     rows = [["i", "j", "type", "confidence", *(["note", "by"] if noted else [])]]
     for pair in wishes.pairs:
-        ends = [safe_cell(sheet.name(pair.first)), safe_cell(sheet.name(pair.second))]
         sure = "" if pair.is_hard else repr(pair.confidence)
-        notes = [safe_cell(pair.note), safe_cell(pair.by)] if noted else []
-        rows.append([*ends, "ml" if pair.together else "cl", sure, *notes])
-    return _csv_text(rows)
+        kind = "ml" if pair.together else "cl"
+        notes = [pair.note, pair.by] if noted else []
+        rows.append([sheet.name(pair.first), sheet.name(pair.second), kind, sure, *notes])
+    return as_csv(rows).decode()
 
 
 def known_text(wishes: Wishes, sheet: Sheet) -> str:
     """The labels that were said, as CSV."""
-    said = [[safe_cell(sheet.name(row)), safe_cell(name)] for row, name in wishes.labelled]
-    return _csv_text([["row" if sheet.ids is None else "id", "label"], *said])
-
-
-def _csv_text(rows: list[list[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
+    said = ([sheet.name(row), name] for row, name in wishes.labelled)
+    return as_csv([["row" if sheet.ids is None else "id", "label"], *said]).decode()
 
 
 def read_pairs(text: str, wishes: Wishes, sheet: Sheet, ground: Ground) -> Wishes:
     """Read what :func:`pairs_text` wrote, or any file of that form."""
-    rows = {sheet.name(row): row for row in range(len(sheet))}
-    wishes = replace(wishes, pairs=())
-    said: list[Pair] = []
-    for line, words in enumerate(csv.DictReader(io.StringIO(text)), start=2):
-        try:
-            i, j = (_row_of(words, name, rows) for name in ("i", "j"))
-            kind = _word(words, "type")
-            if kind not in ("ml", "cl"):
-                raise InvalidInputError(f"the type is {kind[:80]!r}, expected ml or cl.")
-            action = {
-                "do": "pairs",
-                "pairs": [[i, j]],
-                "together": kind == "ml",
-                "confidence": float(words.get("confidence") or 1.0),
-                "note": plain_cell(words.get("note") or ""),
-                "by": plain_cell(words.get("by") or ""),
-            }
-            said += change(replace(wishes, pairs=()), action, ground).pairs
-        except (InvalidInputError, ValueError) as error:
-            raise InvalidInputError(f"line {line}: {error}") from None
-    return add_pairs(wishes, said)
+    none = replace(wishes, pairs=())
+
+    def read(words: dict[str, Any], row_of: Callable[[str], int]) -> Sequence[Pair]:
+        ends, kind = [row_of("i"), row_of("j")], _word(words, "type")
+        if kind not in ("ml", "cl"):
+            raise InvalidInputError(f"the type is {kind[:80]!r}, expected ml or cl.")
+        action = {
+            "do": "pairs",
+            "pairs": [ends],
+            "together": kind == "ml",
+            "confidence": float(words.get("confidence") or 1.0),
+            "note": plain_cell(words.get("note") or ""),
+            "by": plain_cell(words.get("by") or ""),
+        }
+        return change(none, action, ground).pairs
+
+    return add_pairs(none, [pair for said in _each_line(text, sheet, read) for pair in said])
 
 
 def read_known(text: str, wishes: Wishes, sheet: Sheet, ground: Ground) -> Wishes:
     """Read what :func:`known_text` wrote."""
-    rows = {sheet.name(row): row for row in range(len(sheet))}
     column = "row" if sheet.ids is None else "id"
+
+    def read(words: dict[str, Any], row_of: Callable[[str], int]) -> dict[str, Any]:
+        name = plain_cell(_word(words, "label"))
+        return {"do": "label", "rows": [row_of(column)], "name": name}
+
     wishes = replace(wishes, labelled=())
+    for action in _each_line(text, sheet, read):
+        wishes = change(wishes, action, ground)
+    return wishes
+
+
+def _each_line(text: str, sheet: Sheet, read: Callable[..., Any]) -> list[Any]:
+    """What `read` makes of each line of a CSV; it gets the cells by name and finds rows by id."""
+    rows = {sheet.name(row): row for row in range(len(sheet))}
+    found = []
     for line, words in enumerate(csv.DictReader(io.StringIO(text)), start=2):
         try:
-            row, name = _row_of(words, column, rows), plain_cell(_word(words, "label"))
-            wishes = change(wishes, {"do": "label", "rows": [row], "name": name}, ground)
-        except InvalidInputError as error:
+            found.append(read(words, lambda name, words=words: _row_of(words, name, rows)))
+        except (InvalidInputError, ValueError) as error:
             raise InvalidInputError(f"line {line}: {error}") from None
-    return wishes
+    return found
 
 
 def _word(words: dict[str, Any], name: str) -> str:

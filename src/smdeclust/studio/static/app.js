@@ -191,19 +191,23 @@ class App {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
-  async suggest(skip) {
+  // A question is about rows: a pair, or a point followed by one of each cluster that it may be in.
+  async suggest(by = "pair", skip = []) {
     this.tab = "ask";
-    try { this.question = await service.suggest(skip); } catch (error) { this.complain(error.message); return; }
-    if (this.question.pair) this.select(this.question.pair);
+    try { this.question = await service.suggest(by, skip); } catch (error) { this.complain(error.message); return; }
+    if (this.question.asked) this.select(this.question.asked.slice(0, this.question.by_label ? 1 : 2));
     this.panel();
   }
-  async answer(together) {
-    const pair = this.question?.pair;
-    if (!pair) return;
+  // To a pair: true (same), false; to a point: the place of its cluster in the list, or false (none of them). null: don't know.
+  async answer(told) {
+    if (!this.question?.asked) return;
+    const { asked: [row, ...others], by_label } = this.question, by = by_label ? "label" : "pair", all = others.map((other) => [row, other]);
+    if (by_label && typeof told === "number" && !all[told]) return;
     this.question = null;
-    if (together === null) { await this.suggest(pair); return; }
+    if (told === null) { await this.suggest(by, all); return; }
     this.answering = true;
-    if (await this.act({ do: "pairs", pairs: [pair], together, confidence: this.confidence, by: this.who })) await this.suggest();
+    const pairs = typeof told === "number" ? [all[told]] : all;
+    if (await this.act({ do: "pairs", pairs, together: told !== false, confidence: this.confidence, by: this.who })) await this.suggest(by);
   }
   async askCosts() { this.say("Finding what each pair costs…"); try { await service.costs(); } catch (error) { this.complain(error.message); } }
   async addPairsText(text) { if (text.trim()) { try { await service.sendPairs(text); } catch (error) { this.refused(error); } } }
@@ -365,12 +369,12 @@ class App {
       return;
     }
     if (typing || event.altKey || event.ctrlKey || !this.state.open || document.querySelector("dialog[open]")) return;
-    const asked = this.tab === "ask" && this.question?.pair;
+    const asked = this.tab === "ask" && this.question?.asked, byLabel = asked && this.question.by_label;
     const does = {
       w: () => this.why(), t: () => this.together(), a: () => this.apart(), s: () => this.suggest(), l: () => this.setMode("lasso"), m: () => this.setMode("pan"),
       "/": () => $("find").focus(), escape: () => { this.firstGroup = null; this.select([]); },
-      y: () => asked && this.answer(true), n: () => asked && this.answer(false), "?": () => asked && this.answer(null),
-    }[event.key.toLowerCase()];
+      q: () => this.suggest("label"), y: () => asked && !byLabel && this.answer(true), n: () => asked && this.answer(false), "?": () => asked && this.answer(null),
+    }[event.key.toLowerCase()] || (byLabel && /^[1-9]$/.test(event.key) && (() => this.answer(Number(event.key) - 1)));
     if (does) { event.preventDefault(); does(); }
   }
 }

@@ -114,18 +114,19 @@ export function points(app) {
 }
 
 export function ask(app) {
-  const question = app.question;
-  const intro = h("p", {}, "The pair whose answer would help most. ", h("button", { className: "primary", onclick: () => app.suggest() }, "Suggest a pair"));
+  const { question } = app, named = question?.by_label ? "point" : "pair";
+  const button = (by, text, key) => h("button", { className: "primary", onclick: () => app.suggest(by), title: key }, text);
+  const intro = h("div", {}, h("p", {}, "The question whose answer would help most: two points, or one point and an example of each cluster."), h("div", { className: "ways" }, button("pair", "Same or different?", "S"), button("label", "Which cluster is it in?", "Q")));
   const advice = app.advice ? h("p", { className: "faint" }, app.advice) : "";
   if (!question) return [intro, advice];
-  if (!question.pair) return [intro, h("p", {}, "No pair is left that would change much."), advice];
-  const [left, right] = question.rows;
-  const side = (entry, other) => h("div", { className: "card" }, h("strong", {}, entry.id), h("span", { className: "faint" }, ` in ${app.nameOf(entry.cluster)}`), valuesOf(app, entry, other));
-  return [intro, h("p", {}, question.reason), h("div", { className: "question" }, side(left, right), side(right, left)),
-    h("div", { className: "ways" },
-      h("button", { onclick: () => app.answer(true) }, "Same (Y)"),
-      h("button", { onclick: () => app.answer(false) }, "Different (N)"),
-      h("button", { onclick: () => app.answer(null) }, "Don’t know (?)")), advice];
+  if (!question.asked) return [intro, h("p", {}, "No question is left whose answer would change much."), advice];
+  const [first, ...others] = question.rows;
+  const card = (entry, other, ...more) => h("div", { className: "card" }, h("strong", {}, entry.id), h("span", { className: "faint" }, ` in ${app.nameOf(entry.cluster)}`), valuesOf(app, entry, other, more.length ? 6 : 14), more);
+  const way = (told, text) => h("button", { onclick: () => app.answer(told) }, text);
+  if (!question.by_label) return [intro, h("p", {}, question.reason), h("div", { className: "question" }, card(first, others[0]), card(others[0], first)), h("div", { className: "ways" }, way(true, "Same (Y)"), way(false, "Different (N)"), way(null, "Don’t know (?)")), advice];
+  return [intro, h("p", {}, question.reason), h("h3", {}, "This point"), card(first), h("h3", {}, "belongs with"),
+    h("div", { className: "question", role: "group", "aria-label": `Clusters that this ${named} may be in` }, others.map((other, m) => card(other, first, h("p", {}, way(m, `This one${m < 9 ? ` (${m + 1})` : ""}`))))),
+    h("div", { className: "ways" }, way(false, "None of these (N)"), way(null, "Don’t know (?)")), advice];
 }
 
 export function settings(app) {
@@ -137,6 +138,7 @@ export function settings(app) {
   return [
     h("fieldset", {}, h("legend", {}, "Size of every cluster"), size("size_min", "At least", 0, Math.floor(n / k), 0), size("size_max", "At most", Math.ceil(n / k), n, n),
       h("p", { className: "faint" }, `With ${k} clusters of ${n} points, the smallest can have at most ${Math.floor(n / k)} and the largest at least ${Math.ceil(n / k)}.`)),
+    quotas(app),
     h("fieldset", {}, h("legend", {}, "Distance"),
       vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " bring all columns to one scale")),
       h("p", {}, h("label", {}, "Which directions count ", h("select", { id: "metric", onchange: (event) => app.act({ do: "set", metric: event.target.value }) },
@@ -144,4 +146,41 @@ export function settings(app) {
     h("fieldset", {}, h("legend", {}, "You"), h("p", {}, h("label", {}, "Your name, for notes on pairs ", h("input", { type: "text", value: app.who, maxLength: 80, onchange: (event) => { app.who = event.target.value.trim(); } })))),
     h("p", { className: "faint" }, `Saved in ${app.state.folder}`),
   ];
+}
+
+// What every cluster must hold: a share or number of points of a value, or a sum or mean of numbers.
+const UNITS = { share: "% of its points", count: "points", sum: "in all", mean: "on average" };
+
+function quotas(app) {
+  const { settings: given, sheet } = app.state, list = given.quotas;
+  const columns = sheet.filter((column) => column.amount || column.levels.length);
+  const shown = (quota, bound) => (quota.of === "share" ? number(100 * bound) : number(bound));
+  const words = (quota) => {
+    const { low, high, of, column, value: own } = quota, what = own === null ? (UNITS[of] && ["share", "count"].includes(of) ? `every value of ${column}` : column) : `${column} ${own}`;
+    const span = low === null ? `at most ${shown(quota, high)}` : high === null ? `at least ${shown(quota, low)}` : `${shown(quota, low)} to ${shown(quota, high)}`;
+    return `${what}: ${span}${of === "share" ? "" : " "}${UNITS[of]}`;
+  };
+  const field = (label, element) => h("label", {}, `${label} `, element);
+  const column = h("select", { id: "quota-column", onchange: () => fill() }, columns.map(({ name }) => h("option", { value: name }, name)));
+  const own = h("select", { id: "quota-value" }), unit = h("select", { id: "quota-unit" });
+  const low = h("input", { type: "number", step: "any", id: "quota-low", placeholder: "any" }), high = h("input", { type: "number", step: "any", id: "quota-high", placeholder: "any" });
+  const fill = () => {
+    const chosen = columns.find(({ name }) => name === column.value), units = chosen?.amount ? ["sum", "mean"] : ["share", "count"];
+    own.replaceChildren(h("option", { value: "" }, "every value"), ...(chosen?.levels ?? []).filter((name) => name !== "(other)").map((name) => h("option", { value: name }, name)));
+    own.parentElement.hidden = Boolean(chosen?.amount);
+    unit.replaceChildren(...units.map((name) => h("option", { value: name }, UNITS[name])));
+  };
+  const add = (event) => {
+    event.preventDefault();
+    const scale = unit.value === "share" ? 100 : 1, bound = (input) => (input.value === "" ? null : Number(input.value) / scale);
+    const quota = { column: column.value, of: unit.value, low: bound(low), high: bound(high), value: own.parentElement.hidden ? null : own.value || null };
+    if (quota.low === null && quota.high === null) { app.complain("Give the quota a lower bound, an upper bound, or both."); return; }
+    app.act({ do: "set", quotas: [...list, quota] });
+  };
+  const form = h("form", { className: "bar", onsubmit: add }, field("Column", column), field("value", own), field("at least", low), field("at most", high), field("", unit), h("button", {}, "Add"));
+  fill();
+  return h("fieldset", {}, h("legend", {}, "Quotas"),
+    h("p", { className: "faint" }, "What every cluster must hold, for example 40 to 60 % of its points with gender f. A quota that no clustering can meet is refused."),
+    h("ul", { className: "pairs" }, list.map((quota, m) => h("li", {}, h("span", {}, words(quota)), h("button", { onclick: () => app.act({ do: "set", quotas: list.filter((_, other) => other !== m) }), "aria-label": `Remove the quota ${words(quota)}` }, "Remove")))),
+    columns.length ? form : h("p", { className: "faint" }, "No column has numbers or a few values to count."));
 }

@@ -27,7 +27,7 @@ export const act = (...actions) => post("api/act", JSON.stringify(actions));
 export const rows = (values) => json("api/rows?" + query(values));
 export const row = (number) => json("api/row?" + query({ row: number }));
 export const find = (text) => json("api/find?" + query({ text }));
-export const suggest = (skip) => post("api/suggest", JSON.stringify(skip ? { skip } : {}));
+export const suggest = (by, skip = []) => post("api/suggest", JSON.stringify({ by, skip }));
 export const costs = () => post("api/costs");
 export const stop = () => post("api/stop");
 export const why = (row) => json("api/why?" + query({ row }));
