@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from smdeclust import Constraints, GuidedClustering, InfeasibleConstraintsError, InvalidInputError
 from smdeclust.estimators import guided as guided_module
+from smdeclust.problem import Problem
 from smdeclust.views import Scene, Seen
 from smdeclust.views import consensus as consensus_module
 
@@ -299,3 +300,56 @@ def test_odd_data():
         model = GuidedClustering(2, random_state=0).fit(X, sample_weight=np.arange(1, 13), **pairs)
         assert holds(model.labels_, **pairs)
         assert len(model.predict(X)) == 12
+
+
+def dense(seed=0, n=150, k=5, n_pairs=900):
+    """Blobs that overlap, and so many cannot-links that some labels are hard to find."""
+    rng = np.random.default_rng(seed)
+    X, y = make_blobs(n, centers=k, n_features=4, cluster_std=4.0, random_state=seed)
+    pairs = rng.integers(0, n, (20 * n_pairs, 2))
+    return X, pairs[y[pairs[:, 0]] != y[pairs[:, 1]]][:n_pairs]
+
+
+@pytest.mark.parametrize("max_time", [0.0, 1.0])
+def test_dense_cannot_links_hold_whatever_the_time(max_time):
+    """Labels that keep everything come first, and stand in for what there is no time for."""
+    X, pairs = dense()
+    model = GuidedClustering(5, max_time=max_time, random_state=0).fit(X, cannot_link=pairs)
+    assert Problem.build(X, 5, None, pairs).holds(model.labels_)
+    if max_time == 0:
+        assert model.held_out_ == {}
+        assert "Views left out" in model.notes_[-1]
+
+
+class Watch:
+    """A view that sees the first labels and notes how much time it gets."""
+
+    def __init__(self, name, seconds):
+        self.name, self.seconds = name, seconds
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def prepare(self, X, n_clusters, seed):
+        pass
+
+    def see(self, scene):
+        self.seconds.append(scene.engine.clock.left())
+        return Seen(scene.plain)
+
+    def place(self, seen, X):
+        return Seen(np.zeros(len(X), dtype=int))
+
+
+def test_every_view_gets_a_share_of_the_time(moons):
+    """Views that are weighed get a small share each; later, each one a share of what is left."""
+    X, _, pairs = moons
+    seconds = []
+    views = [Watch(name, seconds) for name in "abc"]
+    GuidedClustering(2, views=views, max_time=1000, random_state=0).fit(X, **pairs)
+    weighing, seeing = seconds[:-3], seconds[-3:]
+    assert len(weighing) == 4 * 3
+    assert max(weighing) < 1000 * 0.5 / 12 + 1
+    assert seeing == sorted(seeing)
+    assert seeing[0] <= 1000 / 4
+    assert seeing[2] <= 1000 / 2

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from smdeclust.assignment import exact_assignment
+from smdeclust.assignment import Budget, assign_groups
 from smdeclust.constraints import Constraints
 from smdeclust.estimators.base import SoftClusterer
 from smdeclust.estimators.parameters import anything, check_callable, documented, number
 from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import SoftPrices
-from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.limits import is_past
+from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.points import is_dask
 from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
+from smdeclust.structure import Structure
+from smdeclust.structure.pairs import count_broken
 from smdeclust.views import (
     AsGiven,
     Classes,
@@ -55,14 +57,13 @@ MAX_ROWS = 20_000
 # Points x features x clusters x local searches that a clustering may take: four searches at least.
 WORK = 8e6
 
-# Nodes of branch and bound that a proof may take on dense cannot-links: views need good labels.
+# Nodes of branch and bound and simplex pivots that an assignment may take on dense cannot-links
+# (local searches do without): views need good labels, not proven ones.
 MAX_NODES = 50
+PIVOTS = 200
 
 # Rows that are placed at a time.
 BLOCK = 20_000
-
-# Of a limit on time, what weighing may take.
-SHARE_OF_WEIGHING = 0.5
 
 
 @documented
@@ -87,8 +88,9 @@ class GuidedClustering(SoftClusterer):
     size_min, size_max, size_by
         Bounds on the sizes of clusters, as in :class:`SMDEClust`.
     max_time
-        Seconds for the whole run; views that were not seen by then are left out. ``None``: no
-        limit.
+        Seconds for the whole run, of which every view gets a share; views that were not seen by
+        then are left out. (Labels that keep everything are found first, whatever the time.)
+        ``None``: no limit.
     random_state
         Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed gives the same
         result.
@@ -158,7 +160,7 @@ class GuidedClustering(SoftClusterer):
         # Says what is wrong with pairs and sizes before anything else is done.
         problem = Problem.build(points, self.n_clusters, *_hard(known), weight, **sizes)
         seed = int(self._generator().integers(2**31))
-        engine = _Engine(self.n_clusters, sizes, weight, seed, deadline, self.callback)
+        engine = _Engine(self.n_clusters, sizes, weight, seed, _Clock(deadline), self.callback)
         self._frame = _Unit.of(points)
         known = _confident(known, points, self._frame, engine)
         with threadpool_limits(1, user_api="blas"):  # two are slower on matrices this small
@@ -174,12 +176,9 @@ class GuidedClustering(SoftClusterer):
         rows = rows_to_learn_from(n_points, known, np.random.default_rng(seed), MAX_ROWS)
         whole = len(rows) == n_points
         given = (points, known, engine) if whole else (points[rows], known[rows], engine.on(rows))
-        begun = time.perf_counter()
         self._guided = guide(
             Scene(self._frame.enter(given[0]), self.n_clusters, *given[1:], seed, 0),
             self._chosen_views(bool(given[1])),
-            engine.is_late,
-            engine.share(SHARE_OF_WEIGHING, begun),
         )
         return self._guided.labels if whole else self._place(points, known, rows, engine)
 
@@ -255,55 +254,93 @@ class GuidedClustering(SoftClusterer):
             yield block, costs[:, order]
 
 
-class _Engine:
-    """Clusters and assigns by the package's own methods, within limits."""
+class _Clock:
+    """Until when a run, and the present step of it, may go on; how often it ended too early."""
 
-    def __init__(
-        self,
-        n_clusters: int,
-        sizes: dict[str, Any],
-        weight: np.ndarray | None,
-        seed: int,
-        deadline: float | None,
-        callback: Callable[[Any], bool | None] | None,
-    ) -> None:
-        self.n_clusters, self.sizes, self.weight = n_clusters, sizes, weight
-        self.seed, self.deadline, self.callback = seed, deadline, callback
-        self.stopped = [False]
+    def __init__(self, deadline: float | None) -> None:
+        self.deadline = self.until = deadline
+        self.begun = time.perf_counter()
+        self.stopped = False
+        self.n_stand_ins = 0
+
+    def spent(self) -> float:
+        """Which share of the time is over: 0 without a limit, 1 where somebody has said so."""
+        if self.stopped or self.deadline is None:
+            return float(self.stopped)
+        total = self.deadline - self.begun
+        return (time.perf_counter() - self.begun) / total if total > 0 else 1.0
+
+    def left(self) -> float | None:
+        """Seconds left for the present step."""
+        if self.stopped:
+            return 0.0
+        return None if self.until is None else max(0.0, self.until - time.perf_counter())
+
+
+@dataclass(eq=False)
+class _Engine:
+    """Clusters and assigns by the package's own methods, within limits.
+
+    `first` are labels that keep everything, once some are known: they stand in where time ended
+    before others were found.
+    """
+
+    n_clusters: int
+    sizes: dict[str, Any]
+    weight: np.ndarray | None
+    seed: int
+    clock: _Clock
+    callback: Callable[[Any], bool | None] | None
+    first: np.ndarray | None = None
 
     def on(self, rows: np.ndarray) -> _Engine:
         """The same for some rows, whose clusters may have any sizes."""
         weight = None if self.weight is None else self.weight[rows]
-        part = _Engine(self.n_clusters, {}, weight, self.seed, self.deadline, self.callback)
-        part.stopped = self.stopped
-        return part
+        first = None if self.first is None else self.first[rows]
+        if first is not None and len(np.unique(first)) < self.n_clusters:
+            first = None
+        return replace(self, sizes={}, weight=weight, first=first)
 
     @property
     def sized(self) -> bool:
         """Whether there are bounds on sizes."""
         return any(self.sizes.get(name) is not None for name in ("size_min", "size_max"))
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit on time."""
+        return self.clock.deadline is not None
+
+    @property
+    def n_stand_ins(self) -> int:
+        """How often labels had to stand in for others."""
+        return self.clock.n_stand_ins
+
+    def spent(self) -> float:
+        """Which share of the time is over."""
+        return self.clock.spent()
+
     def is_late(self) -> bool:
         """Whether the time is over, or somebody has said so."""
-        return self.stopped[0] or is_past(self.deadline)
+        return self.spent() >= 1
 
-    def share(self, share: float, begun: float) -> Callable[[], bool]:
-        """Whether this share of the time from `begun` on is over."""
-        if self.deadline is None:
-            return self.is_late
-        end = begun + share * (self.deadline - begun)
-        return lambda: self.stopped[0] or is_past(end)
+    def begin_step(self, share: float) -> None:
+        """What follows may take this share of the time that is left."""
+        clock, now = self.clock, time.perf_counter()
+        if clock.deadline is not None:
+            clock.until = now + share * max(0.0, clock.deadline - now)
 
     def cluster(
         self, points: np.ndarray, known: Constraints, init: np.ndarray | None, n_searches: int
     ) -> np.ndarray:
         """Labels of a short run of SMDEClust."""
-        left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
+        if self.is_late() and self.first is not None:
+            return self._stand_in(known, init)
         n_searches = int(np.clip(WORK / (points.size * self.n_clusters), 4, n_searches))
         model = SMDEClust(
             self.n_clusters,
             **self.sizes,
-            max_time=0.0 if self.stopped[0] else left,
+            max_time=self.clock.left(),
             init=init,
             random_state=self.seed,
             callback=self._ask,
@@ -314,35 +351,52 @@ class _Engine:
                 max_local_searches=n_searches,
             ),
         )
-        model.fit(points, constraints=known, sample_weight=self.weight)
+        model._proof_pivots = 0, 0
+        try:
+            model.fit(points, constraints=known, sample_weight=self.weight)
+        except NoFeasibleSolutionError:
+            if self.first is not None:
+                return self._stand_in(known, init)
+            model.set_params(max_time=None)  # some labels are needed, whatever the time
+            model.fit(points, constraints=known, sample_weight=self.weight)
         return np.asarray(model.labels_)
+
+    def _stand_in(self, known: Constraints, init: np.ndarray | None) -> np.ndarray:
+        """Labels that keep all hard pairs: those to start from, or the first."""
+        self.clock.n_stand_ins += 1
+        if init is not None and not self.sized:
+            pairs = known.must_link, known.cannot_link
+            if not sum(count_broken(*pairs, init)) and len(np.unique(init)) == self.n_clusters:
+                return init
+        assert self.first is not None
+        return self.first
 
     def _ask(self, state: Any) -> bool:
         if self.callback is not None and self.callback(state):
-            self.stopped[0] = True
-        return self.stopped[0]
+            self.clock.stopped = True
+        return self.clock.stopped
 
     def assign(
         self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray | None
     ) -> np.ndarray:
-        """Exact labels: |x - s e_k|^2 is costs[i, k] but for a number that depends on i alone."""
-        costs = costs - costs.min(axis=1, keepdims=True)
-        s = max(float(np.sqrt(costs.mean())), 1e-9)
-        problem = Problem.build(
-            costs / (-2 * s),
-            self.n_clusters,
-            *_hard(known),
-            self.weight,
-            soft=SoftPrices(unit).pairs(known),
-            **self.sizes,
+        """The labels of least cost, as far as the time and `PIVOTS` allow to look for them."""
+        if self.is_late() and otherwise is not None:
+            self.clock.n_stand_ins += 1
+            return otherwise
+        soft = SoftPrices(unit).pairs(known)
+        structure = Structure.build(
+            len(costs), self.n_clusters, *_hard(known), self.weight, soft=soft, **self.sizes
         )
-        left = None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
-        centers = s * np.eye(self.n_clusters)
-        found = exact_assignment(problem, centers, max_time=left, max_nodes=MAX_NODES)
-        if found.labels is not None:
-            return np.asarray(found.labels)
+        if self.weight is not None:
+            costs = costs * self.weight[:, None]
+        upper = None if otherwise is None else structure.group_labels(otherwise)
+        left = self.clock.left()
+        budget = Budget.of(max_time=left, max_nodes=MAX_NODES, max_pivots=PIVOTS)
+        labels, _, _ = assign_groups(structure, structure.group_costs(costs), upper, budget)
+        if labels is not None:
+            return structure.expand(labels)
         # Time ended before anything feasible was found: a search finds it, whatever the time.
-        return self.cluster(problem.X, known, None, 1) if otherwise is None else otherwise
+        return self.cluster(costs, known, None, 1) if otherwise is None else otherwise
 
 
 class _Unit:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -238,6 +238,8 @@ class SMDEClust(SoftClusterer):
     replacement: Any = DEPRECATED
 
     _knows_quotas = True
+    # What proofs may cost on a dense core: that of each local search, and the last one.
+    _proof_pivots: ClassVar[tuple[int, int]] = (PROOF_PIVOTS, LAST_PROOF_PIVOTS)
 
     @classmethod
     def from_paper(cls, variant: str = "SG-MDE", *, n_clusters: int, **overrides: Any) -> Self:
@@ -283,12 +285,13 @@ class SMDEClust(SoftClusterer):
             early = self.stop_reason_ in CUT_OFF
             if now is not None and not early:
                 self._fitted_on = now
-            if not early or not problem.points.abilities.exact:
+            last_pivots = self._proof_pivots[1]
+            if (not early and last_pivots) or not problem.points.abilities.exact:
                 best = prove(
                     problem,
                     best,
                     max_iter=self._search.max_local_iter,
-                    proof_pivots=LAST_PROOF_PIVOTS,
+                    proof_pivots=last_pivots,
                     deadline=deadline,
                 )
             self.n_unproven_, self.proven_ = int(not best.proven), bool(best.proven)
@@ -438,7 +441,7 @@ class SMDEClust(SoftClusterer):
             )
         setting: dict[str, Any] = {
             "deep": self._search.local_search == "deep",
-            "limits": Limits.of(self._search.max_local_iter, PROOF_PIVOTS, deadline),
+            "limits": Limits.of(self._search.max_local_iter, self._proof_pivots[0], deadline),
         }
         together = self._search.replacement == "generation"
         return Operators(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
 from smdeclust.views.classes import see_classes
-from smdeclust.views.held_out import Fold, HeldOut, folds
+from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
 from smdeclust.views.scene import Scene, Seen, View, rows_to_learn_from
 
 logger = logging.getLogger("smdeclust")
@@ -29,6 +29,9 @@ ENOUGH_PAIRS = 20
 # within these bounds: few pairs say little about which view is best.
 PAIRS_OF_A_POWER = 12
 LEAST_POWER, MOST_POWER = 2.0, 8.0
+
+# Of a limit on time, what weighing may take.
+SHARE_OF_WEIGHING = 0.5
 
 # Local searches of a clustering that is only weighed, and of one that counts.
 QUICK, WHOLE = 8, 30
@@ -187,42 +190,36 @@ class Guided:
         return max(float(least.mean()) / self.decision.basis.shape[1], 1e-3)
 
 
-def guide(
-    scene: Scene,
-    views: Sequence[View],
-    is_late: Callable[[], bool],
-    weighed_enough: Callable[[], bool],
-) -> Guided:
+def guide(scene: Scene, views: Sequence[View]) -> Guided:
     """Weigh views by knowledge held out and merge them.
 
-    Parameters
-    ----------
-    scene
-        The points and what is known of them.
-    views
-        Ways of seeing them, the plainest first: it is seen whatever the time.
-    is_late, weighed_enough
-        Whether to come to an end, and whether to come to an end of weighing.
+    The first of the views is seen whatever the time. Others are left out where it is over.
     """
+    engine = scene.engine
     known, share_right = calibrated(scene, views)
     scene = replace(scene, known=known, n_searches=WHOLE)
+    if len(views) > 1 or engine.is_limited:
+        engine.begin_step(1 / (len(views) + 2))
+        engine.first = scene.plain
     held_out, weights = HeldOut(), {view.name: 1.0 for view in views}
     if len(views) > 1:
-        held_out, weights = weigh(scene, views, weighed_enough)
+        held_out, weights = weigh(scene, views)
     views = [copy.deepcopy(view) for view in views]
     seen: dict[str, Seen] = {}
-    for view in views:
-        if seen and is_late():
+    for number, view in enumerate(views):
+        if seen and engine.spent() >= 1:
             break
+        engine.begin_step(1 / (len(views) - number + 1))
         seen[view.name] = _prepared(view, scene).see(scene)
         logger.info("view %s seen", view.name)
     if not held_out.names:
         weights = agreement(seen)
     total = sum(weights[name] for name in seen)
     weights = {name: weights[name] / total for name in seen}
+    engine.begin_step(1.0)
     merged = Merged.of(seen, weights, scene)
     decision: Merged | Refined = merged
-    if REFINED in held_out.names and not is_late() and prefers(held_out, REFINED, CONSENSUS):
+    if REFINED in held_out.names and engine.spent() < 1 and prefers(held_out, REFINED, CONSENSUS):
         decision = Refined.of(seen, merged, scene) or merged
     names = held_out.names
     return Guided(
@@ -275,31 +272,41 @@ def _all_as_sure(known: Constraints, confidence: float) -> Constraints:
     )
 
 
-def weigh(
-    scene: Scene, views: Sequence[View], is_late: Callable[[], bool]
-) -> tuple[HeldOut, dict[str, float]]:
-    """What each view and their merger keep of pairs held out, and the weights that follow."""
+def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float]]:
+    """What each view and their merger keep of pairs held out, and the weights that follow.
+
+    A fold that time did not suffice for is left out: labels that stand in know all pairs.
+    """
     rng = np.random.default_rng(scene.seed)
     scene = scene.on(rows_to_learn_from(len(scene.X), scene.known, rng, MAX_WEIGHED))
-    names = [view.name for view in views]
+    engine, names = scene.engine, [view.name for view in views]
     views = [copy.deepcopy(view) for view in views]
     trials: list[tuple[Fold, Scene, dict[str, Seen]]] = []
     record = HeldOut()
-    for fold in folds(scene.known, rng):
-        if is_late():
-            break
+    enough = engine.spent() + SHARE_OF_WEIGHING * (1 - engine.spent())
+    step = SHARE_OF_WEIGHING / (N_FOLDS * (len(views) + 1))  # of the whole time
+    for number, fold in enumerate(folds(scene.known, rng)):
         if not trials:
             for view in views:
                 _prepared(view, scene)
         part = replace(scene, known=fold.known, n_searches=QUICK)
-        seen = {view.name: view.see(part) for view in views}
-        trials.append((fold, part, seen))
-        record.add(fold, {name: one.labels for name, one in seen.items()})
+        seen = {}
+        for place, view in enumerate(views):
+            engine.begin_step(step / (1 - step * (number * (len(views) + 1) + place)))
+            seen[view.name] = view.see(part)
+            if engine.n_stand_ins or engine.spent() > enough:
+                break
+        else:
+            trials.append((fold, part, seen))
+            record.add(fold, {name: one.labels for name, one in seen.items()})
+            continue
+        break
     if not trials:
         return HeldOut(), dict.fromkeys(names, 1 / len(names))
     weights = weights_of({name: record.skill(name) for name in names}, record.n_pairs)
     record = HeldOut()
     for fold, part, seen in trials:
+        engine.begin_step(step)
         labels = {name: one.labels for name, one in seen.items()}
         merged = Merged.of(seen, weights, part)
         refined = Refined.of(seen, merged, part)

@@ -79,6 +79,23 @@ class Engine(Protocol):
     def on(self, rows: np.ndarray) -> Engine:
         """The same for some of the rows."""
 
+    def spent(self) -> float:
+        """Which share of the time is over: 0 without a limit, 1 and more at the end."""
+
+    def begin_step(self, share: float) -> None:
+        """What follows may take this share of the time that is left."""
+
+    # Labels that keep everything, if some are known.
+    first: np.ndarray | None
+
+    @property
+    def n_stand_ins(self) -> int:
+        """How often labels had to stand in for others, because time was over."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit on time."""
+
 
 @dataclass(eq=False)
 class Scene:
