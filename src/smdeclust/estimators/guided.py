@@ -254,6 +254,12 @@ class GuidedClustering(SoftClusterer):
             yield block, costs[:, order]
 
 
+class _Short(SMDEClust):
+    """A short run, whose labels need no proof."""
+
+    _proof_pivots = (0, 0)
+
+
 class _Clock:
     """Until when a run, and the present step of it, may go on; how often it ended too early."""
 
@@ -337,7 +343,7 @@ class _Engine:
         if self.is_late() and self.first is not None:
             return self._stand_in(known, init)
         n_searches = int(np.clip(WORK / (points.size * self.n_clusters), 4, n_searches))
-        model = SMDEClust(
+        model = _Short(
             self.n_clusters,
             **self.sizes,
             max_time=self.clock.left(),
@@ -351,7 +357,6 @@ class _Engine:
                 max_local_searches=n_searches,
             ),
         )
-        model._proof_pivots = 0, 0
         try:
             model.fit(points, constraints=known, sample_weight=self.weight)
         except NoFeasibleSolutionError:
