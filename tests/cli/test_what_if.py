@@ -87,7 +87,7 @@ def test_repair_names_the_option(cli, flowers, tmp_path):
         ([], "--drop A,B"),
         (["--drop", "f0"], "expected a pair"),
         (["--drop", "f0,f1"], "no such pair"),
-        (["--drop", "f0,nobody"], "'nobody' is no id"),
+        (["--drop", "f0,nobody"], "'nobody' is not an id"),
         (["--add", "f0,f1"], "ml:f0,f1"),
     ],
 )

@@ -45,7 +45,7 @@ def ask(
             "diagonal, learned (from pairs) or auto.",
         ),
     ] = "guided",
-    budget: Annotated[int, option("N", "Most questions.", min=1)] = 1000,
+    budget: Annotated[int, option("N", "Largest number of questions.", min=1)] = 1000,
     seed: options.Seed = 0,
     *,
     reading: Reading,

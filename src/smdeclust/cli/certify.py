@@ -38,15 +38,15 @@ def certify(
     constraints: options.ConstraintFiles = None,
     out: Annotated[Path | None, option("--out -o FILE", "Certificate to write (.npz).")] = None,
     tol: Annotated[
-        float, option("GAP", "Relative gap that counts as proven.", min=0, max=0.999)
+        float, option("GAP", "Largest relative gap that counts as optimal.", min=0, max=0.999)
     ] = 1e-4,
     weights: WeightFile = None,
     parts: Annotated[
         str, option("auto|N", "Parts to split the points into: weaker bounds for large data.")
     ] = "auto",
-    jobs: Annotated[int, option("N", "Processes that prove parts side by side.", min=1)] = 1,
+    jobs: Annotated[int, option("N", "Processes that prove parts at the same time.", min=1)] = 1,
     folder: Annotated[
-        Path | None, option("DIR", "Keep finished parts here, to go on from another time.")
+        Path | None, option("DIR", "Keep finished parts here, to continue another time.")
     ] = None,
     max_time: options.MaxTime = None,
     as_json: options.AsJson = False,
@@ -58,7 +58,7 @@ def certify(
 
     Exact up to some hundreds of groups; above 1,000 the points are split into parts, whose bounds
     add up to a little less. Columns are prepared as by the fit whose folder has the labels, else as
-    the options say. What is said is about the labels given, even if better ones are found. Ctrl-C
+    the options say. The result is about the labels you give, even if better ones are found. Ctrl-C
     ends the search and keeps the bound found so far.
     'smdeclust verify' checks the certificate independently.
 
@@ -117,7 +117,7 @@ def certify(
         ("objective of the labels given", screen.number(given, 12)),
         ("lower bound", screen.number(certificate.lower_bound, 12)),
         ("gap", f"{100 * document['given_gap']:.4f} %"),
-        ("so it is", sentence),
+        ("quality", sentence),
         ("nodes", f"{certificate.n_nodes:,}"),
         ("time", screen.seconds(certificate.seconds)),
     ]

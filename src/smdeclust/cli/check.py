@@ -35,7 +35,8 @@ def check(
         option("FILE", "Write the pairs without those of the least repair (.csv, .json or .txt)."),
     ] = None,
     soft: Annotated[
-        bool, option("--soft", "Soft pairs are to hold too; those of little confidence go first.")
+        bool,
+        option("--soft", "Soft pairs must hold too; those with low confidence are dropped first."),
     ] = False,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,

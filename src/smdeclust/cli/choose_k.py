@@ -19,10 +19,10 @@ def choose_k(
         str, option("--clusters -k A..B", "Numbers to try, as in 2..12.")
     ] = "2..10",
     constraints: options.ConstraintFiles = None,
-    folds: Annotated[int, option("N", "Parts that pairs are held out in.", min=2)] = 5,
+    folds: Annotated[int, option("N", "Number of parts; each is held out once.", min=2)] = 5,
     plot: Annotated[Path | None, option("--plot FILE", "Draw the table as a picture.")] = None,
     seed: options.Seed = 0,
-    max_time: Annotated[float, option("SECONDS", "Most seconds of each single fit.", min=0)] = 10.0,
+    max_time: Annotated[float, option("SECONDS", "Time limit of each fit.", min=0)] = 10.0,
     as_json: options.AsJson = False,
     force: options.Force = False,
     *,

@@ -35,7 +35,9 @@ def compare(
             f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
         ),
     ] = None,
-    runs: Annotated[int, option("N", "Runs a method, with other seeds.", min=1, max=1000)] = 1,
+    runs: Annotated[
+        int, option("N", "Runs of each method, with different seeds.", min=1, max=1000)
+    ] = 1,
     out: Annotated[
         Path | None, option("--out -o DIR", f"Folder for {TABLE}, {PICTURE}, {RESULT}.")
     ] = None,

@@ -78,7 +78,7 @@ def fit(
     """Cluster a data file so that all must-links and cannot-links hold.
 
     Every column gets a role (number, category, date, id, ...), which is shown with its reason and
-    can be changed with --role; columns are then prepared so that all count alike, unless you say
+    can be changed with --role; columns are then prepared so that all count alike, unless you pass
     --raw. With --out, writes your table with a column cluster, labels.csv, centers.csv,
     columns.json (how columns were prepared), result.json and report.html. Without, prints what the
     clusters are like.

@@ -25,8 +25,8 @@ def check_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
     taken = [name for name in names if (folder / name).exists()]
     if taken and not force:
         raise CommandError(
-            f"{folder}: the folder has {', '.join(taken)} already. Choose another --out, or say "
-            "--force to replace."
+            f"{folder}: the folder has {', '.join(taken)} already. Choose another --out, or pass "
+            "--force to replace them."
         )
     present = folder
     while not present.exists():
@@ -42,7 +42,9 @@ def check_file(path: Path, *, force: bool) -> None:
     if path.is_dir():
         raise CommandError(f"{path}: this is a folder, expected the name of a file to write.")
     if path.is_file() and not force:
-        raise CommandError(f"{path}: the file exists. Choose another, or say --force to replace.")
+        raise CommandError(
+            f"{path}: the file exists. Choose another, or pass --force to replace it."
+        )
     if not path.parent.is_dir():
         raise CommandError(f"{path}: there is no folder {path.parent}. Make it first.")
 

@@ -50,7 +50,7 @@ def _read_column(path: Path, table: Any, what: str, *, partial: bool = False) ->
     try:
         lines = list(csv.reader(io.StringIO(text), strict=True))
     except csv.Error as error:
-        raise CommandError(f"{path}: this is no CSV ({error}).") from error
+        raise CommandError(f"{path}: this is not a CSV file ({error}).") from error
     if not lines or len(lines[0]) < 2:
         raise bad_line(path, 1, "no two columns", f"a header such as id,{what}, and a line a point")
     row_of = (

@@ -24,22 +24,23 @@ DataFile = Annotated[
     ),
 ]
 NClusters = Annotated[
-    int | None, option("--clusters -k K", "Number of clusters (or in the data's header).", min=1)
+    int | None,
+    option("--clusters -k K", "Number of clusters (default: from the header of the data).", min=1),
 ]
 ConstraintFiles = Annotated[
     list[Path] | None,
-    option("--constraints -c FILE", "Pairs, in any of the formats; repeat for several files."),
+    option("--constraints -c FILE", "File of pairs, in any format; repeat for several files."),
 ]
 
 
 Seed = Annotated[int, option("N", "Random seed.", min=0, max=2**31 - 1)]
 MaxTime = Annotated[
-    float | None, option("SECONDS", "Stop then, with the best found so far.", min=0)
+    float | None, option("SECONDS", "Time limit; the best clustering found so far is kept.", min=0)
 ]
 AsJson = Annotated[bool, option("--json", "Print the result as JSON, for machines.")]
 Force = Annotated[bool, option("--force", "Replace files that exist.")]
 Labels = Annotated[Path | None, option("--labels -l FILE", "labels.csv of a fit.")]
-MethodName = Annotated[str, option("--method -m NAME", "Method; 'compare' lists them.")]
+MethodName = Annotated[str, option("--method -m NAME", "Method ('compare --help' lists them).")]
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Reading:
     ] = None
     features: Annotated[
         str | None,
-        option("A,B,...", "The only columns to use (default: as their roles say).", _DATA),
+        option("A,B,...", "The only columns to use (default: those with a suitable role).", _DATA),
     ] = None
     sheet: Annotated[
         str | None,
@@ -115,7 +116,7 @@ class Reading:
         Path | None,
         option(
             "--result -r DIR",
-            "What 'fit --out' wrote: columns are prepared in the same way.",
+            "Folder written by 'fit --out': columns are prepared in the same way.",
             _DATA,
         ),
     ] = None
@@ -130,13 +131,13 @@ class Reading:
     ] = None
     kind: Annotated[
         str | None,
-        option("--kind ml|cl", "What the pairs are, where the file does not say.", _PAIRS),
+        option("--kind ml|cl", "Kind of all pairs, if the file does not name it.", _PAIRS),
     ] = None
     index_base: Annotated[
         int | None,
         option(
             "0|1",
-            "Number of the first row in the pairs files (default: as the format says).",
+            "Number of the first row in the pairs files (default: that of the format).",
             _PAIRS,
             min=0,
             max=1,
@@ -149,7 +150,7 @@ class Reading:
         bool | None,
         option(
             "--pairs-by-row/--pairs-by-id",
-            "The pairs files name rows or ids (default: ids where the data have them).",
+            "Whether pairs files name rows or ids (default: ids if the data have them).",
             _PAIRS,
             show_default=False,
         ),
@@ -459,7 +460,7 @@ def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
     """The K of the command line, or else of the data's header."""
     k = inputs.table.n_clusters if n_clusters is None else n_clusters
     if k is None:
-        raise CommandError("How many clusters? Say it with -k K.")
+        raise CommandError("How many clusters? Pass it with -k K.")
     if k > len(inputs.X):
         raise CommandError(
             f"{inputs.path}: {k} clusters cannot be made of {len(inputs.X)} points. Use a smaller "
@@ -516,10 +517,10 @@ def mention_columns(inputs: Inputs) -> None:
     largest = int(np.argmax(variance))
     if variance[largest] > _NEARLY_ALL * variance.sum():
         share = 100 * variance[largest] / variance.sum()
-        advice = "--standardize" if inputs.features is None else "no --raw"
+        advice = "Pass --standardize" if inputs.features is None else "Leave out --raw"
         screen.note(
             f"column {names[largest]} carries {share:.1f} % of the variance, so it decides nearly "
-            f"alone. Say {advice} to let all columns count alike."
+            f"alone. {advice} to let all columns count alike."
         )
 
 

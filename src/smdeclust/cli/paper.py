@@ -41,7 +41,7 @@ def paper(
         int | None, option("--jobs -j N", "Processes (default: one a core).", min=1)
     ] = None,
     budget: Annotated[
-        float | None, option("SECONDS", "Stop then; the next call goes on.", min=0)
+        float | None, option("SECONDS", "Time limit; the next call continues.", min=0)
     ] = None,
     retry: Annotated[bool, option("--retry", "Repeat runs that failed before.")] = False,
     as_json: options.AsJson = False,

@@ -23,7 +23,7 @@ from smdeclust.io.write import labels_csv, write_bytes
 )  # fmt: skip
 def predict(
     data: Annotated[Path, typer.Argument(metavar="NEW", help="New rows, with the same columns.")],
-    result: Annotated[Path, option("--result -r DIR", "What 'fit --out' wrote.")],
+    result: Annotated[Path, option("--result -r DIR", "Folder written by 'fit --out'.")],
     constraints: options.ConstraintFiles = None,
     out: Annotated[Path | None, option("--out -o FILE", "CSV to write (default: print).")] = None,
     as_json: options.AsJson = False,

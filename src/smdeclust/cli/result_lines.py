@@ -29,7 +29,7 @@ def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
     n_broken = result["broken_must_links"] + result["broken_cannot_links"]
     lines = [("objective (sum of squares)", screen.number(result["objective"], 12))]
     if "proof" in result:
-        lines.append(("so it is", result["proof"]["sentence"]))
+        lines.append(("quality", result["proof"]["sentence"]))
     if "objective_with_penalties" in result:
         total = screen.number(result["objective_with_penalties"], 12)
         lines.append(("with the cost of broken pairs", total))

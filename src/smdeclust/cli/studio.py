@@ -42,10 +42,10 @@ def studio(
         bool, option("--browser/--no-browser", "Open the browser, or only serve.")
     ] = True,
 ) -> None:
-    """See clusters in the browser, say what belongs together, and see again.
+    """See the clusters in the browser, mark what belongs together, and see what changes.
 
-    Everything stays on this computer. What you say is kept in the work folder as you say it, in
-    files that smdeclust fit reads; the same command goes on where you stopped.
+    Everything stays on this computer. Every answer is saved in the work folder at once, in files
+    that smdeclust fit reads; the same command continues where you stopped.
 
     Example:
       smdeclust studio people.csv -k 4 --constraints pairs.csv
@@ -67,12 +67,12 @@ def studio(
 
     def announce(url: str) -> None:
         screen.print_result(f"The studio is at {url}")
-        screen.note(f"Everything you say is kept in {place}. Ctrl-C ends the studio.")
+        screen.note(f"Your answers are saved in {place}. Press Ctrl-C to end the studio.")
 
     try:
         serve(desk, port=port, open_browser=browser, announce=announce)
     except KeyboardInterrupt:
-        screen.note("The studio has ended. Nothing is lost.")
+        screen.note("The studio has ended. All answers are saved.")
 
 
 def _read_pairs(sheet: Any, constraints: list[Path] | None) -> list[Any]:

@@ -22,7 +22,7 @@ def verify(
         Path, typer.Argument(metavar="CERTIFICATE", help="What 'certify --out' wrote.")
     ],
     clusters: Annotated[
-        int | None, option("--clusters -k K", "K that it must be about.", min=1)
+        int | None, option("--clusters -k K", "Required number of clusters.", min=1)
     ] = None,
     constraints: options.ConstraintFiles = None,
     labels: Annotated[
@@ -42,8 +42,8 @@ def verify(
 ) -> None:
     """Check a certificate: derive its bound again from the data, trusting nothing in the file.
 
-    Ends with code 1 where the certificate does not stand. Say -k: without, the certificate may be
-    about any number of clusters (it is printed).
+    Ends with code 1 where the certificate does not stand. Pass -k to require a certain number of
+    clusters; without it, any number is accepted and printed.
 
     Example:
       smdeclust verify people.csv proof.npz -k 4 -c pairs.csv
@@ -75,7 +75,7 @@ def verify(
             # A damaged file may hold anything, so anything may go wrong while it is checked.
             kind = type(error).__name__
             raise CommandError(
-                f"{certificate}: this is no certificate ({kind}: {error})."
+                f"{certificate}: this is not a certificate ({kind}: {error})."
             ) from error
     names = ("lower_bound", "upper_bound", "gap", "optimal", "n_clusters", "tol", "n_parts")
     document = {"valid": True, **{name: getattr(bound, name) for name in names}}

@@ -119,7 +119,7 @@ def _parse(written: str, inputs: Inputs, option: str) -> tuple[str | None, tuple
     rows = []
     for word in words:
         if word.strip() not in row_of:
-            what = "no id of the data" if by_id else f"no row from 0 to {len(inputs.X) - 1}"
+            what = "not an id of the data" if by_id else f"not a row from 0 to {len(inputs.X) - 1}"
             raise CommandError(f"{option} {written}: {word.strip()!r} is {what}.")
         rows.append(row_of[word.strip()])
     return kind, (rows[0], rows[1])

@@ -92,7 +92,7 @@ def decode(content: bytes, path: PathLike) -> str:
             content.count(b"\n", 0, nul) + 1,
             "a NUL byte",
             "text",
-            "The file is binary or UTF-16. Save it as UTF-8 text, or say its encoding, such as "
+            "The file is binary or UTF-16. Save it as UTF-8 text, or name its encoding, such as "
             f"utf-16-le ({argument('encoding')}).",
         )
     try:
@@ -103,7 +103,7 @@ def decode(content: bytes, path: PathLike) -> str:
             content.count(b"\n", 0, error.start) + 1,
             f"the byte 0x{content[error.start]:02x}",
             "UTF-8 text",
-            "Save the file as UTF-8, or say its encoding, such as cp1252 "
+            "Save the file as UTF-8, or name its encoding, such as cp1252 "
             f"({argument('encoding')}).",
         ) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")

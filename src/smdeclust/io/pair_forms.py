@@ -96,7 +96,7 @@ def read_lines(content: bytes, reading: Reading, form: str) -> Iterator[Entry]:
     for number, line in data_lines(lines_of(decode(content, reading.path))):
         found = parse(split_words(line), reading.kind)
         if found is None:
-            advice = f"Correct the line, or say the format of the file ({argument('format')})."
+            advice = f"Correct the line, or name the format of the file ({argument('format')})."
             raise bad_line(reading.path, number, shown(line), expected, advice)
         if found:
             kind, i, j, weight = found

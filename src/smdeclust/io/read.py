@@ -154,7 +154,7 @@ def _check_options(
 ) -> None:
     if format is not None and format not in FORMATS:
         raise InvalidInputError(
-            f"{shown(format)} is no format of pairs ({argument('format')}), expected one of "
+            f"{shown(format)} is not a format of pairs ({argument('format')}), expected one of "
             f"{', '.join(FORMATS)}, or nothing to detect it."
         )
     if format == "ids" and ids is None:
@@ -176,7 +176,9 @@ def _check_options(
 def _parse_role(kind: str | None) -> str | None:
     role = None if kind is None else parse_kind(str(kind))
     if kind is not None and role is None:
-        raise InvalidInputError(f"{shown(kind)} is no kind of pair, expected {argument('kind')}.")
+        raise InvalidInputError(
+            f"{shown(kind)} is not a kind of pair, expected {argument('kind')}."
+        )
     return role
 
 

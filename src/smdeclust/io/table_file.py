@@ -141,8 +141,8 @@ def read_frame(
     """
     if format is not None and format not in TABLE_FORMATS:
         raise InvalidInputError(
-            f"{shown(format)} is no format of data ({argument('table_format')}), expected one of "
-            f"{', '.join(TABLE_FORMATS)}, or nothing to detect it."
+            f"{shown(format)} is not a format of data ({argument('table_format')}), expected one "
+            f"of {', '.join(TABLE_FORMATS)}, or nothing to detect it."
         )
     content = read_bytes(path)
     found = format or detect_table(content, path, encoding)
