@@ -114,7 +114,8 @@ def _parse(written: str, inputs: Inputs, option: str) -> tuple[str | None, tuple
     if len(words) != 2:
         raise CommandError(f"{option} {written}: expected a pair A,B (or ml:A,B, cl:A,B).")
     by_id = inputs.pairs_by == "id"
-    names = inputs.table.ids if by_id else [str(row) for row in range(len(inputs.X))]
+    rows_of_file = range(len(inputs.X)) if inputs.kept is None else inputs.kept
+    names = inputs.table.ids if by_id else [str(row) for row in rows_of_file]
     row_of = {name: row for row, name in enumerate(names)}
     rows = []
     for word in words:
