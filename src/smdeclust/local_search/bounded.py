@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from smdeclust.assignment import assign
 from smdeclust.assignment.bounded import assign_bounded
-from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.linear_prices import find_prices
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import transport
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
+from smdeclust.local_search.trades import climb, trade
 from smdeclust.points.protocol import Fillers
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.bounds import Bounds
@@ -30,6 +30,10 @@ from smdeclust.structure.bounds import Bounds
 SAMPLE = 8192
 # Looks at all points for one assignment; then labels are used as they are, without a proof.
 MOST_LOOKS = 12
+# For good labels: looks at all points, points that tell where prices go, rounds of moves.
+GOOD_LOOKS = 4
+SOME = 1024
+MOST_ROUNDS = 50
 # Other orders of the bounds that are tried for one set of centers.
 MOST_ORDERS = 24
 
@@ -212,6 +216,8 @@ class _AnyStorage:
         self.n_free = free.shape[1]
         self.batch: Any = problem.points.begin(1)
         self.reach = 0.0  # by how much prices may be expected to move
+        self.order: np.ndarray | None = None
+        self.linked: np.ndarray | None = None  # the last labels of the linked groups
 
     def __enter__(self) -> _AnyStorage:
         self.batch.__enter__()
@@ -226,6 +232,12 @@ class _AnyStorage:
         costs, held = self._label(state.centers, np.zeros_like(state.prices))
         return np.asarray(held + self.of_linked.held(costs.argmin(axis=1)))
 
+    def _ordered(self, order: np.ndarray) -> Bounds:
+        """The bounds in this order, made once as long as it is the same."""
+        if self.order is None or (self.order != order).any():
+            self.order, self.in_order = order.copy(), self.bounds.ordered(order)
+        return self.in_order
+
     def _label(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(L, K) costs of the linked groups, and (B, K) what the free ones count at prices."""
         (costs,) = self.batch.label(centers[None], prices)
@@ -237,7 +249,9 @@ class _AnyStorage:
         `quick`: under several bounds good labels will do, as long as the objective falls.
         """
         quick = quick and len(self.bounds.counts) > 1
-        linked, moves, proven = self._assign(state, limits, quick)
+        found = self._good(state, limits) if quick else None
+        linked, moves, proven = found or self._assign(state, limits, quick)
+        self.linked = linked
         centers, _ = self.batch.move(linked[None], [moves])
         labels, place, value = self.batch.finish(0, centers[0], linked, moves)
         state.n_done += 1
@@ -248,7 +262,7 @@ class _AnyStorage:
         self, state: _State, limits: Limits, quick: bool
     ) -> tuple[np.ndarray, dict[int, int], bool]:
         """Labels of the linked groups, free points elsewhere than priced, whether proven."""
-        problem, bounds = self.problem, self.bounds.ordered(state.order)
+        problem, bounds = self.problem, self._ordered(state.order)
         n_linked, k = problem.n_linked, problem.n_clusters
         # All free points count the same in a single bound: the transportation problem is exact.
         plain = n_linked == 0 and self.alike and len(bounds.counts) == 1
@@ -269,7 +283,8 @@ class _AnyStorage:
             if len(bounds.counts) == 1:
                 status, chosen, state.prices = self._trade(bounds, few, share, held, prices, limit)
             elif share < 1:
-                status, state.prices = SOLVED, self._sample(bounds, few, share, held, prices)
+                status = SOLVED
+                state.prices = self._climb(bounds, few, share, held, prices, limit)
             else:
                 status = SOLVED
             if share < 1 or (status != SOLVED and limit < np.inf and (plain or early)):
@@ -332,20 +347,70 @@ class _AnyStorage:
         status = transport(few.costs / counted[:, None], low, high, moved, labels, limit / heaviest)
         return status, labels, moved[None]
 
-    def _sample(
-        self, bounds: Bounds, few: Fillers, share: float, held: np.ndarray, prices: np.ndarray
+    def _good(
+        self, state: _State, limits: Limits
+    ) -> tuple[np.ndarray, dict[int, int], bool] | None:
+        """Good labels within several bounds, or ``None`` where they are not found quickly."""
+        problem, bounds = self.problem, self._ordered(state.order)
+        prices, n_linked = bounds.admit(state.prices), problem.n_linked
+        answer = np.empty(0, dtype=np.int64)
+        for look in range(GOOD_LOOKS):
+            costs, at_prices = self._label(state.centers, prices)
+            if n_linked:
+                priced = self.of_linked.priced(costs, prices)
+                quick = replace(limits.budget(), max_pivots=0)
+                found = assign(priced, problem.graph, None, self.linked, quick)
+                if found[0] is None:
+                    return None
+                answer = found[0]
+            held = at_prices + self.of_linked.held(answer)
+            off = float((np.abs(held - np.clip(held, bounds.low, bounds.high)) / self.unit).sum())
+            if off <= self.n_free / 64 or look == GOOD_LOOKS - 1:
+                break
+            n_wanted = self.n_free if look == 0 else int(2 * off) + 256
+            few, limit, share = self.batch.undecided(n_wanted, 0.0, SOME)
+            prices = self._climb(bounds, few, share, held, prices, limit)
+        n_wanted = int(2 * off) + 128
+        for _ in range(4):
+            few, limit, _ = self.batch.undecided(n_wanted, 0.0, NO_LIMIT)
+            labels, sums = few.labels.copy(), held / self.unit
+            low, high = bounds.low - bounds.slack / 2, bounds.high + bounds.slack / 2
+            priced = few.costs + few.counts.T @ prices
+            counts = np.ascontiguousarray((few.counts / self.unit).T)
+            ends = low / self.unit, high / self.unit
+            if trade(priced, counts, *ends, sums, labels, MOST_ROUNDS):
+                state.prices = self._climb(bounds, few, 1.0, held, prices, limit, n_steps=2)
+                return answer, few.moves(labels), False
+            n_wanted *= 4
+        return None
+
+    def _climb(
+        self,
+        bounds: Bounds,
+        few: Fillers,
+        share: float,
+        held: np.ndarray,
+        prices: np.ndarray,
+        limit: float,
+        n_steps: int = 15,
     ) -> np.ndarray:
-        """Prices from some of the points, whose sums may change by that share of what all may."""
-        mine = Bounds.of(few.counts, bounds.low, bounds.high)
-        here = mine.held(few.labels)
-        room = self.unit
-        some = Bounds(
-            few.counts,
-            here + (bounds.low - held) * share - room,
-            here + (bounds.high - held) * share + room,
-            mine.filled,
-        )
-        return bounds.admit(find_prices(few.costs, some, prices, Budget(deadline=np.inf))[0])
+        """Better prices from some of the points, whose sums may change by that share of what all
+        may; `limit` is the margin up to which all are among them."""
+        if few.costs.size == 0 or few.costs.shape[1] < 2:
+            return prices
+        here, room = Bounds.of(few.counts, bounds.low, bounds.high).held(few.labels), self.unit
+        low, high = (bounds.low - held) * share - room, (bounds.high - held) * share + room
+        reach, fade = limit / 4, 0.8
+        if limit == np.inf:  # they stand for all points: prices may go anywhere
+            two = np.partition(few.costs, 1, axis=1)[:, :2]
+            reach, fade, n_steps = float(np.median(np.ptp(two, axis=1))), 0.9, 40
+        moved = np.ascontiguousarray(prices * self.unit)
+        climb(
+            few.costs, np.ascontiguousarray((few.counts / self.unit).T), (here + low) / self.unit,
+            (here + high) / self.unit, bounds.least_prices, bounds.largest_prices, moved, reach,
+            fade, n_steps,
+        )  # fmt: skip
+        return bounds.admit(moved / self.unit)
 
 
 def _spreads(moved: np.ndarray) -> np.ndarray:

@@ -59,8 +59,8 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
                 inside = order[start[k] : start[k + 1]]
                 gain[k] = _split(points, weights, inside, centers[k], halves[k])
                 busy[k] = False
-        _sort(loss, 1.0, cheapest)
-        _sort(gain, -1.0, widest)
+        sort_places(loss, 1.0, cheapest)
+        sort_places(gain, -1.0, widest)
         n_before, n_idle = n_jumps, 0
         while n_idle < max_idle and n_jumps < max_jumps and n_trials < max_trials:
             a, b = _best_pair(loss, gain, cheapest, widest, tried, busy)
@@ -90,7 +90,7 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
 
 
 @kernel()
-def _sort(values, sign, order):
+def sort_places(values, sign, order):
     """Write the positions of `values` times `sign`, in ascending order, to `order`: a heap sort.
 
     (numba's own sort takes seconds to compile.)

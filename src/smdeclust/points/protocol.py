@@ -65,10 +65,9 @@ class ClusterSums:
 
     def move(self, points: np.ndarray, weights: np.ndarray, old: Any, new: Any) -> None:
         """Take points from clusters to others (counts stay as they are)."""
-        for point, weight, source, target in zip(points, weights, old, new, strict=True):
-            for k, share in ((source, -weight), (target, weight)):
-                self.sums[k] += share * point
-                self.totals[k] += share
+        for k, weight in ((old, -weights), (new, weights)):
+            np.add.at(self.sums, k, weight[:, None] * points)
+            np.add.at(self.totals, k, weight)
 
     def means(self) -> tuple[np.ndarray, float]:
         """(K, d) centers, and how much lower than about the offset the sum of squares is there."""

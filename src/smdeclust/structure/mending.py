@@ -90,7 +90,7 @@ def _search(
 
 
 @kernel()
-def _beyond(low, high, value):
+def beyond(low, high, value):
     """By how much a sum is outside of its bounds."""
     return max(low - value, 0.0) + max(value - high, 0.0)
 
@@ -110,7 +110,7 @@ def _moves(costs, indptr, indices, counts, low, high, held, conflicts, tabu, lab
             broken += 0.5 * conflicts[g, labels[g]]
         for b in range(n_bounds):
             for j in range(k):
-                broken += _beyond(low[b, j], high[b, j], held[b, j])
+                broken += beyond(low[b, j], high[b, j], held[b, j])
         if broken <= 0.0:
             return True
         least = min(least, broken)
@@ -121,8 +121,8 @@ def _moves(costs, indptr, indices, counts, low, high, held, conflicts, tabu, lab
             leaving = -conflicts[g, a] if g < len(conflicts) else 0.0
             for b in range(n_bounds):
                 now = held[b, a]
-                leaving += _beyond(low[b, a], high[b, a], now - counts[g, b])
-                leaving -= _beyond(low[b, a], high[b, a], now)
+                leaving += beyond(low[b, a], high[b, a], now - counts[g, b])
+                leaving -= beyond(low[b, a], high[b, a], now)
             for j in range(k):
                 if j == a or costs[g, j] == np.inf:
                     continue
@@ -131,8 +131,8 @@ def _moves(costs, indptr, indices, counts, low, high, held, conflicts, tabu, lab
                     continue
                 for b in range(n_bounds):
                     now = held[b, j]
-                    change += _beyond(low[b, j], high[b, j], now + counts[g, b])
-                    change -= _beyond(low[b, j], high[b, j], now)
+                    change += beyond(low[b, j], high[b, j], now + counts[g, b])
+                    change -= beyond(low[b, j], high[b, j], now)
                 if change > best_change or (tabu[g, j] > move and broken + change >= least):
                     continue
                 loss = costs[g, j] - costs[g, a]

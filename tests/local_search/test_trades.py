@@ -1,0 +1,74 @@
+"""Good labels within several bounds keep all of them; searches end where exact ones do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from smdeclust.local_search import bounded, local_search
+from smdeclust.local_search.trades import climb, trade
+from smdeclust.problem import Problem
+from smdeclust.structure.bounds import Bounds
+
+
+def sizes_and_shares(n, k, rng, slack=0.1):
+    """Sizes, and the shares of two categories, within a slack."""
+    rows = [(np.ones(n), np.floor((1 - slack) * n / k), np.ceil((1 + slack) * n / k))]
+    for part in (0.4, 0.3):
+        inside = (rng.random(n) < part) * 1.0
+        rows.append((inside - (1 - slack) * inside.mean(), 0.0, np.inf))
+        rows.append((inside - (1 + slack) * inside.mean(), -np.inf, 0.0))
+    counts, low, high = (np.array(column) for column in zip(*rows, strict=True))
+    wide = np.ones((1, k))
+    return Bounds.of(counts, low[:, None] * wide, high[:, None] * wide)
+
+
+def test_trades_end_within_the_bounds_and_say_so():
+    """Where moves are found the labels keep all bounds, and the sums are those of the labels."""
+    rng = np.random.default_rng(0)
+    n_kept = 0
+    for _ in range(60):
+        n, k = int(rng.integers(30, 200)), int(rng.integers(2, 6))
+        bounds, costs = sizes_and_shares(n, k, rng, 0.3), rng.random((n, k))
+        labels = costs.argmin(axis=1)
+        held = bounds.held(labels)
+        counts = np.ascontiguousarray(bounds.counts.T)
+        if trade(costs, counts, bounds.low, bounds.high, held, labels, 50):
+            assert bounds.hold(labels)
+            n_kept += 1
+        np.testing.assert_allclose(held, bounds.held(labels), atol=1e-9)
+    assert n_kept > 40
+
+
+def test_prices_climb():
+    """Steps up the dual bring sums much nearer to their bounds."""
+    rng = np.random.default_rng(1)
+    n, k = 2000, 5
+    bounds, costs = sizes_and_shares(n, k, rng), rng.random((n, k)) + np.arange(k) / k
+    prices, before = np.zeros(bounds.low.shape), bounds.off(bounds.held(costs.argmin(axis=1)))
+    climb(
+        costs, np.ascontiguousarray(bounds.counts.T), bounds.low, bounds.high,
+        bounds.least_prices, bounds.largest_prices, prices, 0.3, 0.9, 40,
+    )  # fmt: skip
+    after = bounds.off(bounds.held(bounds.priced(costs, prices).argmin(axis=1)))
+    assert before > 500
+    assert after < 0.1 * before
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_searches_by_trades_are_as_good(linked, monkeypatch):
+    """With pairs and without, a search by good labels ends proven, within the bounds, and not far
+    from where exact assignments lead (two local optima)."""
+    rng = np.random.default_rng(2)
+    n, k = 1200, 4
+    X, pairs = rng.normal(size=(n, 3)), rng.choice(n, (40, 2), replace=False)
+    cannot = pairs if linked else None
+    problem = Problem.build(X, k, cannot_link=cannot, size_min=1)
+    vars(problem)["group_bounds"] = bounds = sizes_and_shares(n, k, rng)
+    found = local_search(problem, problem.enter(X[:k]))
+    assert found.proven
+    assert bounds.hold(found.labels)
+    assert problem.violations(problem.expand(found.labels)) == (0, 0)
+    monkeypatch.setattr(bounded._AnyStorage, "_good", lambda *given: None)
+    exact = local_search(problem, problem.enter(X[:k]))
+    assert found.objective == pytest.approx(exact.objective, rel=0.02)
