@@ -218,8 +218,8 @@ def test_the_best_pair_is_that_of_a_plain_search_over_all_pairs():
         loss[rng.random(k) < 0.1] = np.inf
         tried, busy = rng.random((k, k)) < 0.4, rng.random(k) < 0.3
         cheapest, widest = np.empty((2, k), dtype=np.int64)
-        jumps._sort(loss, 1.0, cheapest)
-        jumps._sort(gain, -1.0, widest)
+        jumps.sort_places(loss, 1.0, cheapest)
+        jumps.sort_places(gain, -1.0, widest)
         allowed = ~tried & ~busy & ~busy[:, None] & (gain > 0) & ~np.eye(k, dtype=bool)
         change = np.where(allowed, loss[:, None] - gain, np.inf)
         a, b = jumps._best_pair(loss, gain, cheapest, widest, tried, busy)
