@@ -54,8 +54,8 @@ def studio(
 
     with optional("The studio"):
         from smdeclust.studio.desk import Desk
-        from smdeclust.studio.launch import serve
         from smdeclust.studio.opening import from_path
+        from smdeclust.studio.server import serve
 
     desk = Desk(folder or Path("studio"))
     if data is not None:
@@ -77,7 +77,7 @@ def studio(
 
 def _read_pairs(sheet: Any, constraints: list[Path] | None) -> list[Any]:
     from smdeclust.io import read_constraints
-    from smdeclust.studio.desk import pairs_of
+    from smdeclust.studio.wishes import pairs_of
 
     if not constraints:
         return []

@@ -408,10 +408,11 @@ class Desk:
             return
         self._worker("prover").submit("prove", (wishes, self.labels))
 
-    def stop(self) -> None:
+    def stop(self) -> dict[str, Any]:
         """End the search with the best clusters so far."""
         if "searcher" in self._workers:
             self._workers["searcher"].stop()
+        return {"stopped": True}
 
     async def suggest(self, by_label: bool = False, skip: Any = ()) -> dict[str, Any]:
         """The next question: a pair, or a point and one of each cluster that it may be in.
@@ -454,10 +455,11 @@ class Desk:
             self._map = key, places
         return self._map[1]
 
-    def ask_costs(self) -> None:
+    def ask_costs(self) -> dict[str, Any]:
         """Find what each pair costs; the answer comes as an event."""
         self.need_table()
         self._worker("solver").submit("costs", (self.wishes, self.labels))
+        return {"started": True}
 
     async def export(self, name: str) -> tuple[bytes, str]:
         """One of the files that can be taken away."""

@@ -1,38 +1,19 @@
-"""The studio's JSON interface and its push channel (server-sent events). Documented in docs/studio.
+"""The studio's server on this machine: the page, its JSON interface and its push channel.
 
-Everything below one path that begins with the token (see `guard`):
-
-====================  ==============================================================================
-GET  api/state        all that the page shows but places, labels and rows
-GET  api/events       the push channel: ``state``, ``solution``, ``progress``, ``proof``, ``costs``
-GET  api/places       float32 x of all points, then y (``kind=pca|pairs|map|columns``, ``x=``,
-                      ``y=``); the header ``x-axes`` says what the axes are
-GET  api/labels       int32 cluster of every point
-GET  api/rows         a page of the table (``sort=``, ``descending=``, ``cluster=``, ``start=``)
-GET  api/row          one point (``row=``)
-GET  api/find         rows by id or text (``text=``)
-GET  api/why          why a point is in its cluster (``row=``)
-GET  api/picture      a thumbnail (``row=``, ``column=``), of pictures in the table's folder only
-POST api/act          one action or a list of them; 409 with an explanation where it cannot be
-POST api/pairs        a pairs file, in any format that ``smdeclust`` reads
-POST api/open         a table (``name=``), one on this computer (``path=``, ``sheet=``), or the
-                      demo data (``demo=1``)
-POST api/stop         end the search with the best clusters so far
-POST api/choose-k     which number of clusters suits
-POST api/suggest      the pair to ask next, or (``{"by": "label"}``) a point and one of each
-                      cluster; ``skip`` lists pairs that nobody knows
-POST api/costs        what each pair costs (the answer comes by the push channel)
-GET  api/export/NAME  table.csv, table.xlsx, labels.csv, pairs.csv, settings.json, recipe.py,
-                      notebook.ipynb, report.html
-====================  ==============================================================================
+The interface is documented in docs/studio.md. Everything is below one path that begins with the
+token (see `guard`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import inspect
 import io
 import json
+import secrets
+import socket
+import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -58,26 +39,62 @@ STATIC = {
     ),
     "style.css": "text/css",
 }
+ADDRESS = "127.0.0.1"
 THUMBNAIL = 320
 PICTURE_KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 HEARTBEAT = 15.0
 
-# A handler's answer is a response, or plain data that becomes one.
-Handler = Callable[[Request], Awaitable[Any]]
+# A handler gives a response, or plain data that becomes one, at once or in a while.
+Handler = Callable[[Request], Any]
+
+
+def serve(
+    desk: Desk, *, port: int = 0, open_browser: bool = True, announce: Callable[[str], None] = print
+) -> None:
+    """Serve until interrupted.
+
+    Parameters
+    ----------
+    desk
+        What is worked on.
+    port
+        0: any that is free.
+    open_browser
+        Whether to open the page.
+    announce
+        Called with the address, token included.
+    """
+    with optional("The studio"):
+        import uvicorn
+
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((ADDRESS, port))
+    listener.listen(128)  # whoever comes before the server is up waits, and is not refused
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})
+    app = make_app(desk, token, hosts)
+    config = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    url = f"http://{ADDRESS}:{port}/{token}/"
+
+    async def run() -> None:
+        desk.start()
+        announce(url)
+        if open_browser:
+            webbrowser.open(url)
+        await server.serve(sockets=[listener])
+
+    try:
+        asyncio.run(run())
+    finally:
+        desk.close()
+        listener.close()
 
 
 def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
     """The application around a desk."""
-    routes = [Route("/", _page), Route("/static/{name}", _static)]
-
-    def api(path: str, method: str = "GET") -> Callable[[Handler], Handler]:
-        """Declare what answers at a path."""
-
-        def declare(handler: Handler) -> Handler:
-            routes.append(Route(f"/api/{path}", _answering(handler), methods=[method]))
-            return handler
-
-        return declare
 
     def row_of(request: Request) -> int:
         text = request.query_params.get("row", "")
@@ -85,15 +102,9 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
             raise HTTPException(404, "There is no such row.")
         return int(text)
 
-    @api("state")
-    async def state(request: Request) -> Any:
-        return desk.state()
+    def described(*rows: int) -> list[dict[str, Any]]:
+        return [view.describe_row(desk.need_table(), desk.labels, row) for row in rows]
 
-    @api("events")
-    async def events(request: Request) -> Any:
-        return StreamingResponse(_stream(desk), media_type="text/event-stream")
-
-    @api("places")
     async def places(request: Request) -> Any:
         table = desk.need_table()
         query = request.query_params
@@ -108,14 +119,12 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
             found, axes = await asyncio.to_thread(view.places, table, desk.wishes, kind, x, y)
         return _binary(found.T.astype("<f4"), {"x-axes": json.dumps(axes)})
 
-    @api("labels")
-    async def labels(request: Request) -> Any:
+    def labels(request: Request) -> Any:
         if desk.labels is None:
             raise HTTPException(404, "There are no clusters yet.")
         return _binary(desk.labels.astype("<i4"))
 
-    @api("rows")
-    async def rows(request: Request) -> Any:
+    def rows(request: Request) -> Any:
         table, query = desk.need_table(), request.query_params
         cluster, start = query.get("cluster"), query.get("start", "0")
         if not start.isdigit() or (cluster is not None and not cluster.isdigit()):
@@ -125,21 +134,10 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
         order = query.get("sort", ""), query.get("descending") == "1"
         return view.table_page(table, found, *order, chosen, int(start))
 
-    @api("row")
-    async def row(request: Request) -> Any:
-        return view.describe_row(desk.need_table(), desk.labels, row_of(request))
-
-    @api("find")
-    async def find(request: Request) -> Any:
+    def find(request: Request) -> Any:
         table, text = desk.need_table(), request.query_params.get("text", "")
-        found = view.find_rows(table, text) if text else []
-        return [view.describe_row(table, desk.labels, row) for row in found]
+        return described(*(view.find_rows(table, text) if text else ()))
 
-    @api("why")
-    async def why(request: Request) -> Any:
-        return await desk.why(row_of(request))
-
-    @api("picture")
     async def picture(request: Request) -> Any:
         table, column = desk.need_table(), request.query_params.get("column", "")
         content = None
@@ -152,7 +150,6 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
         kept = {"cache-control": "private, max-age=600"}
         return Response(content, media_type="image/png", headers=kept)
 
-    @api("act", "POST")
     async def act(request: Request) -> Any:
         given = await request.json()
         actions = given if isinstance(given, list) else [given]
@@ -160,11 +157,9 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
             raise HTTPException(400, "An action, or a list of actions, was expected.")
         return await desk.act(actions)
 
-    @api("pairs", "POST")
     async def pairs(request: Request) -> Any:
         return await desk.add_pairs_file(await request.body())
 
-    @api("open", "POST")
     async def open_table(request: Request) -> Any:
         query = request.query_params
         if query.get("demo") == "1":
@@ -175,34 +170,49 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
             await desk.open_upload(query.get("name", "data.csv"), await request.body())
         return desk.state()
 
-    @api("suggest", "POST")
     async def suggest(request: Request) -> Any:
         given = json.loads(await request.body() or b"{}")
         if not isinstance(given, dict):
             raise HTTPException(400, 'Expected {}, or for example {"by": "label"}.')
         return await desk.suggest(given.get("by") == "label", given.get("skip", ()))
 
-    @api("stop", "POST")
-    async def stop(request: Request) -> Any:
-        desk.stop()
-        return {"stopped": True}
-
-    @api("choose-k", "POST")
-    async def choose_k(request: Request) -> Any:
-        return await desk.choose_k()
-
-    @api("costs", "POST")
-    async def costs(request: Request) -> Any:
-        desk.ask_costs()
-        return {"started": True}
-
-    @api("export/{name}")
     async def export(request: Request) -> Any:
         name = request.path_params["name"]
         content, kind = await desk.export(name)
         saved = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=kind, headers=saved)
 
+    handlers: dict[str, dict[str, Handler]] = {
+        "GET": {
+            "state": lambda request: desk.state(),
+            "events": lambda request: StreamingResponse(
+                _stream(desk), media_type="text/event-stream"
+            ),
+            "places": places,
+            "labels": labels,
+            "rows": rows,
+            "row": lambda request: described(row_of(request))[0],
+            "find": find,
+            "why": lambda request: desk.why(row_of(request)),
+            "picture": picture,
+            "export/{name}": export,
+        },
+        "POST": {
+            "act": act,
+            "pairs": pairs,
+            "open": open_table,
+            "suggest": suggest,
+            "stop": lambda request: desk.stop(),
+            "choose-k": lambda request: desk.choose_k(),
+            "costs": lambda request: desk.ask_costs(),
+        },
+    }
+    routes = [Route("/", _page), Route("/static/{name}", _static)]
+    routes += [
+        Route(f"/api/{path}", _answering(handler), methods=[method])
+        for method, by_path in handlers.items()
+        for path, handler in by_path.items()
+    ]
     return Guard(Starlette(routes=routes), token, hosts)
 
 
@@ -211,7 +221,8 @@ def _answering(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
     async def answer(request: Request) -> Response:
         try:
-            found = await handler(request)
+            found = handler(request)
+            found = await found if inspect.isawaitable(found) else found
             return found if isinstance(found, Response) else JSONResponse(found)
         except RefusedError as refused:
             return JSONResponse(refused.explanation, 409)

@@ -114,7 +114,7 @@ export function points(app) {
 }
 
 export function ask(app) {
-  const { question } = app, named = question?.by_label ? "point" : "pair";
+  const { question } = app;
   const button = (by, text, key) => h("button", { className: "primary", onclick: () => app.suggest(by), title: key }, text);
   const intro = h("div", {}, h("p", {}, "The question whose answer would help most: two points, or one point and an example of each cluster."), h("div", { className: "ways" }, button("pair", "Same or different?", "S"), button("label", "Which cluster is it in?", "Q")));
   const advice = app.advice ? h("p", { className: "faint" }, app.advice) : "";
@@ -125,7 +125,7 @@ export function ask(app) {
   const way = (told, text) => h("button", { onclick: () => app.answer(told) }, text);
   if (!question.by_label) return [intro, h("p", {}, question.reason), h("div", { className: "question" }, card(first, others[0]), card(others[0], first)), h("div", { className: "ways" }, way(true, "Same (Y)"), way(false, "Different (N)"), way(null, "Don’t know (?)")), advice];
   return [intro, h("p", {}, question.reason), h("h3", {}, "This point"), card(first), h("h3", {}, "belongs with"),
-    h("div", { className: "question", role: "group", "aria-label": `Clusters that this ${named} may be in` }, others.map((other, m) => card(other, first, h("p", {}, way(m, `This one${m < 9 ? ` (${m + 1})` : ""}`))))),
+    h("div", { className: "question", role: "group", "aria-label": "Clusters that it may be in" }, others.map((other, m) => card(other, first, h("p", {}, way(m, `This one${m < 9 ? ` (${m + 1})` : ""}`))))),
     h("div", { className: "ways" }, way(false, "None of these (N)"), way(null, "Don’t know (?)")), advice];
 }
 
@@ -162,7 +162,7 @@ function quotas(app) {
   };
   const field = (label, element) => h("label", {}, `${label} `, element);
   const column = h("select", { id: "quota-column", onchange: () => fill() }, columns.map(({ name }) => h("option", { value: name }, name)));
-  const own = h("select", { id: "quota-value" }), unit = h("select", { id: "quota-unit" });
+  const own = h("select", { id: "quota-value" }), unit = h("select", { id: "quota-unit", "aria-label": "What is bounded" });
   const low = h("input", { type: "number", step: "any", id: "quota-low", placeholder: "any" }), high = h("input", { type: "number", step: "any", id: "quota-high", placeholder: "any" });
   const fill = () => {
     const chosen = columns.find(({ name }) => name === column.value), units = chosen?.amount ? ["sum", "mean"] : ["share", "count"];
@@ -177,10 +177,10 @@ function quotas(app) {
     if (quota.low === null && quota.high === null) { app.complain("Give the quota a lower bound, an upper bound, or both."); return; }
     app.act({ do: "set", quotas: [...list, quota] });
   };
-  const form = h("form", { className: "bar", onsubmit: add }, field("Column", column), field("value", own), field("at least", low), field("at most", high), field("", unit), h("button", {}, "Add"));
+  const form = h("form", { className: "bar", onsubmit: add }, field("Column", column), field("value", own), field("at least", low), field("at most", high), unit, h("button", {}, "Add"));
   fill();
   return h("fieldset", {}, h("legend", {}, "Quotas"),
-    h("p", { className: "faint" }, "What every cluster must hold, for example 40 to 60 % of its points with gender f. A quota that no clustering can meet is refused."),
+    h("p", { className: "faint" }, "What every cluster must hold, for example 40 to 60% of its points with gender f. A quota that no clustering can meet is refused."),
     h("ul", { className: "pairs" }, list.map((quota, m) => h("li", {}, h("span", {}, words(quota)), h("button", { onclick: () => app.act({ do: "set", quotas: list.filter((_, other) => other !== m) }), "aria-label": `Remove the quota ${words(quota)}` }, "Remove")))),
     columns.length ? form : h("p", { className: "faint" }, "No column has numbers or a few values to count."));
 }
