@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
@@ -105,36 +105,30 @@ def _draw_panel(
     """Bars, whiskers and values of one metric."""
     finite = [v[np.isfinite(v)] for v in values]
     mean = np.array([v.mean() if v.size else np.nan for v in finite])
-    low = np.array([v.min() if v.size else np.nan for v in finite])
-    high = np.array([v.max() if v.size else np.nan for v in finite])
+    low = np.array([v.min(initial=np.inf) for v in finite])
+    high = np.array([v.max(initial=-np.inf) for v in finite])
     best = _best(metric, mean, broken, failed)
-    shown, shown_low, shown_high = mean, low, high
+    shown = np.where(np.isfinite(mean), [low, mean, high], np.nan)
     if metric == "objective":
-        reference = mean[best]
-        scale = 100.0 / abs(reference) if reference else 1.0
-        shown, shown_low, shown_high = ((v - reference) * scale for v in (mean, low, high))
-    positive = shown[np.isfinite(shown) & (shown > 0)]
+        shown = (shown - mean[best]) * (100.0 / abs(mean[best]) if mean[best] else 1.0)
+    low, bar, high = shown
+    positive = bar[bar > 0]
     log = metric == "time" and positive.size > 0 and positive.max() > 50 * positive.min()
 
     rows = np.arange(len(values))
-    start = 10 ** np.floor(np.log10(positive.min()) - 0.3) if log else 0.0
-    ok = np.isfinite(shown)
-    bars = panel.barh(
-        rows[ok],
-        np.where(log, np.maximum(shown[ok], start) - start, shown[ok]),
-        left=start,
-        height=0.62,
-        color=[_BEST if i == best else _BAR for i in rows[ok]],
-        edgecolor=style.INK,
-        linewidth=0.7,
-    )
-    for bar, is_broken in zip(bars, broken[ok], strict=True):
+    start = float(10 ** np.floor(np.log10(positive.min()) - 0.3)) if log else 0.0
+    ok = np.isfinite(bar)
+    lengths = np.maximum(bar[ok], start) - start if log else bar[ok]
+    colors = [_BEST if i == best else _BAR for i in rows[ok]]
+    looks: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.7}
+    bars = panel.barh(rows[ok], lengths, 0.62, left=start, color=colors, **looks)
+    for patch, is_broken in zip(bars, broken[ok], strict=True):
         if is_broken:
-            bar.set_facecolor("white")
-            bar.set_hatch("////")
-    several = ok & (shown_high > shown_low)
-    panel.hlines(rows[several], shown_low[several], shown_high[several], color=style.INK, lw=1.2)
-    for end in (shown_low, shown_high):
+            patch.set_facecolor("white")
+            patch.set_hatch("////")
+    several = ok & (high > low)
+    panel.hlines(rows[several], low[several], high[several], color=style.INK, lw=1.2)
+    for end in (low, high):
         panel.plot(end[several], rows[several], ls="", marker="|", ms=6, mew=1.2, color=style.INK)
 
     if log:
@@ -143,22 +137,32 @@ def _draw_panel(
         panel.xaxis.set_major_locator(FixedLocator([-1.0, -0.5, 0.0, 0.5, 1.0]))
     else:
         panel.xaxis.set_major_locator(MaxNLocator(4))
-    _label_bars(panel, metric, shown, shown_high, mean, start, log, best)
+    # The axis is wide enough for the value beside each bar.
+    reach, least = np.nanmax(np.append(high, start)), min(0.0, np.nanmin(np.append(bar, 0.0)))
+    span = (reach - least) or 1.0
+    if log:
+        panel.set_xlim(start, reach * (reach / start) ** 0.42)
+    else:
+        panel.set_xlim(least - (0.04 * span if least < 0 else 0), reach + 0.5 * span)
+    for row in rows:
+        text, place = "no result", start
+        if ok[row]:
+            text, place = _number(metric, mean[row]), max(high[row], start)
+        weight = "bold" if row == best else "normal"
+        at: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+        panel.annotate(text, (place, row), fontsize=8, fontweight=weight, color=style.INK, **at)
     panel.set_ylim(len(values) - 0.4, -0.6)
     narrow = style.inches(panel)[0] < 2.0
     panel.set_title(_TITLES.get(metric, metric), fontsize=7 if narrow else 10)
     panel.tick_params(labelsize=8 if narrow else 10)
     panel.tick_params(axis="y", length=0)
     style.tidy(panel, "x")
-    if not log and np.nanmin(np.append(shown_low, 0.0)) < 0:
+    if not log and np.nanmin(np.append(low, 0.0)) < 0:
         panel.axvline(0, color=style.INK, lw=0.8)
 
 
 def _best(
-    metric: str,
-    mean: NDArray[np.float64],
-    broken: NDArray[np.bool_],
-    failed: NDArray[np.bool_],
+    metric: str, mean: NDArray[np.float64], broken: NDArray[np.bool_], failed: NDArray[np.bool_]
 ) -> int:
     """Position of the best method that holds the constraints (of all, where none does)."""
     allowed = np.isfinite(mean) & ~broken & ~failed
@@ -166,41 +170,6 @@ def _best(
         allowed = np.isfinite(mean)
     order = -mean if metric in _HIGHER_IS_BETTER else mean
     return int(np.where(allowed, order, np.inf).argmin())
-
-
-def _label_bars(
-    panel: Axes,
-    metric: str,
-    shown: NDArray[np.float64],
-    high: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    start: float,
-    log: bool,
-    best: int,
-) -> None:
-    """Write the value beside each bar and widen the axis for the text."""
-    reach = np.nanmax(np.append(high, start if log else 0.0))
-    least = start if log else min(0.0, float(np.nanmin(np.append(shown, 0.0))))
-    if log:
-        panel.set_xlim(start, reach * (reach / start) ** 0.42)
-    else:
-        span = (reach - least) or 1.0
-        panel.set_xlim(least - (0.04 * span if least < 0 else 0), reach + 0.5 * span)
-    for row, (value, top, raw) in enumerate(zip(shown, high, mean, strict=True)):
-        if not np.isfinite(value):
-            text, place = "no result", start if log else 0.0
-        else:
-            text, place = _number(metric, raw), max(top, start)
-        panel.annotate(
-            text,
-            (place, row),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-            fontweight="bold" if row == best else "normal",
-            color=style.INK,
-        )
 
 
 def _number(metric: str, value: float) -> str:
@@ -213,17 +182,13 @@ def _number(metric: str, value: float) -> str:
 
 
 def _draw_legend(ax: Axes, broken: NDArray[np.bool_], several: bool) -> None:
-    handles: list[Patch | Line2D] = [
-        Patch(facecolor=_BEST, edgecolor=style.INK, label="best that holds all constraints")
-    ]
+    ink: dict[str, Any] = {"edgecolor": style.INK}
+    handles: list[Artist] = [Patch(fc=_BEST, label="best that holds all constraints", **ink)]
     if broken.any():
-        handles.append(
-            Patch(facecolor="white", edgecolor=style.INK, hatch="////", label="breaks constraints")
-        )
+        handles.append(Patch(fc="white", hatch="////", label="breaks constraints", **ink))
     if several:
-        handles.append(
-            style.handle("range over runs", style.INK, marker="|", ms=6, mew=1.2, lw=1.2, ls="-")
-        )
+        looks: dict[str, Any] = {"marker": "|", "ms": 6, "mew": 1.2, "lw": 1.2, "ls": "-"}
+        handles.append(style.handle("range over runs", style.INK, **looks))
     # In inches: a share of the height would touch the ticks of a low picture.
     figure = ax.get_figure(root=True)
     assert figure is not None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
 from smdeclust.plotting import style
 from smdeclust.plotting.inputs import as_centers, as_labels, as_points
 
+# What points nearer to another center look like.
+_BELOW: dict[str, Any] = {"facecolor": "white", "edgecolor": style.VIOLATED, "hatch": "//////"}
 _CHUNK = 4096  # rows; N x K distances at once would not fit for large N
 
 
@@ -99,16 +103,7 @@ def plot_margins(
         width = np.repeat(blade, 2)
         color, _ = style.cluster_style(position)
         ax.fill_betweenx(y, 0, np.maximum(width, 0), color=color, lw=0)
-        ax.fill_betweenx(
-            y,
-            0,
-            np.minimum(width, 0),
-            where=width < 0,
-            facecolor="white",
-            edgecolor=style.VIOLATED,
-            hatch="//////",
-            lw=0.8,
-        )
+        ax.fill_betweenx(y, 0, np.minimum(width, 0), where=width < 0, lw=0.8, **_BELOW)
         middles.append(top + len(blade) / 2)
         top += len(blade) + gap
 
@@ -123,43 +118,25 @@ def plot_margins(
     ax.set_ylabel("cluster (points)" if len(names) <= 40 else "cluster")
     style.tidy(ax, "x")
     ax.tick_params(axis="y", length=0)
-    handles: list[Patch | Line2D] = [
-        style.handle(
-            f"mean {average:.2f}".replace("-", "\N{MINUS SIGN}"),
-            style.INK,
-            lw=1.1,
-            ls=style.LINE_STYLES[1],
-        )
-    ]
+    text = f"mean {average:.2f}".replace("-", "\N{MINUS SIGN}")
+    handles: list[Artist] = [style.handle(text, style.INK, lw=1.1, ls=style.LINE_STYLES[1])]
     below = int((margin < 0).sum())
     if below:
         text = f"{below:,} {'point' if below == 1 else 'points'} nearer\nto another center"
-        handles.append(
-            Patch(facecolor="white", edgecolor=style.VIOLATED, hatch="//////", label=text)
-        )
+        handles.append(Patch(label=text, **_BELOW))
     style.legend_outside(ax, handles, style.count_of(len(points), len(points), "point"))
     return ax
 
 
 def _name_clusters(
-    ax: Axes,
-    names: np.ndarray,
-    middles: np.ndarray,
-    labels: np.ndarray,
-    height: float,
+    ax: Axes, names: np.ndarray, middles: np.ndarray, labels: np.ndarray, height: float
 ) -> None:
     """Cluster names beside the blades, as many as fit without touching."""
-    counts = [int((labels == name).sum()) for name in names]
-    texts = [
-        f"{name} ({count:,})" if len(names) <= 40 else str(name)
-        for name, count in zip(names, counts, strict=True)
-    ]
     # 0.85: the axis label below will take its part of the height.
     needed = 0.12 * height / (0.85 * style.inches(ax)[1])
-    ticks, shown, last = [], [], -np.inf
-    for middle, text in zip(middles, texts, strict=True):
-        if middle - last >= needed:
-            ticks.append(middle)
-            shown.append(text)
-            last = middle
-    ax.set_yticks(ticks, shown, fontsize=8)
+    shown: dict[float, str] = {}
+    for middle, name in zip(middles, names, strict=True):
+        if not shown or middle - max(shown) >= needed:
+            count = f" ({np.count_nonzero(labels == name):,})" if len(names) <= 40 else ""
+            shown[middle] = f"{name}{count}"
+    ax.set_yticks(list(shown), list(shown.values()), fontsize=8)

@@ -133,17 +133,9 @@ def plot_performance_profile(
     shares = profile.at(tau)
 
     for s, (method, share) in enumerate(zip(profile.methods, shares, strict=True)):
-        line = style.series_style(s)
-        ax.step(
-            tau,
-            share,
-            where="post",
-            label=f"{method} (best on {share[0]:.0%})",
-            markevery=_marked(tau, s, len(profile.methods), use_log),
-            clip_on=False,
-            zorder=3 + 0.01 * s,
-            **line,
-        )
+        line = style.series_style(s) | {"clip_on": False, "zorder": 3 + 0.01 * s}
+        line["markevery"] = _marked(tau, s, len(profile.methods), use_log)
+        ax.step(tau, share, where="post", label=f"{method} (best on {share[0]:.0%})", **line)
     if use_log:
         ax.set_xscale("log", base=2 if end < 64 else 10)
         if end < 64:

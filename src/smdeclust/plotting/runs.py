@@ -51,28 +51,12 @@ def plot_convergence(
     ):
         ax.step(step, values, where="post", label=name, **line)
     first = int((best <= best[-1]).argmax())
-    ax.plot(
-        step[first],
-        best[first],
-        ls="",
-        marker="o",
-        ms=7,
-        mfc="white",
-        mec=style.COLORS[0],
-        mew=1.6,
-        label=f"best found ({best[first]:.6g})",
-        zorder=4,
-        clip_on=False,
-    )
+    ring: dict[str, Any] = {"ms": 7, "mfc": "white", "mec": style.COLORS[0], "mew": 1.6}
+    found = f"best found ({best[first]:.6g})"
+    ax.plot(step[first], best[first], "o", label=found, zorder=4, clip_on=False, **ring)
     if reference is not None:
-        ax.axhline(
-            reference,
-            color=style.INK,
-            lw=1.0,
-            zorder=3.5,
-            ls=style.LINE_STYLES[3],
-            label=f"reference ({reference:.6g})",
-        )
+        line: dict[str, Any] = {"color": style.INK, "lw": 1.0, "ls": style.LINE_STYLES[3]}
+        ax.axhline(reference, zorder=3.5, label=f"reference ({reference:.6g})", **line)
     return _finished(ax, x, step, "objective")
 
 
