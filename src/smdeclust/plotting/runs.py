@@ -49,14 +49,14 @@ def plot_convergence(
         (mean, "mean", {"color": style.COLORS[6], "ls": style.LINE_STYLES[1], "lw": 1.4}),
         (worst, "worst", {"color": "#777777", "ls": style.LINE_STYLES[2], "lw": 1.4}),
     ):
-        ax.step(step, values, where="post", label=name, **line)
+        ax.step(step, values, where="post", label=name, **rule)
     first = int((best <= best[-1]).argmax())
     ring: dict[str, Any] = {"ms": 7, "mfc": "white", "mec": style.COLORS[0], "mew": 1.6}
     found = f"best found ({best[first]:.6g})"
     ax.plot(step[first], best[first], "o", label=found, zorder=4, clip_on=False, **ring)
     if reference is not None:
-        line: dict[str, Any] = {"color": style.INK, "lw": 1.0, "ls": style.LINE_STYLES[3]}
-        ax.axhline(reference, zorder=3.5, label=f"reference ({reference:.6g})", **line)
+        rule: dict[str, Any] = {"color": style.INK, "lw": 1.0, "ls": style.LINE_STYLES[3]}
+        ax.axhline(reference, zorder=3.5, label=f"reference ({reference:.6g})", **rule)
     return _finished(ax, x, step, "objective")
 
 
