@@ -49,7 +49,7 @@ def plot_convergence(
         (mean, "mean", {"color": style.COLORS[6], "ls": style.LINE_STYLES[1], "lw": 1.4}),
         (worst, "worst", {"color": "#777777", "ls": style.LINE_STYLES[2], "lw": 1.4}),
     ):
-        ax.step(step, values, where="post", label=name, **rule)
+        ax.step(step, values, where="post", label=name, **line)
     first = int((best <= best[-1]).argmax())
     ring: dict[str, Any] = {"ms": 7, "mfc": "white", "mec": style.COLORS[0], "mew": 1.6}
     found = f"best found ({best[first]:.6g})"
