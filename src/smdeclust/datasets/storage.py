@@ -38,17 +38,10 @@ ORIGINS = {
 
 @dataclass(frozen=True)
 class Remote:
-    """One file at an original place.
+    """One file at an original place, a path below a key of ``ORIGINS``.
 
-    Attributes
-    ----------
-    origin
-        Key of ``ORIGINS``.
-    path
-        Path below it.
-    known_hash
-        ``sha256:...`` or ``md5:...`` of the file as published, None where it is not known; the
-        parsed content is checked in any case.
+    `known_hash` is ``sha256:...`` or ``md5:...`` of the file as published, None where it is not
+    known; the parsed content is checked in any case.
     """
 
     origin: str

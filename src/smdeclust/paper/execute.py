@@ -29,13 +29,8 @@ _warm: set[str] = set()
 def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> Outcome:
     """Carry out a run in this process; a failure is an outcome, not an exception.
 
-    Parameters
-    ----------
-    run
-        What to do.
-    on_phase
-        Called with ``"started"`` right before ``fit``, when data are loaded and kernels compiled,
-        and with ``"fitted"`` right after it.
+    `on_phase` is called with ``"started"`` right before ``fit``, when data are loaded and kernels
+    compiled, and with ``"fitted"`` right after it.
     """
     try:
         instance: Instance = resolve(run.loader)(run.dataset, run.configuration)

@@ -153,14 +153,8 @@ def spread(
 ) -> Spread:
     """Compare a method with a reference, one value a configuration; NaN where there is none.
 
-    Parameters
-    ----------
-    values, references
-        The metric; lower is better.
-    tol
-        A relative difference up to this counts as equal.
-    of
-        What the share is a share of, if not the number of values.
+    Relative differences up to `tol` count as equal; `of` is what the share is a share of, if not
+    the number of values.
     """
     if len(values) == 0:
         return Spread(*[float("nan")] * 4)
@@ -174,12 +168,7 @@ def spread(
 def best_share(values: Mapping[str, ArrayLike], *, tol: float = TIE) -> dict[str, float]:
     """%S of each method: the share of problems, in percent, on which it has the lowest value.
 
-    Parameters
-    ----------
-    values
-        For each method one value a problem, NaN where it has none. Ties count for all.
-    tol
-        A relative difference up to this counts as equal.
+    There is one value a problem, NaN where a method has none. Ties (up to `tol`) count for all.
     """
     table = np.array([values[name] for name in values], dtype=np.float64)
     table = np.where(np.isnan(table), np.inf, table)

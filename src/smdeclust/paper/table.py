@@ -14,19 +14,10 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure.
+    """One figure: ours (a number, text, or None), what the paper prints there, and its looks.
 
-    Attributes
-    ----------
-    value
-        Ours: a number, text, or None where there is none.
-    paper
-        What the paper prints there; NaN where it prints this column but not for this row, None
-        where it has no such column.
-    digits
-        Decimals.
-    bold
-        Whether it is set in bold, as the paper does where a method wins.
+    The paper's is NaN where it prints this column but not for this row, and None where it has no
+    such column. Bold is for winners, as in the paper.
     """
 
     value: float | str | None
@@ -45,26 +36,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells by the title of their column; ``"Time: %S"`` is the column %S of Time.
+    """Rows of cells by the title of their column; ``"Time: %S"`` is the column %S of Time."""
 
-    Attributes
-    ----------
-    name
-        File name, without an end.
-    title
-        Heading and caption.
-    rows
-        The content, with the same columns in each row; the first names the row.
-    lines
-        Indices of rows below which there is a line.
-    notes
-        Sentences below the table.
-    """
-
-    name: str
+    name: str  # of its files, without an end
     title: str
-    rows: tuple[dict[str, Cell], ...]
-    lines: frozenset[int] = frozenset()
+    rows: tuple[dict[str, Cell], ...]  # the same columns in each
+    lines: frozenset[int] = frozenset()  # rows below which there is a line
     notes: tuple[str, ...] = ()
 
 

@@ -23,22 +23,9 @@ def adjacency(edges: NDArray[np.int64], n_nodes: int) -> csr_array:
 def lay_out(
     edges: NDArray[np.int64], radii: NDArray[np.float64], aspect: float, seed: int = 0
 ) -> NDArray[np.float64]:
-    """Place the nodes so that no two circles overlap and components stay apart.
+    """(n, 2) places of the nodes such that no two circles overlap and components stay apart.
 
-    Parameters
-    ----------
-    edges
-        (e, 2) pairs of node numbers.
-    radii
-        Radius of each node; an edge between two nodes is about 3.5 mean radii long.
-    aspect
-        Wanted width over height of the whole.
-    seed
-        For the first positions.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
+    An edge is about 3.5 mean radii long; `aspect` is the wanted width over height of the whole.
     """
     n_nodes = len(radii)
     graph = adjacency(edges, n_nodes)

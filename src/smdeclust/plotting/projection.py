@@ -13,21 +13,11 @@ from smdeclust.exceptions import InvalidInputError
 
 @dataclass(frozen=True)
 class Projection:
-    """Two coordinates for each point, and the names of the two axes.
-
-    Attributes
-    ----------
-    points
-        (N, 2) coordinates.
-    centers
-        (K, 2) coordinates of the centers, by the same map.
-    axis_labels
-        What the two axes show; the second is empty where it carries no meaning.
-    """
+    """(N, 2) points and (K, 2) centers by the same map, and what the two axes show."""
 
     points: NDArray[np.float64]
     centers: NDArray[np.float64]
-    axis_labels: tuple[str, str]
+    axis_labels: tuple[str, str]  # the second is empty where it carries no meaning
 
 
 def project(
@@ -36,18 +26,9 @@ def project(
     seed: int = 0,
     feature_names: Sequence[str] | None = None,
 ) -> Projection:
-    """Map points and centers to the plane.
+    """Map (N, d) points and (K, d) centers to the plane.
 
-    Parameters
-    ----------
-    points
-        (N, d) points.
-    centers
-        (K, d) centers.
-    seed
-        For the randomised PCA of wide tables and for the vertical spread of one feature.
-    feature_names
-        Names for the axes of one or two features.
+    The seed is for the randomized PCA of wide tables and the vertical spread of one feature.
     """
     n_points, n_features = points.shape
     names = list(feature_names or (f"feature {j}" for j in range(min(n_features, 2))))

@@ -34,20 +34,8 @@ def structure_of(wishes: Wishes, ground: Ground) -> Structure:
 def find_conflict(wishes: Wishes, ground: Ground, new: list[Pair]) -> dict[str, Any] | None:
     """Return why these wishes cannot be kept, or ``None`` where they can.
 
-    Parameters
-    ----------
-    wishes
-        The wishes as they would be.
-    ground
-        What they are about.
-    new
-        The pairs that would be added: one way out is always to make them soft.
-
-    Returns
-    -------
-    dict
-        ``sentence``, ``pairs`` (to be drawn), and ``ways``: each with a ``label`` and the
-        ``actions`` to take instead.
+    The answer has a ``sentence``, ``pairs`` (to be drawn), and ``ways``, each with a ``label`` and
+    the ``actions`` to take instead; one is to make the `new` pairs soft.
     """
     error = _error(wishes, ground)
     if isinstance(error, InfeasibleConstraintsError):

@@ -35,13 +35,7 @@ class RefusedError(Exception):
 
 
 class Desk:
-    """What the pages share.
-
-    Parameters
-    ----------
-    folder
-        The work folder.
-    """
+    """What the pages share; it begins with nothing open, in a work folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder_path = self.start_folder = folder

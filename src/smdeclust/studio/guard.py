@@ -28,14 +28,7 @@ HEADERS = {
 class Guard:
     """Around the application: the token is the first part of every path, and is taken off here.
 
-    Parameters
-    ----------
-    app
-        What answers requests that may pass.
-    token
-        The secret part of the start address.
-    hosts
-        The values of the Host header that are this server (``127.0.0.1:PORT``).
+    `hosts` are the values of the Host header that are this server (``127.0.0.1:PORT``).
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:

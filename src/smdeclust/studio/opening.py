@@ -23,27 +23,14 @@ MOST_PICTURES = 20_000
 
 @dataclass
 class Source:
-    """A table to be opened.
-
-    Attributes
-    ----------
-    sheet
-        What it holds.
-    data
-        The file or folder.
-    folder
-        The work folder.
-    read
-        How the file was read, for the settings and for the lines of Python.
-    n_clusters
-        K, where the file says it.
-    """
+    """A table to be opened."""
 
     sheet: Sheet
-    data: Path
-    folder: Path
+    data: Path  # the file or folder that holds it
+    folder: Path  # the work folder
+    # How the file was read, for the settings and for the lines of Python
     read: dict[str, Any] = field(default_factory=dict)
-    n_clusters: int | None = None
+    n_clusters: int | None = None  # where the file says it
 
 
 def from_path(

@@ -51,18 +51,9 @@ Handler = Callable[[Request], Any]
 def serve(
     desk: Desk, *, port: int = 0, open_browser: bool = True, announce: Callable[[str], None] = print
 ) -> None:
-    """Serve until interrupted.
+    """Serve a desk until interrupted; port 0 is any that is free.
 
-    Parameters
-    ----------
-    desk
-        What is worked on.
-    port
-        0: any that is free.
-    open_browser
-        Whether to open the page.
-    announce
-        Called with the address, token included.
+    `announce` is called with the address, token included.
     """
     with optional("The studio"):
         import uvicorn

@@ -27,24 +27,11 @@ PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 
 class Sheet:
-    """A table with roles for its columns.
+    """A table with roles for its columns: `fixed` ones are known, `roles` were chosen.
 
-    Parameters
-    ----------
-    frame
-        All columns, as they were written.
-    fixed
-        Roles that are known and not guessed.
-    roles
-        Roles that the person chose.
-    vectors
-        Points that stand beside the table; its columns are then for reading only.
-    home
-        The folder of the table: names of pictures are looked up in it, and nowhere else.
-    ids
-        Id of each row, where it is in no column.
-    notes
-        Sentences about the reading.
+    Where there are `vectors`, they are the points, and columns are for reading only. Names of
+    pictures are looked up in the folder `home` and nowhere else. `ids` are given where they are
+    in no column, and `notes` are sentences about the reading.
     """
 
     def __init__(

@@ -38,18 +38,9 @@ SAID = (PAIRS, KNOWN, SETTINGS)
 
 
 class WorkFolder:
-    """Saves wishes and labels as they come.
+    """Saves wishes and labels as they come; made if it does not exist.
 
-    Parameters
-    ----------
-    path
-        Created if it does not exist.
-    data
-        The data file, named in the settings.
-    sheet
-        What it holds.
-    source
-        How the data file is read, for the settings.
+    The data file `data`, which holds `sheet`, and how it is read (`source`) go to the settings.
     """
 
     def __init__(

@@ -28,15 +28,7 @@ Handler = Callable[["Job", Callable[[str, Any], None], Callable[[], bool]], None
 
 @dataclass(frozen=True)
 class Job:
-    """One thing to do.
-
-    Attributes
-    ----------
-    number, epoch
-        Which job, and the change that it belongs to.
-    kind, payload
-        What to do, with what.
-    """
+    """One thing to do: what kind, with what, and the change (epoch) that it belongs to."""
 
     number: int
     epoch: int
@@ -51,15 +43,9 @@ class SupersededError(Exception):
 class Worker:
     """One process that does jobs.
 
-    Parameters
-    ----------
-    make_handlers
-        Called in the process with `data`; gives the handler of each kind of job. It must be
-        importable by name.
-    data
-        What the handlers need, sent once.
-    on_message
-        Called (in a thread of this process) with ``(number, epoch, name, content)``.
+    `make_handlers` (importable by name) is called in the process with `data`, which is sent once,
+    and gives the handler of each kind of job. `on_message` is called, in a thread of this
+    process, with ``(number, epoch, name, content)``.
     """
 
     def __init__(
