@@ -144,7 +144,6 @@ def test_ask_by_keyboard(table: Path) -> None:
         settled(page)
         page.keyboard.press("s")
         page.wait_for_selector(".question")
-        shot(page, "studio-ask")
         first = page.evaluate("window.studio.question.asked")
         page.keyboard.press("n")
         page.wait_for_function("window.studio.state.n_pairs === 1")
