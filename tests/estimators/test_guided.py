@@ -353,3 +353,23 @@ def test_every_view_gets_a_share_of_the_time(moons):
     assert seeing == sorted(seeing)
     assert seeing[0] <= 1000 / 4
     assert seeing[2] <= 1000 / 2
+
+
+@pytest.mark.parametrize("view", ["graph", "graph-learned", "learned", "parts", "classes"])
+def test_weights_count_in_every_view(moons, view):
+    """The unit of weights plays no part; points of hardly any weight do not decide on others."""
+    X, y, pairs = moons
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+
+    def fit(points, weight):
+        model = GuidedClustering(2, views=[view], random_state=0)
+        return model.fit(points, sample_weight=weight, **pairs).labels_
+
+    if view in ("graph", "parts"):  # elsewhere a weight is a number of points to learn from
+        assert adjusted_rand_score(fit(X, weight), fit(X, 8 * weight)) == 1
+    if view == "parts":  # its small clusters are drawn, others from other rows
+        return
+    bridge = np.column_stack([np.linspace(-0.5, 1.5, 40), np.full(40, 0.25)])
+    light = np.r_[np.ones(len(X)), np.full(40, 1e-9)]
+    found = fit(np.vstack([X, bridge]), light)[: len(X)]
+    assert adjusted_rand_score(y, found) >= adjusted_rand_score(y, fit(X, None)) - 0.1

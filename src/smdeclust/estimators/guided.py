@@ -177,7 +177,9 @@ class GuidedClustering(SoftClusterer):
         whole = len(rows) == n_points
         given = (points, known, engine) if whole else (points[rows], known[rows], engine.on(rows))
         self._guided = guide(
-            Scene(self._frame.enter(given[0]), self.n_clusters, *given[1:], seed, 0),
+            Scene(
+                self._frame.enter(given[0]), self.n_clusters, *given[1:], seed, 0, given[2].weight
+            ),
             self._chosen_views(bool(given[1])),
         )
         return self._guided.labels if whole else self._place(points, known, rows, engine)

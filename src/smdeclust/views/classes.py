@@ -66,7 +66,12 @@ def _length(vectors: np.ndarray) -> float:
 
 
 def train(
-    features: np.ndarray, labels: np.ndarray, k: int, known: Constraints, seed: int
+    features: np.ndarray,
+    labels: np.ndarray,
+    k: int,
+    known: Constraints,
+    seed: int,
+    weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """(m, K) weights of the classes that make pairs and present labels likely.
 
@@ -81,6 +86,8 @@ def train(
     i, j = place[len(rows) :].reshape(-1, 2).T
     A = np.ascontiguousarray(features[used])
     share = np.bincount(place[: len(rows)], minlength=len(used)) * (AGREEMENT * n / len(rows))
+    if weight is not None:
+        share *= (weight / weight.mean())[used]
     target = np.zeros((len(used), k))
     target[np.arange(len(used)), labels[used]] = share
     edge = np.arange(len(pairs))
@@ -125,7 +132,7 @@ def see_classes(
     features: np.ndarray, labels: np.ndarray, scene: Scene
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels that keep all hard pairs, from these labels; and the weights of the classes."""
-    weights = train(features, labels, scene.n_clusters, scene.known, scene.seed)
+    weights = train(features, labels, scene.n_clusters, scene.known, scene.seed, scene.weight)
     # Costs are nats, and a soft pair carries log(p / (1 - p)) of them.
     found = scene.assign(-log_softmax(features @ weights, axis=1), 0.25, labels)
     return found, weights

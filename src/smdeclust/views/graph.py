@@ -32,6 +32,9 @@ SPREADING = 0.8
 SPREADING_STEPS = 8
 LEAST_SHARE = 1e-3
 
+# A point of no weight has labels nevertheless: it counts as this share of a point.
+LEAST_WEIGHT = 1e-6
+
 # Weight of cannot-links between points that are not neighbors.
 FAR_APART = 0.2
 
@@ -218,8 +221,16 @@ def coordinates(
     said: Said | None = None,
     b: csr_array | None = None,
     start: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Leading eigenvectors of the normalized graph + B (M+ - 0.2 M-) B', rows of length 1."""
+    """Leading eigenvectors of the normalized graph + B (M+ - 0.2 M-) B', rows of length 1.
+
+    A point of weight w counts as w points at its place: each of its edges counts w times.
+    """
+    if weight is not None:
+        count = diags_array(np.maximum(weight / weight.mean(), LEAST_WEIGHT))
+        graph = csr_array(count @ graph @ count)
+        b = None if b is None else csr_array(count @ b)
     degree = np.asarray(graph.sum(axis=1)).ravel()
     if said is not None and b is not None:
         sums = np.asarray(b.sum(axis=0)).ravel()
@@ -337,9 +348,13 @@ class NeighborGraph:
         said = Said.of(scene.known)
         if said.member.shape[1]:
             adjusted, b = propagate(graph, said)
-            found = coordinates(adjusted, scene.n_clusters, scene.seed, said, b, plain)
+            found = coordinates(
+                adjusted, scene.n_clusters, scene.seed, said, b, plain, scene.weight
+            )
         else:
-            found = coordinates(graph, scene.n_clusters, scene.seed, start=plain)
+            found = coordinates(
+                graph, scene.n_clusters, scene.seed, start=plain, weight=scene.weight
+            )
         # What is free of knowledge is a feature of its own.
         features = found if plain is None else np.hstack([found, plain])
         distance = scene.learned if self.learned else None

@@ -30,17 +30,14 @@ class Parts:
 
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
         """Find small clusters."""
-        n_parts = max(n_clusters, min(PARTS * n_clusters, len(X) // 4))
-        rows = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
-        with warnings.catch_warnings():  # equal points make equal centers, which do no harm
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = KMeans(n_parts, n_init=1, max_iter=30, random_state=seed).fit(X[rows])
-        self._small, self._centers = model.predict(X), model.cluster_centers_
+        self._small, self._centers = small_clusters(X, n_clusters, seed)
 
     def see(self, scene: Scene) -> Seen:
         """Merge the small clusters, then move their centers under exact assignments."""
-        X, k, centers = scene.X, scene.n_clusters, self._centers
-        owner = merge(self._small, centers, scene.known, k)
+        X, k, small, centers = scene.X, scene.n_clusters, self._small, self._centers
+        if scene.weight is not None:
+            small, centers = small_clusters(X, k, scene.seed, scene.weight)
+        owner = merge(small, centers, scene.known, k)
         labels = scene.plain
         for _ in range(ROUNDS):
             squares = cdist(X, centers, "sqeuclidean")
@@ -52,16 +49,29 @@ class Parts:
             labels = found
             squares[owner[None] != labels[:, None]] = np.inf
             near = squares.argmin(axis=1)
-            count = np.bincount(near, minlength=len(centers))
-            inside = csr_array((np.ones(len(X)), (near, np.arange(len(X)))), (len(centers), len(X)))
-            moved = (inside @ X) / np.maximum(count, 1)[:, None]
-            centers = np.where(count[:, None] > 0, moved, centers)
+            count = np.bincount(near, scene.weights, len(centers))
+            share = scene.weights / np.where(count > 0, count, 1.0)[near]
+            inside = csr_array((share, (near, np.arange(len(X)))), (len(centers), len(X)))
+            centers = np.where(count[:, None] > 0, inside @ X, centers)
         return Seen(labels, model=(centers, owner))
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:
         """Take the cluster of the nearest center."""
         centers, owner = seen.model
         return Seen(owner[cdist(X, centers, "sqeuclidean").argmin(axis=1)])
+
+
+def small_clusters(
+    X: np.ndarray, n_clusters: int, seed: int, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Several small clusters for each cluster: their labels and centers."""
+    n_parts = max(n_clusters, min(PARTS * n_clusters, len(X) // 4))
+    rows = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
+    with warnings.catch_warnings():  # equal points make equal centers, which do no harm
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(n_parts, n_init=1, max_iter=30, random_state=seed)
+        model.fit(X[rows], sample_weight=None if weight is None else weight[rows])
+    return model.predict(X), model.cluster_centers_
 
 
 def merge(small: np.ndarray, centers: np.ndarray, known: Constraints, k: int) -> np.ndarray:

@@ -115,6 +115,8 @@ class Scene:
         Seeds random parts: the same for every scene of a fit.
     n_searches
         Local searches that one clustering may take.
+    weight
+        (N,) how many points each one stands for; ``None``: one.
     """
 
     X: np.ndarray
@@ -123,6 +125,7 @@ class Scene:
     engine: Engine
     seed: int
     n_searches: int
+    weight: np.ndarray | None = None
 
     def cluster(self, points: np.ndarray, init: np.ndarray | None = None) -> np.ndarray:
         """Labels of points in these coordinates, under all that is known."""
@@ -146,7 +149,14 @@ class Scene:
         """The same with some of the rows."""
         if len(rows) == len(self.X):
             return self
-        return replace(self, X=self.X[rows], known=self.known[rows], engine=self.engine.on(rows))
+        weight = None if self.weight is None else self.weight[rows]
+        some = {"X": self.X[rows], "known": self.known[rows], "engine": self.engine.on(rows)}
+        return replace(self, weight=weight, **some)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(N,) the weights, ones where there are none."""
+        return np.ones(len(self.X)) if self.weight is None else self.weight
 
     @cached_property
     def plain(self) -> np.ndarray:
@@ -194,7 +204,7 @@ class LearnedMap:
         """Learn from the pairs of a scene and from clusters."""
         known, rng = scene.taught, np.random.default_rng(scene.seed)
         some = replace(scene, known=known).on(rows_to_learn_from(len(scene.X), known, rng))
-        weights = np.ones(len(some.X))
+        weights = some.weights
         frame = Frame.of(some.X, weights, rotate=True)
         found = learn(
             frame.enter(some.X),
