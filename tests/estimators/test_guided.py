@@ -50,7 +50,7 @@ def fitted(moons):
 @parametrize_with_checks(
     [GuidedClustering(2, random_state=0)],
     expected_failed_checks=lambda _: {
-        f"check_sample_weight_equivalence_on_{kind}_data": "neighbors are counted by rows, whatever their weights"
+        f"check_sample_weight_equivalence_on_{kind}_data": "neighbors are counted by rows"
         for kind in ("dense", "sparse")
     },
 )
