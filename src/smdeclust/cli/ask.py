@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import Reading
 from smdeclust.cli.spread import option
 
 # Columns shown for a question: those that differ most. Clusters shown at once.
@@ -66,10 +67,10 @@ def ask(
         raise CommandError("Where should answers go? Name a CSV with --answers FILE.")
     begun = _check_answers(file, reading)
     present = [path for path in dict.fromkeys([*given, file]) if path != file or begun]
-    inputs = options.read_inputs(data, present, reading)
-    options.mention_columns(inputs)
-    options.mention_weights(inputs, "questions are chosen with all rows alike")
-    k = options.resolve_k(clusters, inputs)
+    inputs = opening.read_inputs(data, present, reading)
+    opening.mention_columns(inputs)
+    opening.mention_weights(inputs, "questions are chosen with all rows alike")
+    k = opening.resolve_k(clusters, inputs)
     saved = AnswerFile(
         file,
         inputs.table.ids if inputs.pairs_by == "id" else None,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import beside
 from smdeclust.cli.folder import check_file
@@ -74,8 +74,8 @@ def certify(
     with screen.progress("Proving") as update:
         update("reading")
         reading = replace(reading, result=reading.result or beside(labels))
-        inputs = options.read_inputs(data, constraints, reading)
-        options.mention_soft(inputs, "only hard pairs can be certified")
+        inputs = opening.read_inputs(data, constraints, reading)
+        opening.mention_soft(inputs, "only hard pairs can be certified")
         found = read_labels(labels, inputs.table)
         weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
         update("branch and cut")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import methods, options, screen
+from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.errors import INFEASIBLE, CommandError, Outcome
 from smdeclust.cli.explain_conflict import (
     conflict_rows,
@@ -14,7 +14,8 @@ from smdeclust.cli.explain_conflict import (
     summary,
 )
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import Reading
 from smdeclust.cli.settings import Settings
 from smdeclust.cli.spread import option, spread
 
@@ -61,11 +62,11 @@ def check(
             raise CommandError(f"{repair}: the name must end with {', '.join(_ENDINGS)}.")
     with screen.progress("Checking") as update:
         update("reading")
-        inputs = options.read_inputs(data, constraints, reading)
-        k = options.resolve_k(clusters, inputs)
+        inputs = opening.read_inputs(data, constraints, reading)
+        k = opening.resolve_k(clusters, inputs)
         n_soft = inputs.constraints.n_soft
         if not soft:
-            options.mention_soft(
+            opening.mention_soft(
                 inputs, "they contradict nothing, for they may be broken (--soft checks them too)"
             )
         update("looking for contradictions")

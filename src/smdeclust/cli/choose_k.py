@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Reading
@@ -42,9 +42,9 @@ def choose_k(
     numbers = _numbers(clusters)
     if plot is not None:
         check_file(plot, force=force)
-    inputs = options.read_inputs(data, constraints, reading)
-    options.mention_columns(inputs)
-    options.mention_weights(inputs, "all rows count alike here")
+    inputs = opening.read_inputs(data, constraints, reading)
+    opening.mention_columns(inputs)
+    opening.mention_weights(inputs, "all rows count alike here")
     with screen.progress("Choosing", total=len(numbers)) as update:
         choice: Choice = choose_n_clusters(
             inputs.X,

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import methods, options, screen
+from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.check import require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
 from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings, has_option
 from smdeclust.cli.spread import option, spread
@@ -60,9 +61,9 @@ def compare(
     patience = Patience()
     with screen.progress("Comparing", total=len(names) * runs) as update, patience.listen():
         update("reading", 0)
-        inputs = options.read_inputs(data, constraints, reading)
-        options.mention_columns(inputs)
-        k = options.resolve_k(clusters, inputs)
+        inputs = opening.read_inputs(data, constraints, reading)
+        opening.mention_columns(inputs)
+        k = opening.resolve_k(clusters, inputs)
         sizes = settings.arguments(methods.DEFAULT, inputs)
         bounded = bool(sizes)
         with conflicts_explained(inputs, k, update, as_json=as_json):

@@ -8,7 +8,7 @@ from typing import Any
 
 from smdeclust.cli import screen
 from smdeclust.cli.errors import INFEASIBLE, Outcome
-from smdeclust.cli.options import Inputs
+from smdeclust.cli.opening import Inputs
 
 _REASONS = {
     "self_cannot_link": "a row is to be kept apart from itself",

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import methods, options, provenance, screen
+from smdeclust.cli import methods, opening, options, provenance, screen
 from smdeclust.cli.certify import as_bytes
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
 from smdeclust.cli.fitted import COLUMNS, mean_of, model_document, preparation_document
 from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.quotas import Quotas, with_quotas
 from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
@@ -100,13 +101,13 @@ def fit(
         update("reading")
         if quota and certify:
             raise CommandError("--certify does not know quotas: leave one of them out.")
-        inputs = with_quotas(options.read_inputs(data, constraints, reading), quota)
-        options.mention_columns(inputs)
-        k = options.resolve_k(clusters, inputs)
+        inputs = with_quotas(opening.read_inputs(data, constraints, reading), quota)
+        opening.mention_columns(inputs)
+        k = opening.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):
-            options.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
+            opening.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
         if not methods.takes_weights(name):
-            options.mention_weights(inputs, f"{methods.METHODS[name].title} takes none")
+            opening.mention_weights(inputs, f"{methods.METHODS[name].title} takes none")
         chosen = settings.arguments(name, inputs)
         update(screen.starting())
         patience.begin()
@@ -325,7 +326,7 @@ def own_table(inputs: Inputs, labels: Any) -> dict[str, bytes]:
 
 def show(result: dict[str, Any], inputs: Inputs) -> None:
     """The result for people."""
-    rows = [*facts(result), ("columns", options.columns_line(inputs))]
+    rows = [*facts(result), ("columns", opening.columns_line(inputs))]
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"
     screen.print_table(rows, title=title)
     lines = broken_lines(result["broken_soft"]) + result.get("notes", [])

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from smdeclust.cli import methods, options, provenance
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli import methods, opening, provenance
+from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.result_lines import facts, run_facts
 from smdeclust.cli.settings import has_option
@@ -187,7 +188,7 @@ _ELSEWHERE = ("n_clusters", "random_state", "max_time", "verbose")
 
 def _asked(inputs: Inputs, run: methods.Run, setup: methods.Setup) -> list[tuple[str, object]]:
     pairs, table = inputs.constraints, inputs.table
-    n_soft, columns = pairs.n_soft, options.columns_line(inputs)
+    n_soft, columns = pairs.n_soft, opening.columns_line(inputs)
     lines: list[tuple[str, object]] = [
         ("data", f"{inputs.path}: {len(inputs.X):,} points, {inputs.X.shape[1]} features"),
         ("clusters", setup.n_clusters),

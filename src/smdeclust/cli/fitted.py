@@ -12,7 +12,7 @@ from typing import Any
 
 from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.options import Inputs
+from smdeclust.cli.opening import Inputs
 
 COLUMNS = "columns.json"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Reading
@@ -55,7 +55,7 @@ def generate(
         both = zip(made.X.tolist(), classes.tolist(), strict=True)
         files[DATA] = as_csv([header, *([*map(repr, point), y] for point, y in both)])
     else:
-        table = options.read_data(data, reading).table
+        table = opening.read_data(data, reading).table
         if table.labels is None:
             raise CommandError(f"{data}: there is no column of classes. Name it with --label.")
         classes = table.labels

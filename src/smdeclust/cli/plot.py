@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import beside, read_json
 from smdeclust.cli.folder import check_file
@@ -81,7 +81,7 @@ def _data_picture(
     from smdeclust import plotting
 
     reading = replace(reading, result=reading.result or beside(labels))
-    inputs = options.read_inputs(data, constraints, reading)
+    inputs = opening.read_inputs(data, constraints, reading)
     found = None if labels is None else read_labels(labels, inputs.table)
     known = inputs.constraints
     pairs = {"must_link": known.must_link, "cannot_link": known.cannot_link}

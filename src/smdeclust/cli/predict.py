@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import COLUMNS, Fitted, read_fitted
 from smdeclust.cli.folder import check_file
@@ -68,7 +68,7 @@ def _read_new(path: Path, fitted: Fitted, result: Path, reading: Reading) -> Any
         known = replace(reading, result=folder, id_column=None)
     else:  # of an earlier version: numbers as they are, scaled by what result.json says
         known = replace(reading, raw=True, features=",".join(fitted.columns))
-    new = options.read_data(path, known, id_column=reading.id_column)
+    new = opening.read_data(path, known, id_column=reading.id_column)
     if new.features is None:  # mere points: their scale is in the model
         new = replace(new, X=new.table.X)
     if new.X.shape[1] != (n_fitted := fitted.width):

@@ -11,7 +11,8 @@ from typing import Any
 
 from smdeclust.cli import methods
 from smdeclust.cli.methods import METHODS, Run
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import Reading
 
 _PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.options import Inputs
+from smdeclust.cli.opening import Inputs
 from smdeclust.cli.spread import option
 
 Quotas = Annotated[

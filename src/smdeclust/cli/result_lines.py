@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from smdeclust.cli import methods, screen
-from smdeclust.cli.options import Inputs
+from smdeclust.cli.opening import Inputs
 
 # Broken soft pairs, and clusters, that are named; the rest are counted.
 _SHOWN, _NAMED = 5, 8

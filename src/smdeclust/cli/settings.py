@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.labels import read_labels
-from smdeclust.cli.options import Inputs
+from smdeclust.cli.opening import Inputs
 from smdeclust.cli.spread import option
 
 _PANEL = "Setting up the method"

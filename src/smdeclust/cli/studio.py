@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import screen
+from smdeclust.cli import options, screen
 from smdeclust.cli.spread import option
 
 
+@options.reads_files("role", "id_column", "label", "sheet", "points")
 def studio(
     data: Annotated[
         Path | None,
@@ -19,21 +20,8 @@ def studio(
             help="A table, or a folder of pictures; without it the page offers to open one.",
         ),
     ] = None,
-    n_clusters: Annotated[
-        int | None, option("--clusters -k K", "Number of clusters.", min=1)
-    ] = None,
-    constraints: Annotated[
-        list[Path] | None, option("--constraints -c FILE", "Pairs to begin with.")
-    ] = None,
-    id_column: Annotated[str | None, option("--id COLUMN", "Column of ids.")] = None,
-    label: Annotated[
-        str | None, option("--label COLUMN", "Column of known classes, left out.")
-    ] = None,
-    sheet: Annotated[str | None, option("--sheet NAME", "Sheet of a spreadsheet.")] = None,
-    points: Annotated[
-        Path | None,
-        option("--points FILE", "Vectors of the rows (.npy); the table is for reading."),
-    ] = None,
+    clusters: options.NClusters = None,
+    constraints: options.ConstraintFiles = None,
     folder: Annotated[
         Path | None, option("--folder DIR", "Work folder (default: DATA with -studio at its end).")
     ] = None,
@@ -41,6 +29,8 @@ def studio(
     browser: Annotated[
         bool, option("--browser/--no-browser", "Open the browser, or only serve.")
     ] = True,
+    *,
+    reading: options.Reading,
 ) -> None:
     """See the clusters in the browser, mark what belongs together, and see what changes.
 
@@ -59,10 +49,11 @@ def studio(
 
     desk = Desk(folder or Path("studio"))
     if data is not None:
-        given = {name: role for name, role in ((id_column, "id"), (label, "class")) if name}
-        source = from_path(data, folder, sheet_name=sheet, vectors=points, roles=given)
+        source = from_path(
+            data, folder, sheet_name=reading.sheet, vectors=reading.points, roles=reading.roles()
+        )
         desk.start_folder = source.folder
-        desk.open_source(source, n_clusters, _read_pairs(source.sheet, constraints))
+        desk.open_source(source, clusters, _read_pairs(source.sheet, constraints))
     place = desk.folder_path
 
     def announce(url: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import opening, options, screen
 from smdeclust.cli.certify import WeightFile
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.labels import read_labels, read_weights
@@ -54,7 +54,7 @@ def verify(
     from smdeclust.io.files import check_path
 
     with screen.progress("Verifying"):
-        inputs = options.read_inputs(data, constraints, reading)
+        inputs = opening.read_inputs(data, constraints, reading)
         check_path(certificate)
         about = None if labels is None else read_labels(labels, inputs.table)
         weight = inputs.weight if weights is None else read_weights(weights, inputs.table)

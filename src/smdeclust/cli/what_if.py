@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import methods, options, screen
+from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit import solve
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import Inputs, Reading
+from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
 from smdeclust.cli.spread import option, spread
@@ -61,9 +62,9 @@ def what_if(
     patience = Patience(max_time)
     with screen.progress("Comparing") as update, patience.listen():
         update("reading")
-        inputs = options.read_inputs(data, constraints, reading)
-        options.mention_columns(inputs)
-        k = options.resolve_k(clusters, inputs)
+        inputs = opening.read_inputs(data, constraints, reading)
+        opening.mention_columns(inputs)
+        k = opening.resolve_k(clusters, inputs)
         changed = change(inputs, drop or [], add or [])
         update(screen.starting())
         patience.begin()

@@ -1,0 +1,341 @@
+"""Data and pairs, read and prepared as the options say, and what is said about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from smdeclust.cli import screen
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.options import Reading
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table and its points to cluster.
+
+    `table` is the data as they stand in the file, `X` the points, `features` how columns became
+    points (None where points were given as such), `file` the table as read (None for arrays),
+    `standardized` whether the columns of `X` were scaled to standard deviation 1, and `weight` how
+    much each row counts (None: all alike). Where rows with gaps were left out, `kept` are the
+    others.
+    """
+
+    table: Any
+    X: Any
+    features: Any = None
+    file: Any = None
+    standardized: bool = False
+    weight: Any = None
+    kept: Any = None
+
+    def name(self, row: int) -> str:
+        """The id of a row, or its number."""
+        return str(row) if self.table.ids is None else self.table.ids[row]
+
+    @property
+    def weight_name(self) -> str | None:
+        """The column of the weights."""
+        return None if self.weight is None else self.features.weight_column_
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the points were made of columns with roles."""
+        return self.features is not None and self.file.points is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs(Data):
+    """Data and pairs as read, their files, and whether these name points by ``id`` or ``row``.
+
+    Where rows were left out, `whole` is the file with all of them.
+    """
+
+    path: Path
+    pair_paths: tuple[Path, ...]
+    constraints: Any
+    pairs_by: str
+    whole: Any = None
+
+
+def read_data(
+    path: Path, reading: Reading, *, id_column: str | None = None, drop_gaps: bool = False
+) -> Data:
+    """Read a table and prepare it: as the earlier result says, or as the options do.
+
+    Beside an earlier result, `id_column` names the ids of this table where they are in another.
+    Where gaps are dropped, there are points and weights of the rows without any.
+    """
+    from smdeclust.cli.fitted import read_preparation
+    from smdeclust.io import read_frame
+    from smdeclust.io.table import numeric_table
+    from smdeclust.io.table_file import ARRAY_FORMATS
+
+    earlier = None if reading.result is None else read_preparation(reading.result)
+    file = read_frame(
+        path,
+        format=reading.data_format,
+        sheet=reading.sheet,
+        header=False if reading.no_header else None,
+        encoding=reading.encoding,
+    )
+    if file.format not in ARRAY_FORMATS or reading.points is not None:
+        return _prepare(file, reading, earlier, id_column, drop_gaps)
+    table = numeric_table(
+        file, reading.label, reading.id_column, reading.feature_names(), reading.group_column
+    )
+    wanted = {reading.label: "class", reading.id_column: "id", reading.group_column: "left out"}
+    if any(wanted.get(name, "left out") != role for name, role in reading.roles().items()):
+        raise CommandError(
+            f"{path}: a {file.format} file has no columns, so --role has no meaning."
+        )
+    if (reading.scaling if earlier is None else earlier["scaling"]) != "standard":
+        return Data(table, table.X)
+    from smdeclust.datasets import standardize
+
+    return Data(table, standardize(table.X), standardized=True)
+
+
+def _prepare(
+    file: Any, reading: Reading, earlier: Any, id_column: str | None, drop_gaps: bool
+) -> Data:
+    import numpy as np
+
+    from smdeclust import TableFeatures
+    from smdeclust.exceptions import InvalidInputError
+    from smdeclust.io import read_table
+    from smdeclust.io.table import find_column, table_of
+
+    names = [str(name) for name in file.frame.columns]
+    for asked, name in (
+        ("label", reading.label), ("id_column", reading.id_column or id_column),
+        ("group_column", reading.group_column),
+        *(("features", name) for name in reading.feature_names() or ()),
+    ):  # fmt: skip
+        if name is not None:
+            find_column(names, file.path, asked, name)
+    if reading.points is not None:
+        file = replace(file, points=read_table(reading.points).X)
+        if len(file.points) != len(file.frame):
+            raise CommandError(
+                f"{reading.points}: there are {len(file.points)} points for the "
+                f"{len(file.frame)} rows of {file.path}."
+            )
+    try:
+        if earlier is not None and "columns" in earlier:
+            features = TableFeatures.from_dict(earlier)
+            features.id_column_ = id_column or features.id_column_
+        else:
+            features = TableFeatures(reading.roles(), scaling=reading.scaling)
+            chosen = reading.feature_names()
+            if file.points is not None:
+                features.fit_roles(file.frame)
+            else:
+                features.fit(file.frame, only=chosen)
+        kept = None
+        if drop_gaps and file.points is None:
+            kept = np.flatnonzero(~features.gaps(file.frame))
+            if len(kept) == 0:
+                raise CommandError(f"{file.path}: every row has a missing value (--drop-gaps).")
+        frame = file.frame if kept is None else file.frame.iloc[kept]
+        points = file.points if file.points is not None else features.transform(frame)
+    except InvalidInputError as error:
+        where = "" if earlier is None else " The table needs the columns of the fit in --result."
+        raise CommandError(f"{file.path}: {error}{where}") from error
+    table = table_of(file, features, reading.group_column)
+    standard = features.scaling == "standard"
+    if file.points is not None and reading.scaling == "standard":
+        from smdeclust.datasets import standardize
+
+        points = standardize(points)
+    weight = _weights(file, features.weight_column_)
+    weight = weight if weight is None or kept is None else weight[kept]
+    return Data(table, np.ascontiguousarray(points), features, file, standard, weight, kept)
+
+
+def _weights(file: Any, name: str | None) -> Any:
+    """The column of weights as numbers; None where there is no such column."""
+    import numpy as np
+
+    from smdeclust.tables.values import values_of
+
+    if name is None or name not in file.frame:
+        return None
+    values = values_of(file.frame[name], file.decimal)
+    if values.kind == "numbers":
+        weight = values.column.to_numpy(np.float64)
+        wrong = ~(weight >= 0)
+    else:
+        wrong = np.ones(len(file.frame), dtype=bool)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise CommandError(
+            f"{file.path}: column {name!r} has the role weight, and row {row} has "
+            f"{str(file.frame[name].iloc[row])!r}, expected a number from 0. Correct the value, or "
+            "give the column another role."
+        )
+    return weight
+
+
+def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
+    """Read data and pairs."""
+    data = read_data(path, reading, drop_gaps=_drops_gaps(reading))
+    table = data.table
+    by_id = table.ids is not None and reading.pairs_by_row is not True
+    if pair_paths and not by_id and reading.pairs_by_row is not True and table.repeated_ids:
+        raise CommandError(f"{path}: {table.repeated_ids}")
+    if reading.pairs_by_row is False and not by_id:
+        raise CommandError(f"{path}: --pairs-by-id, but there is no id column. Name it with --id.")
+    inputs = Inputs(
+        path=path,
+        pair_paths=tuple(pair_paths or ()),
+        constraints=_read_pairs(path, pair_paths, reading, table, by_id),
+        pairs_by="id" if by_id else "row",
+        **{field.name: getattr(data, field.name) for field in fields(data)},
+    )
+    return inputs if inputs.kept is None else _without_gaps(inputs)
+
+
+def _drops_gaps(reading: Reading) -> bool:
+    """As asked for, or as the earlier fit did."""
+    from smdeclust.cli.fitted import read_preparation
+
+    earlier = {} if reading.result is None else read_preparation(reading.result)
+    return reading.drop_gaps or bool(earlier.get("drop_gaps"))
+
+
+def _without_gaps(inputs: Inputs) -> Inputs:
+    """Table, file and pairs of the rows that were kept."""
+    file, table, known, kept = inputs.file, inputs.table, inputs.constraints, inputs.kept
+    left = known[kept]
+    n_pairs = known.n_pairs + known.n_soft - left.n_pairs - left.n_soft
+    screen.note(
+        f"{screen.plural(len(table.X) - len(kept), 'row')} with a missing value left out"
+        + (f", and {screen.plural(n_pairs, 'pair')} with them." if n_pairs else ".")
+    )
+
+    def pick(entries: Any) -> Any:
+        return None if entries is None else tuple(entries[row] for row in kept)
+
+    fewer = replace(
+        table,
+        X=table.X[kept],
+        ids=pick(table.ids or [str(row) for row in range(len(table.X))]),
+        id_name=table.id_name or "row",
+        labels=None if table.labels is None else table.labels[kept],
+        groups=pick(table.groups),
+        lines=pick(table.lines),
+    )
+    return replace(
+        inputs,
+        table=fewer,
+        constraints=left,
+        file=replace(file, table=file.frame.iloc[kept].reset_index(drop=True)),
+        whole=file,
+    )
+
+
+def _read_pairs(
+    path: Path, pair_paths: list[Path] | None, reading: Reading, table: Any, by_id: bool
+) -> Any:
+    """The pairs of the files, and those of the group column."""
+    from smdeclust.constraints import Constraints
+    from smdeclust.io import pairs_from_groups
+
+    ids, n_points = (table.ids, None) if by_id else (None, len(table.X))
+    known = Constraints(ids=ids, n_points=n_points)
+    if pair_paths:
+        known = Constraints.read(
+            list(pair_paths), ids=ids, n_points=n_points, **reading.pair_options()
+        )
+    if table.groups is not None:
+        if reading.kind is None:
+            raise CommandError(
+                f"Do rows with the same {table.group_name} go together or apart? Say --kind ml or "
+                "--kind cl."
+            )
+        known = known | pairs_from_groups(table, reading.kind, path)
+    return known
+
+
+def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
+    """The K of the command line, or else of the data's header."""
+    k = inputs.table.n_clusters if n_clusters is None else n_clusters
+    if k is None:
+        raise CommandError("How many clusters? Pass it with -k K.")
+    if k > len(inputs.X):
+        raise CommandError(
+            f"{inputs.path}: {k} clusters cannot be made of {len(inputs.X)} points. Use a smaller "
+            "-k."
+        )
+    return int(k)
+
+
+# A column with more of the variance than this decides nearly alone.
+_NEARLY_ALL = 0.9
+_SCALED = {
+    "robust": "prepared, so that all count alike",
+    "standard": "standardized",
+    "none": "as given",
+}
+
+
+def columns_line(inputs: Inputs) -> str:
+    """Which columns are used for clustering, and how."""
+    if not inputs.is_table:
+        how = "standardized" if inputs.standardized else "as given"
+        return f"{inputs.X.shape[1]} coordinates, {how}"
+    names = inputs.features.used_columns
+    shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
+    return f"{shown}; {_SCALED[inputs.features.scaling]}"
+
+
+def mention_columns(inputs: Inputs) -> None:
+    """Say what every column is, why, and what was done; and where one of them decides alone."""
+    import numpy as np
+
+    if inputs.file is not None:
+        for sentence in inputs.file.notes:
+            screen.note(sentence)
+    if inputs.features is not None:
+        lines = inputs.features.describe()
+        if inputs.file.points is not None:
+            lines = [(name, role, why, "not used: the points are") for name, role, why, _ in lines]
+        if inputs.table.group_name is not None:
+            lines = [
+                (name, "group", "as you said", "makes pairs") if name == inputs.table.group_name
+                else (name, *rest) for name, *rest in lines
+            ]  # fmt: skip
+        screen.print_table(lines, header=["column", "role", "why", "what was done"], stderr=True)
+        if inputs.table.repeated_ids:
+            screen.note(inputs.table.repeated_ids)
+    else:
+        screen.say(f"Points: {columns_line(inputs)}.")
+    names = inputs.table.feature_names
+    raw = inputs.features is None or inputs.features.scaling == "none"
+    if not raw or inputs.standardized or len(names) < 2:
+        return
+    variance = inputs.X.var(axis=0)
+    largest = int(np.argmax(variance))
+    if variance[largest] > _NEARLY_ALL * variance.sum():
+        share = 100 * variance[largest] / variance.sum()
+        advice = "Pass --standardize" if inputs.features is None else "Leave out --raw"
+        screen.note(
+            f"column {names[largest]} carries {share:.1f} % of the variance, so it decides nearly "
+            f"alone. {advice} to let all columns count alike."
+        )
+
+
+def mention_weights(inputs: Inputs, what: str) -> None:
+    """Say that the column of weights is not used."""
+    if inputs.weight is not None:
+        screen.note(f"the weights in column {inputs.weight_name} are not used: {what}.")
+
+
+def mention_soft(inputs: Inputs, what: str) -> int:
+    """Say that soft pairs are left out; return how many there are."""
+    n_soft: int = inputs.constraints.n_soft
+    if n_soft:
+        screen.note(f"{screen.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
+    return n_soft
