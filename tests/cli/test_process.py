@@ -86,7 +86,8 @@ def test_signals(tmp_path, sent, codes):
     data.write_text("x,y\n" + "".join(f"{i % 97},{i % 89}\n" for i in range(60_000)))
     # Python itself dies of a signal that comes before it is up: wait until it is.
     script = (
-        "import sys; from smdeclust.cli import main; print('up', flush=True); main(sys.argv[1:])"
+        "import sys, smdeclust.cli.app; from smdeclust.cli import main; print('up', flush=True);"
+        "main(sys.argv[1:])"
     )
     process = subprocess.Popen(
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from smdeclust import Problem
@@ -142,6 +142,7 @@ def test_swap_that_lloyd_cannot_make():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
+@example(4399)  # swaps that gain nothing, and a proof of the labels that they started from
 def test_deep_is_at_least_as_good_and_ends_with_an_exact_assignment(seed):
     """From the same start deep is never worse than Lloyd, and is optimal for its own centers."""
     problem, labels = random_case(seed)

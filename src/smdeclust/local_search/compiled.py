@@ -130,6 +130,7 @@ class CompiledSearch:
         if kept is not None and not _fell(state, kept):
             # The swaps gained nothing: rounding, where weights are of very different size.
             kept.n_done = state.n_done
+            kept.proven |= state.proven and _partition(state.labels) == _partition(kept.labels)
             state = kept
         return _as_solution(self.constant, state)
 
