@@ -44,7 +44,7 @@ types: $(READY)
 
 # A test that is skipped for want of a package is a failure here.
 unit: $(TORCH_READY)
-	SMDECLUST_ALL_TESTS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	SMDECLUST_ALL_TESTS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # For newcomers: lint and the quick tests of every room, in under two minutes.
 quick: $(READY)

@@ -89,7 +89,7 @@ def test_blocks_run_without_data(page: Path, folder: Path, monkeypatch: pytest.M
 @pytest.mark.data
 @pytest.mark.parametrize(
     "page",
-    [page for page in RUN if USES_DATA.search(page.read_text(encoding="utf-8"))],
+    [page for page in RUN if any(USES_DATA.search(block.code) for block in executed(page))],
     ids=page_id,
 )
 def test_blocks_run_with_data(

@@ -136,31 +136,40 @@ def test_the_plain_milp_knows_soft_pairs(seed):
     pairs, together = some_pairs(seed, n, 10)
     pairs[0] = 4
     together[0] = True
-    soft = SoftPairs(
+    prices = (
         pairs[together], rng.random(together.sum()) * 3,
         pairs[~together], rng.random((~together).sum()) * 3,
     )  # fmt: skip
     sizes = {"size_min": [1, 2, 3], "size_max": [3, 4, 5]} if seed % 2 else {}
     weight = rng.random(n) + 0.5 if seed % 3 == 0 else None
-    problem = Problem.build(X, k, [(0, 1)], [(2, 3)], weight, soft=soft, **sizes)
+    problem = Problem.build(X, k, [(0, 1)], [(2, 3)], weight, soft=SoftPairs(*prices), **sizes)
     centers = X[rng.choice(n, k, replace=False)]
+    squares = ((X[:, None] - centers) ** 2).sum(axis=2) * problem.point_weights[:, None]
+    least = costs(squares, feasible(n, k, [(0, 1)], [(2, 3)], **sizes), *prices).min()
     exact, plain = exact_assignment(problem, centers), milp_assignment(problem, centers)
     assert exact.cost == pytest.approx(plain.cost, rel=1e-9)
-    assert plain.cost == pytest.approx(enumerated(problem, X, centers), rel=1e-9)
+    assert plain.cost == pytest.approx(least, rel=1e-9)
 
 
-def enumerated(problem: Problem, X: np.ndarray, centers: np.ndarray) -> float:
-    """The least cost of all labels that hold, broken soft pairs included."""
-    squares = ((X[:, None] - centers) ** 2).sum(axis=2) * problem.point_weights[:, None]
-    best = np.inf
-    for labels in itertools.product(range(problem.n_clusters), repeat=len(X)):
-        named = np.array(labels)
-        if problem.holds(named):
-            cost = squares[np.arange(len(X)), named].sum()
-            if problem.soft is not None:
-                cost += problem.soft.price[problem.soft.broken(named)].sum()
-            best = min(best, cost)
-    return float(best)
+def feasible(n, k, must, cannot, size_min=1, size_max=None):
+    """All labels that keep these pairs and sizes (rising ones, which hold in any order)."""
+    every = np.array(list(itertools.product(range(k), repeat=n)))
+    sizes = np.stack([(every == c).sum(axis=1) for c in range(k)], axis=1)
+    sizes.sort(axis=1)
+    fits = (sizes >= np.maximum(size_min, 1)).all(axis=1)
+    fits &= (sizes <= (n if size_max is None else np.asarray(size_max))).all(axis=1)
+    for i, j in must:
+        fits &= every[:, i] == every[:, j]
+    for i, j in cannot:
+        fits &= every[:, i] != every[:, j]
+    return every[fits]
+
+
+def costs(squares, labels, must, must_price, cannot, cannot_price):
+    """Squares and prices of broken pairs, for each row of labels."""
+    total = np.take_along_axis(squares[None], labels[:, :, None], axis=2).sum(axis=(1, 2))
+    total += (labels[:, must[:, 0]] != labels[:, must[:, 1]]) @ must_price
+    return total + (labels[:, cannot[:, 0]] == labels[:, cannot[:, 1]]) @ cannot_price
 
 
 @pytest.mark.parametrize("price", [1e308, 1e300, 6e299])
@@ -209,24 +218,16 @@ def test_what_keeping_costs(seed):
         soft_cannot_link=[(*p, 0.7) for p in pairs[~together]],
     )  # fmt: skip
     squares = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
-    soft = SoftPairs(
+    prices = (
         pairs[together], np.full(together.sum(), 0.7),
         pairs[~together], np.full((~together).sum(), 0.7),
     )  # fmt: skip
-    known = Problem.build(X, k, [(3, 4)], [(0, 1), (1, 2)], soft=soft, **sizes)
-    every = [np.array(c) for c in itertools.product(range(k), repeat=n)]
-    every = [labels for labels in every if known.holds(labels)]
+    every = feasible(n, k, [(3, 4)], [(0, 1), (1, 2)], **sizes)
+    rest = costs(squares, every, *prices)
+    here = costs(squares, model.labels_[None], *prices)[0]
     for broken in model.broken_:
         i, j = broken.pair
-
-        def rest(labels):
-            return squares[np.arange(n), labels].sum() + known.penalty(known.group_labels(labels))
-
-        now = rest(model.labels_) - broken.price
-        kept = [
-            rest(labels) - now
-            for labels in every
-            if (labels[i] == labels[j]) == (broken.kind == "must_link")
-        ]
-        assert broken.keeping == pytest.approx(min(kept, default=np.inf), rel=1e-9)
+        fits = (every[:, i] == every[:, j]) == (broken.kind == "must_link")
+        kept = rest[fits] - (here - broken.price)
+        assert broken.keeping == pytest.approx(kept.min(initial=np.inf), rel=1e-9)
         assert broken.keeping >= broken.price * (1 - 1e-9)
