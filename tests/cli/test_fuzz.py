@@ -16,7 +16,7 @@ from smdeclust.cli.app import run
 # A thousand in the suite; SMDECLUST_FUZZ=20 makes it twenty thousand.
 FACTOR = int(os.environ.get("SMDECLUST_FUZZ", "1"))
 FUZZ = settings(
-    max_examples=350 * FACTOR,
+    max_examples=150 * FACTOR,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -112,7 +112,7 @@ def test_malformed_data(folder, content):
     call(["check", str(folder / "some"), "-k", "2", "--json"])
 
 
-@settings(FUZZ, max_examples=80 * FACTOR)
+@settings(FUZZ, max_examples=40 * FACTOR)
 @given(content=st.one_of(contents, lines.map(lambda text: b"id,label\n" + text)))
 def test_malformed_labels_and_certificates(folder, content):
     """Any bytes as labels, as a certificate and as a result."""
@@ -142,7 +142,7 @@ options = st.sampled_from(
 )
 
 
-@settings(FUZZ, max_examples=200 * FACTOR)
+@settings(FUZZ, max_examples=80 * FACTOR)
 @given(
     command=st.sampled_from(
         [

@@ -20,7 +20,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import FORMATS, TABLE_FORMATS, Constraints, read_constraints, read_table
 
 MANY = settings(
-    max_examples=int(os.environ.get("SMDECLUST_FUZZ_EXAMPLES", "2500")),
+    max_examples=int(os.environ.get("SMDECLUST_FUZZ_EXAMPLES", "1000")),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
