@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -138,13 +139,20 @@ def hard_instance(seed, n=60, n_labels=8, density=0.2):
     return costs, *random_graph(n, density, rng)
 
 
+@functools.cache
+def solved(seed):
+    """A hard instance and its proven optimum."""
+    costs, indptr, indices = hard_instance(seed)
+    optimum = solve_core(costs, PairGraph.hard(indptr, indices))
+    assert optimum.proven
+    return costs, indptr, indices, optimum
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("budget", [{"max_nodes": 0}, {"max_nodes": 1}, {"max_time": 0.0}])
 def test_bounds_hold_under_a_tiny_budget(seed, budget):
     """Bound <= optimum <= cost, however early the search is stopped."""
-    costs, indptr, indices = hard_instance(seed)
-    optimum = solve_core(costs, PairGraph.hard(indptr, indices))
-    assert optimum.proven
+    costs, indptr, indices, optimum = solved(seed)
     early = solve_core(costs, PairGraph.hard(indptr, indices), budget=Budget.of(**budget))
     assert_feasible(costs, indptr, indices, early.labels)
     assert early.bound <= optimum.cost * (1 + 1e-12)
@@ -157,13 +165,12 @@ def test_bounds_hold_under_a_tiny_budget(seed, budget):
 @pytest.mark.parametrize("seed", range(6))
 def test_warm_start_never_worsens(seed):
     """From given labels the result never costs more, also without any budget, and is optimal."""
-    costs, indptr, indices = hard_instance(seed)
+    costs, indptr, indices, optimum = solved(seed)
     first = construct(costs, PairGraph.hard(indptr, indices).arrays, descent=False)
     early = solve_core(
         costs, PairGraph.hard(indptr, indices), upper_labels=first, budget=Budget.of(max_time=0.0)
     )
     assert early.cost <= cost_of(costs, first)
-    optimum = solve_core(costs, PairGraph.hard(indptr, indices))
     warm = solve_core(costs, PairGraph.hard(indptr, indices), upper_labels=first)
     again = solve_core(costs, PairGraph.hard(indptr, indices), upper_labels=optimum.labels)
     assert warm.proven
