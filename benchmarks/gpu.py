@@ -111,6 +111,7 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
         model = SMDEClust.from_paper(
             "SG-MDE", n_clusters=k, device=device, replacement=replacement, **SETTING
         )
+        model._search = model._chosen_search()
         sync(torch, device)
         begun = time.perf_counter()
         best = model._evolve(problem, model._operators(problem, None), None)
