@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pandas import Series
 from scipy.linalg import eigh
 
 from smdeclust.studio.sheet import Sheet
@@ -206,21 +207,16 @@ def describe_row(sheet: Sheet, labels: np.ndarray | None, row: int) -> dict[str,
 
 def find_rows(sheet: Sheet, text: str, most: int = 20) -> list[int]:
     """Rows whose id is, begins with, or holds the text, then rows where other text holds it."""
-    ids = map(str, range(len(sheet))) if sheet.ids is None else iter(sheet.ids)
+    names = Series([sheet.name(row).casefold() for row in range(len(sheet))])
     wanted = text.casefold()
-    ranked: list[list[int]] = [[], [], []]
-    for row, name in enumerate(ids):
-        folded = name.casefold()
-        if wanted in folded:
-            rank = 0 if folded == wanted else 1 if folded.startswith(wanted) else 2
-            ranked[rank].append(row)
-            if len(ranked[0]) >= most:
-                break
-    found = [row for rank in ranked for row in rank][:most]
+    holds = names.str.contains(wanted, regex=False)
+    order = np.where(names == wanted, 0, np.where(names.str.startswith(wanted), 1, 2))
+    rows = np.flatnonzero(holds)
+    found = rows[np.argsort(order[rows], kind="stable")][:most].tolist()
     if len(found) < most and len(sheet) <= MOST_SEARCHED:
         for name in sheet.columns:
             if sheet.read[name].kind == "words":
                 words = sheet.read[name].column.fillna("").astype(str)
-                holds = words.str.contains(text, case=False, regex=False).to_numpy(bool)
-                found += [row for row in np.flatnonzero(holds).tolist() if row not in found]
+                there = words.str.contains(text, case=False, regex=False).to_numpy(bool)
+                found += [row for row in np.flatnonzero(there).tolist() if row not in found]
     return found[:most]
