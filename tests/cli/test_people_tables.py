@@ -245,6 +245,9 @@ def test_weights_of_the_table_count(cli, survey, tmp_path):
     centers = np.array(list(csv.reader((out / "centers.csv").open()))[1:], float)[:, 1:]
     expected = [np.average(X[labels == c], axis=0, weights=weight[labels == c]) for c in (0, 1)]
     assert centers == pytest.approx(np.array(expected))
+    body = (out / "report.html").read_text().split("id='clusters-table'")[1].split("</table>")[0]
+    squares = [re.findall(r"data-v='([^']+)'", row)[3] for row in body.split("<tr>")[2:]]
+    assert sum(map(float, squares)) == pytest.approx(document["objective"])
     again = json.loads(cli("certify", path, "-l", out / "labels.csv", "--json").out)
     assert again["given_objective"] == pytest.approx(document["objective"])
     assert cli("verify", path, out / "proof.npz", "-r", out).code == 0

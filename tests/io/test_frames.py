@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import read_frame
+from smdeclust.io import frame_bytes, read_frame
 
 PLAIN = "id,city,size\n1,Köln,1.5\n2,Orléans,2.25\n"
 
@@ -160,3 +160,11 @@ def test_arrays(tmp_path: Path) -> None:
     assert file.points is not None
     assert np.array_equal(file.points, np.eye(3))
     assert file.frame["ids"].tolist() == ["a", "b", "c"]
+
+
+def test_cells_come_back_as_they_were(tmp_path):
+    """The person's own table: spaces, quotes and line breaks of its cells stay, a column is added."""
+    path = tmp_path / "own.csv"
+    path.write_text('name;note\n Ann ;"two\nlines"\nBob;"a; b"\n')
+    content = frame_bytes(read_frame(path), {"cluster": [1, 0]}).decode()
+    assert content == 'name;note;cluster\n Ann ;"two\nlines";1\nBob;"a; b";0\n'

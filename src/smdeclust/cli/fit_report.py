@@ -107,6 +107,7 @@ def make_report(
         agreement=agreement,
         command=result["command"],
         snippet=provenance.snippet(inputs, reading, run, setup),
+        weight=inputs.weight if methods.takes_weights(run.method) else None,
         provenance=[
             *((f"{name}", version) for name, version in result["versions"].items()),
             (f"SHA-256 of {inputs.path}", result["data"]["sha256"]),

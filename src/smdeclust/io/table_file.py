@@ -241,7 +241,9 @@ def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | N
         raise bad_line(path, 1, "an empty file", "a header and one line a point")
     sample = _sample(text)
     separator = _separator(sample)
-    first = [cells for _, cells in records(sample, separator, path) if cells][:_LOOK]
+    first = [
+        [cell.strip() for cell in cells] for _, cells in records(sample, separator, path) if cells
+    ][:_LOOK]
     named = _has_header(first) if header is None else header
     if header is None and not named:
         notes.append("There is no header line: columns are called x0, x1, ...")
@@ -344,7 +346,7 @@ def records(text: str, separator: str, path: PathLike) -> Iterator[tuple[int, li
     begins = 1
     try:
         for cells in reader:
-            yield begins, [cell.strip() for cell in cells]
+            yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:
         raise InvalidInputError(

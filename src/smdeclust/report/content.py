@@ -54,3 +54,19 @@ class Content:
     command: str = ""
     snippet: str = ""  # the same in Python
     provenance: Lines = ()
+    weight: np.ndarray | None = None  # how much each point counts
+
+    def squares(self, centers: np.ndarray) -> np.ndarray:
+        """(N,) weighted squared distances of the points to the centers of their clusters."""
+        squares = ((self.X - centers[self.labels]) ** 2).sum(axis=1)
+        return squares if self.weight is None else squares * self.weight
+
+    def centers(self, points: np.ndarray) -> np.ndarray:
+        """(K, d) weighted means of the clusters, of these coordinates; 0 where one is empty."""
+        found = np.zeros((self.n_clusters, points.shape[1]))
+        for cluster in np.unique(self.labels):
+            members = self.labels == cluster
+            weight = None if self.weight is None else self.weight[members]
+            share = weight if weight is not None and weight.any() else None
+            found[cluster] = np.average(points[members], axis=0, weights=share)
+        return found

@@ -106,16 +106,14 @@ def _clusters(content: Content) -> dict[str, Any]:
     if content.moved is not None:
         came = np.bincount(labels[content.moved.rows], minlength=k)
     apart = standing_out(content)
+    scatter = np.bincount(labels, content.squares(content.centers(content.X)), minlength=k)
+    centers = content.centers(content.raw)[:, :MAX_FEATURES].tolist()
     rows = []
     for cluster in range(k):
-        members = labels == cluster
-        points = content.X[members]
-        scatter = float(((points - points.mean(axis=0)) ** 2).sum()) if len(points) else 0.0
-        center = content.raw[members].mean(axis=0) if len(points) else content.raw[:0].sum(axis=0)
         share = round(100 * float(sizes[cluster]) / len(labels), 2)
         counts = [int(count[cluster]) for count in (must, cannot, came)]
-        means = map(float, center[:MAX_FEATURES])
-        rows.append([cluster, int(sizes[cluster]), share, apart[cluster], scatter, *counts, *means])
+        start = [cluster, int(sizes[cluster]), share, apart[cluster], float(scatter[cluster])]
+        rows.append([*start, *counts, *centers[cluster]])
     header = [
         "cluster", "points", "% of points", "stands out by", "sum of squares", "must-links inside",
         "cannot-links at it", "points moved in", *(f"mean {name}" for name in names),
@@ -163,9 +161,7 @@ def _moved(content: Content) -> dict[str, Any] | None:
         return {"words": "None: the clustering without pairs is the same.", "rows": []}
     linked = np.zeros(len(content.X), dtype=np.int64)
     np.add.at(linked, np.concatenate([content.must_link, content.cannot_link]).ravel(), 1)
-    centers = np.stack(
-        [content.X[content.labels == c].mean(axis=0) for c in range(content.n_clusters)]
-    )
+    centers = content.centers(content.X)
     gaps = content.X[rows][:, None, :] - centers[None, :, :]
     squares = (gaps**2).sum(axis=2)
     extra = squares[np.arange(len(rows)), content.labels[rows]] - squares.min(axis=1)
