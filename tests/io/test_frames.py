@@ -163,7 +163,7 @@ def test_arrays(tmp_path: Path) -> None:
 
 
 def test_cells_come_back_as_they_were(tmp_path):
-    """The person's own table: spaces, quotes and line breaks of its cells stay, a column is added."""
+    """A table written back: spaces, quotes and line breaks of its cells stay, a column is added."""
     path = tmp_path / "own.csv"
     path.write_text('name;note\n Ann ;"two\nlines"\nBob;"a; b"\n')
     content = frame_bytes(read_frame(path), {"cluster": [1, 0]}).decode()
