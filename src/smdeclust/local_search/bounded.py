@@ -63,8 +63,13 @@ class _State:
         return True
 
 
-def search_bounded(problem: Problem, centers: np.ndarray, deep: bool, limits: Limits) -> Solution:
-    """Search from (K, d') centers; `deep`: where Lloyd stops, go on by swaps within the bounds."""
+def search_bounded(
+    problem: Problem, centers: np.ndarray, deep: bool, limits: Limits, hopeless: float = np.inf
+) -> Solution:
+    """Search from (K, d') centers; `deep`: where Lloyd stops, go on by swaps within the bounds.
+
+    Good labels will do while the objective falls; then optimal ones, unless it is `hopeless`.
+    """
     bounds = problem.group_bounds
     assert bounds is not None
     state = _State(
@@ -76,11 +81,10 @@ def search_bounded(problem: Problem, centers: np.ndarray, deep: bool, limits: Li
     with engine:
         if bounds.any_order:
             state.order = bounds.match(engine.unbounded(state))
+        exact = False  # whether good labels helped no more
         while True:
             try:
-                fell = engine.iterate(state, limits, quick=True)
-                if not fell and not state.proven and not limits.is_late():
-                    fell = engine.iterate(state, limits)
+                fell = engine.iterate(state, limits, quick=not exact)
             except NoFeasibleSolutionError:
                 if state.labels is None:
                     raise
@@ -89,9 +93,13 @@ def search_bounded(problem: Problem, centers: np.ndarray, deep: bool, limits: Li
             if state.n_done > 0 and (state.n_done >= limits.max_iter or limits.is_late()):
                 state.proven &= not bounds.any_order  # other orders were not looked at
                 break
-            if fell or (bounds.any_order and _reorder(bounds, engine, state, limits)):
-                continue
-            if not (deep and _swap(problem, state)):
+            if fell or (deep and _swap(problem, state)):
+                exact = False
+            elif not (exact or state.proven) and state.objective < hopeless:
+                exact = True
+            elif bounds.any_order and _reorder(bounds, engine, state, limits):
+                exact = False
+            else:
                 break
     return Solution(
         labels=state.labels,
@@ -214,6 +222,8 @@ class _AnyStorage:
         self.unit, self.heaviest = sizes.mean(axis=1, keepdims=True), sizes.max(axis=1)
         self.unit = np.where(self.unit > 0, self.unit, 1.0)
         self.n_free = free.shape[1]
+        # All groups count the same in a single bound: the transportation problem is exact.
+        self.plain = n_linked == 0 and self.alike and len(free) == 1
         self.batch: Any = problem.points.begin(1)
         self.reach = 0.0  # by how much prices may be expected to move
         self.order: np.ndarray | None = None
@@ -246,9 +256,10 @@ class _AnyStorage:
     def iterate(self, state: _State, limits: Limits, quick: bool = False) -> bool:
         """Assign, move the centers; returns whether the objective fell.
 
-        `quick`: under several bounds good labels will do, as long as the objective falls.
+        `quick`: good labels will do, as long as the objective falls.
         """
-        quick = quick and len(self.bounds.counts) > 1
+        last = state.n_done == limits.max_iter - 1 and len(self.bounds.counts) == 1
+        quick = quick and not (self.plain or last)
         found = self._good(state, limits) if quick else None
         linked, moves, proven = found or self._assign(state, limits, quick)
         self.linked = linked
@@ -264,8 +275,7 @@ class _AnyStorage:
         """Labels of the linked groups, free points elsewhere than priced, whether proven."""
         problem, bounds = self.problem, self._ordered(state.order)
         n_linked, k = problem.n_linked, problem.n_clusters
-        # All free points count the same in a single bound: the transportation problem is exact.
-        plain = n_linked == 0 and self.alike and len(bounds.counts) == 1
+        plain = self.plain
         start, tries = state.prices, 0
         for look in range(MOST_LOOKS + 1):
             prices = bounds.admit(state.prices)

@@ -18,6 +18,8 @@ from smdeclust.problem import Problem, Solution
 # Points times features times clusters from which on a search is not deep: single points hardly
 # move clusters of thousands, and a pass over all of them takes its time.
 DEEPEST = 2**23
+# A search that ends further than this share behind the best so far needs no optimal last labels.
+FAR_BEHIND = 0.01
 # Rounding of an objective in single precision.
 SINGLE = 1e-6
 
@@ -87,16 +89,17 @@ def make_search(
 
 
 class _BoundedSearch:
-    """Searches of one problem under bounds: one that finds no labels in its time, after
-    others did, gives the best of those again."""
+    """Searches of one problem under bounds: one that finds no labels in its time, after others
+    did, gives the best of those again, and one that is far behind them ends with good labels."""
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
         self.problem, self.deep, self.limits = problem, deep, limits
         self.best: Solution | None = None
 
     def __call__(self, centers: np.ndarray) -> Solution:
+        hopeless = np.inf if self.best is None else self.best.objective * (1 + FAR_BEHIND)
         try:
-            found = search_bounded(self.problem, centers, self.deep, self.limits)
+            found = search_bounded(self.problem, centers, self.deep, self.limits, hopeless)
         except NoFeasibleSolutionError:
             if self.best is None:
                 raise
