@@ -21,7 +21,14 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import LEAST_FALL, NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
-from smdeclust.local_search.trades import climb, trade
+from smdeclust.local_search.trades import (
+    LOOKS,
+    MOST_ROUNDS,
+    SOME,
+    bounded_lloyd,
+    climb,
+    trade,
+)
 from smdeclust.points.protocol import Fillers
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.bounds import Bounds
@@ -30,10 +37,8 @@ from smdeclust.structure.bounds import Bounds
 SAMPLE = 8192
 # Looks at all points for one assignment; then labels are used as they are, without a proof.
 MOST_LOOKS = 12
-# For good labels: looks at all points, points that tell where prices go, rounds of moves.
-GOOD_LOOKS = 4
-SOME = 1024
-MOST_ROUNDS = 50
+# Groups x clusters up to which a search works on a table of them: beyond, blocks are faster.
+LARGEST_TABLE = 2**17
 # Other orders of the bounds that are tried for one set of centers.
 MOST_ORDERS = 24
 
@@ -222,6 +227,8 @@ class _AnyStorage:
         self.unit, self.heaviest = sizes.mean(axis=1, keepdims=True), sizes.max(axis=1)
         self.unit = np.where(self.unit > 0, self.unit, 1.0)
         self.n_free = free.shape[1]
+        size = problem.n_groups * problem.n_clusters
+        self.has_table = problem.points.abilities.compiled and size <= LARGEST_TABLE
         # All groups count the same in a single bound: the transportation problem is exact.
         self.plain = n_linked == 0 and self.alike and len(free) == 1
         self.batch: Any = problem.points.begin(1)
@@ -242,6 +249,24 @@ class _AnyStorage:
         costs, held = self._label(state.centers, np.zeros_like(state.prices))
         return np.asarray(held + self.of_linked.held(costs.argmin(axis=1)))
 
+    def _by_table(self, state: _State, most: int) -> bool:
+        """Iterate for a while on a table of costs; returns whether the objective fell."""
+        problem, contracted = self.problem, self.problem.contracted
+        bounds, unit = self._ordered(state.order), self.unit
+        n, d = contracted.points.shape
+        labels = np.full(n, -1, dtype=np.int64) if state.labels is None else state.labels.copy()
+        labels, centers, prices = labels.astype(np.int64), state.centers.copy(), state.prices * unit
+        work = n * problem.n_clusters * (d + 8 * len(unit))
+        pause = min(most, state.n_done + max(1, STRIDE // work))
+        _, objective, state.n_done = bounded_lloyd(
+            contracted.points, contracted.weights, *contracted.graph.arrays,
+            np.ascontiguousarray((bounds.counts / unit).T), (bounds.low - bounds.slack / 2) / unit,
+            (bounds.high + bounds.slack / 2) / unit, bounds.least_prices, bounds.largest_prices,
+            centers, prices, labels, state.n_done, pause,
+        )  # fmt: skip
+        state.prices, state.proven = bounds.admit(prices / unit), False
+        return state.takes(labels, centers, objective + problem.constant)
+
     def _ordered(self, order: np.ndarray) -> Bounds:
         """The bounds in this order, made once as long as it is the same."""
         if self.order is None or (self.order != order).any():
@@ -258,8 +283,14 @@ class _AnyStorage:
 
         `quick`: good labels will do, as long as the objective falls.
         """
-        last = state.n_done == limits.max_iter - 1 and len(self.bounds.counts) == 1
-        quick = quick and not (self.plain or last)
+        # The last labels are to be optimal where that is not too much to ask.
+        most = limits.max_iter - (len(self.bounds.counts) == 1)
+        quick = quick and not self.plain and state.n_done < most
+        if quick and self.has_table:
+            n_before = state.n_done
+            fell = self._by_table(state, most)
+            if state.n_done > n_before:
+                return fell
         found = self._good(state, limits) if quick else None
         linked, moves, proven = found or self._assign(state, limits, quick)
         self.linked = linked
@@ -364,7 +395,7 @@ class _AnyStorage:
         problem, bounds = self.problem, self._ordered(state.order)
         prices, n_linked = bounds.admit(state.prices), problem.n_linked
         answer = np.empty(0, dtype=np.int64)
-        for look in range(GOOD_LOOKS):
+        for look in range(LOOKS):
             costs, at_prices = self._label(state.centers, prices)
             if n_linked:
                 priced = self.of_linked.priced(costs, prices)
@@ -375,7 +406,7 @@ class _AnyStorage:
                 answer = found[0]
             held = at_prices + self.of_linked.held(answer)
             off = float((np.abs(held - np.clip(held, bounds.low, bounds.high)) / self.unit).sum())
-            if off <= self.n_free / 64 or look == GOOD_LOOKS - 1:
+            if off <= self.n_free / 64 or look == LOOKS - 1:
                 break
             n_wanted = self.n_free if look == 0 else int(2 * off) + 256
             few, limit, share = self.batch.undecided(n_wanted, 0.0, SOME)

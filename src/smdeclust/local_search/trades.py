@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.assignment.active_set import broken_price
+from smdeclust.assignment.compiled import assign_tables
+from smdeclust.assignment.distances import squared_distances, transposed
+from smdeclust.assignment.status import HARD, PAUSED, SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.local_search.jumps import sort_places
+from smdeclust.local_search.lloyd import _accept, _conclude, _settle
 from smdeclust.structure.mending import beyond
 
 # The share of a full step that is made: each price is moved as if no other was.
 DAMPING = 0.7
 # What is mended by less than this is rounding.
 LEAST_MENDED = 1e-9
+# Looks at all groups for one assignment, groups that tell where prices go, and rounds of moves.
+LOOKS = 4
+SOME = 1024
+MOST_ROUNDS = 50
 
 
 @kernel()
@@ -125,3 +134,172 @@ def trade(costs, counts, low, high, held, labels, n_rounds):
         if n_useful == 0:
             return False
     return False
+
+
+@kernel()
+def bounded_lloyd(
+    points, weights, indptr, indices, price, together, counts, low, high, least, largest, centers,
+    prices, labels, n_done, max_iter,
+):  # fmt: skip
+    """Iterate with good labels within the bounds until the objective does not fall.
+
+    As `lloyd`; `counts` (G, B), `low` to `largest` and `prices` (B, K) are those of the bounds.
+    Changes `centers`, `prices` and `labels`. Returns (status, objective, n_done); HARD where no
+    good labels were found for `centers`. Holds a table of groups x clusters.
+    """
+    graph = (indptr, indices, price, together)
+    n_groups, n_clusters = len(points), len(centers)
+    found = np.empty(n_groups, np.int64)
+    costs, values = np.empty((n_groups, n_clusters)), np.empty((n_groups, n_clusters))
+    sums, totals = np.empty(centers.shape), np.empty(n_clusters)
+    filled = np.empty(n_clusters, np.int64)
+    objective, _ = _settle(points, weights, labels, found, sums, totals, filled, centers)
+    objective += broken_price(labels, graph)
+    status = PAUSED
+    while status == PAUSED and n_done < max_iter:
+        centers_t = transposed(centers)
+        for g in range(n_groups):
+            squared_distances(points[g], centers, centers_t, costs[g])
+            for k in range(n_clusters):
+                costs[g, k] *= weights[g]
+        if not _label_within(
+            costs, graph, counts, low, high, least, largest, prices, values, found
+        ):
+            status = HARD
+            break
+        cost = broken_price(found, graph)
+        for g in range(n_groups):
+            cost += costs[g, found[g]]
+        status, objective = _accept(
+            points, weights, found, labels, cost, objective, sums, totals, filled, centers
+        )
+        n_done += 1
+    status, objective = _conclude(
+        points, weights, labels, found, sums, totals, filled, centers, status
+    )
+    return status, objective + broken_price(labels, graph), n_done
+
+
+@kernel()
+def _label_within(costs, graph, counts, low, high, least, largest, prices, values, labels):
+    """Good labels of all groups within the bounds; returns whether there are any.
+
+    Linked groups take what is best for them at the prices, the free ones trade. Changes `prices`,
+    writes `values` (costs at prices) and `labels`.
+    """
+    n, k = costs.shape
+    n_linked, n_bounds = len(graph[0]) - 1, len(low)
+    n_free = n - n_linked
+    margins, held = np.empty(n), np.empty(low.shape)
+    statuses, ones = np.zeros(1, np.int64), np.ones(n_linked)
+    off = 0.0
+    for look in range(LOOKS):
+        _label_at(costs, counts, prices, values, labels, margins)
+        if n_linked > 0:
+            tables = values[:n_linked].reshape((1, n_linked, k))
+            assign_tables(tables, ones, graph, labels[:n_linked].reshape((1, n_linked)), statuses)
+            if statuses[0] != SOLVED:
+                return False
+        _sum_up(counts, labels, np.arange(n), held)
+        off = 0.0
+        for b in range(n_bounds):
+            for j in range(k):
+                off += beyond(low[b, j], high[b, j], held[b, j])
+        if off * 64 <= n_free or look == LOOKS - 1:
+            break
+        # First some groups tell where prices go, then all of them how to get nearer.
+        step, fade, n_steps = max(1, n_free // SOME), 0.9, 40
+        reach = _margin(margins[n_linked:], 0.5)
+        if look > 0:
+            step, fade, n_steps = 1, 0.8, 15
+            reach = _margin(margins[n_linked:], min(0.5, (2 * off + 256) / n_free)) / 4
+        _climb_on(costs, counts, labels, np.arange(n_linked, n, step), step, held, low, high,
+                  least, largest, prices, reach, fade, n_steps)  # fmt: skip
+    share = (2 * off + 128) / max(1, n_free)
+    few, chosen = np.empty(n_free, np.int64), np.empty(n_free, np.int64)
+    for _ in range(4):
+        limit = _margin(margins[n_linked:], share)
+        m = 0
+        for g in range(n_linked, n):
+            if margins[g] <= limit:
+                few[m], chosen[m] = g, labels[g]
+                m += 1
+        now = held.copy()
+        priced, counted = _rows(values, few[:m]), _rows(counts, few[:m])
+        if trade(priced, counted, low, high, now, chosen[:m], MOST_ROUNDS):
+            reach = min(limit, _margin(margins[n_linked:], 0.5)) / 4
+            _climb_on(costs, counts, labels, few[:m], 1, held, low, high, least, largest, prices,
+                      reach, 0.8, 2)  # fmt: skip
+            for i in range(m):
+                labels[few[i]] = chosen[i]
+            return True
+        share *= 4
+    return False
+
+
+@kernel()
+def _label_at(costs, counts, prices, values, labels, margins):
+    """Write costs at prices, the least one of each group, and by how much the next is worse."""
+    n, k = costs.shape
+    for g in range(n):
+        best, least, second = 0, np.inf, np.inf
+        for j in range(k):
+            here = costs[g, j]
+            for b in range(len(prices)):
+                here += counts[g, b] * prices[b, j]
+            values[g, j] = here
+            if here < least:
+                best, least, second = j, here, least
+            elif here < second:
+                second = here
+        labels[g], margins[g] = best, second - least
+
+
+@kernel()
+def _sum_up(counts, labels, which, held):
+    """Write the (B, K) sums of some groups."""
+    for b in range(held.shape[0]):
+        for j in range(held.shape[1]):
+            held[b, j] = 0.0
+    for g in which:
+        for b in range(len(held)):
+            held[b, labels[g]] += counts[g, b]
+
+
+@kernel()
+def _margin(margins, share):
+    """The margin that about this share of the groups does not exceed, from some of them."""
+    step = max(1, len(margins) // 256)
+    n = (len(margins) + step - 1) // step
+    some, order = np.empty(n), np.empty(n, np.int64)
+    for i in range(n):
+        some[i] = margins[i * step]
+    sort_places(some, 1.0, order)
+    place = int(share * n)
+    return some[order[place]] if place < n else np.inf
+
+
+@kernel()
+def _rows(table, which):
+    """Some rows of a table."""
+    rows = np.empty((len(which), table.shape[1]))
+    for i in range(len(which)):
+        for j in range(table.shape[1]):
+            rows[i, j] = table[which[i], j]
+    return rows
+
+
+@kernel()
+def _climb_on(costs, counts, labels, which, step, held, low, high, least, largest, prices, reach,
+              fade, n_steps):  # fmt: skip
+    """Climb on some groups, one in `step`, whose sums may change by their share of what all may."""
+    lowest, highest = np.empty(low.shape), np.empty(low.shape)
+    _sum_up(counts, labels, which, lowest)
+    room = 0.0 if step == 1 else 1.0
+    for b in range(len(low)):
+        for j in range(low.shape[1]):
+            here = lowest[b, j]
+            lowest[b, j] = here + (low[b, j] - held[b, j]) / step - room
+            highest[b, j] = here + (high[b, j] - held[b, j]) / step + room
+    climb(_rows(costs, which), _rows(counts, which), lowest, highest, least, largest, prices, reach,
+          fade, n_steps)  # fmt: skip

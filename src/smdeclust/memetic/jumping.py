@@ -111,6 +111,7 @@ def with_jumps(
     """
 
     whole = contracted.storage.abilities.compiled
+    ended: dict[str, Solution] = {}  # where jumps from a solution of some objective led
 
     def jump_first(centers: np.ndarray) -> Solution:
         moved = np.array(centers, dtype=np.float64, order="C")
@@ -120,7 +121,12 @@ def with_jumps(
     def jump_on(centers: np.ndarray) -> Solution:
         many = bounded or 2 * contracted.n_linked > len(contracted.points)
         found = (search if many else jump_first)(centers)
-        return _confirmed_jumps(contracted, found, search, max_idle, deadline, bounded)
+        same = f"{found.objective:.12g}"
+        if same in ended:  # the same clusters again: jumps would lead there again
+            return replace(ended[same], n_iterations=found.n_iterations)
+        best = _confirmed_jumps(contracted, found, search, max_idle, deadline, bounded)
+        ended[same] = best
+        return best
 
     return jump_on if contracted.n_linked or bounded else jump_first
 
