@@ -285,9 +285,9 @@ def tabu_moves(costs, graph, labels, conflicts, crowd, size, place, tabu_until, 
     return size, best
 
 
-# Nodes from which cliques are grown, and moves of the tabu search.
+# Nodes from which cliques are grown, and moves of the tabu search: a node at first, and in all.
 MOST_STARTS = 50
-MOST_MOVES = 300_000
+MOVES_EACH, MOST_MOVES = 20, 300_000
 
 
 class Verdict(Enum):
@@ -368,15 +368,19 @@ def _color_component(
     if len(clique) > n_colors:
         return Coloring(Verdict.INFEASIBLE, clique, is_clique=True)
     colors = np.empty(n, dtype=np.int64)
-    outcome = color_exhaustively(indptr, indices, n_colors, clique, n + budget, colors)
-    if outcome == NONE:
-        return Coloring(Verdict.INFEASIBLE, np.arange(n))
-    if outcome != SOME:
-        colors[colors < 0] = 0
-        graph = (indptr, indices, np.empty(0), np.empty(0, dtype=np.bool_))
-        if not tabu_repair(np.zeros((n, n_colors)), graph, colors, MOST_MOVES, deadline):
-            return Coloring(Verdict.UNKNOWN)
-    return Coloring(Verdict.FEASIBLE, colors=colors)
+    graph = (indptr, indices, np.empty(0), np.empty(0, dtype=np.bool_))
+    # A short search from a straight run first: where there is room, it ends at once.
+    for placements, moves in ((n, MOVES_EACH * n), (n + budget, MOST_MOVES)):
+        outcome = color_exhaustively(indptr, indices, n_colors, clique, placements, colors)
+        if outcome == NONE:
+            return Coloring(Verdict.INFEASIBLE, np.arange(n))
+        if outcome != SOME:
+            colors[colors < 0] = 0
+        if outcome == SOME or tabu_repair(
+            np.zeros((n, n_colors)), graph, colors, min(moves, MOST_MOVES), deadline
+        ):
+            return Coloring(Verdict.FEASIBLE, colors=colors)
+    return Coloring(Verdict.UNKNOWN)
 
 
 def tabu_repair(

@@ -16,7 +16,7 @@ from smdeclust.structure.groups import must_link_path
 from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.mending import mend
 
-# Seconds that the search for colors or a packing of groups may take; then nobody knows yet.
+# Seconds that the search for a packing of groups may take; then nobody knows yet.
 MOST_SECONDS = 1.0
 
 
@@ -73,8 +73,7 @@ def reject_uncolorable(
 
     `groups` are those of the rows `rows_of_points`. Returns colors that keep them, if found.
     """
-    until = time.perf_counter() + MOST_SECONDS
-    result = find_coloring(indptr, indices, n_clusters, deadline=until)
+    result = find_coloring(indptr, indices, n_clusters)
     if result.verdict is not Verdict.INFEASIBLE:
         return result.colors
     assert result.witness is not None
