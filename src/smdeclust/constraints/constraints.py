@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints.check import Check, judge
-from smdeclust.constraints.per_point import (
-    Column,
-    all_pairs_within,
-    class_codes,
-    codes_of_groups,
-)
+from smdeclust.constraints.per_point import Column, all_pairs_within, class_codes, codes_of_groups
 from smdeclust.constraints.quota import as_quotas
 from smdeclust.constraints.rows import (
     among,
@@ -120,11 +115,7 @@ class Constraints(Store):
         n_points = as_n_points(n_points, ids)
         names = None if ids is None or by_row else _row_of_id(ids)
         given = {
-            "soft_must_link": (
-                soft_must_link,
-                soft_must_link_confidence,
-                soft_must_link_price,
-            ),
+            "soft_must_link": (soft_must_link, soft_must_link_confidence, soft_must_link_price),
             "soft_cannot_link": (
                 soft_cannot_link,
                 soft_cannot_link_confidence,
@@ -165,12 +156,7 @@ class Constraints(Store):
 
     @classmethod
     def from_groups(
-        cls,
-        groups: Any,
-        *,
-        kind: str = "must_link",
-        ids: Any = None,
-        n_points: int | None = None,
+        cls, groups: Any, *, kind: str = "must_link", ids: Any = None, n_points: int | None = None
     ) -> Constraints:
         """Know groups of points that are together, or whose members are all apart.
 

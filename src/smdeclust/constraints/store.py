@@ -112,10 +112,7 @@ class Store:
         raise AttributeError("Constraints do not change.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
-            type(self),
-            {name: getattr(self, name) for name in FIELDS},
-        )
+        return _restored, (type(self), {name: getattr(self, name) for name in FIELDS})
 
     def _origin(self, kind: str) -> np.ndarray:
         if kind in self.origins:

@@ -189,10 +189,7 @@ class _Run:
         self.work = np.empty_like(self.V)
         self.Y = self.V.copy()
         self.project = FantopeProjector(
-            node.unit,
-            node.n_clusters,
-            degree=settings.filter_degree,
-            n_threads=settings.n_threads,
+            node.unit, node.n_clusters, degree=settings.filter_degree, n_threads=settings.n_threads
         )
         self.best = self._dual(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
         self.history = [self.best.bound]

@@ -125,10 +125,7 @@ def find_conflicts(
     repair = find_repair(pairs, n_clusters, sets, contradictions, start + max_time)
     conflicts = [
         Conflict(
-            found.reason,
-            *pairs.positions(found.pairs, all_copies=False),
-            n_clusters,
-            found.minimal,
+            found.reason, *pairs.positions(found.pairs, all_copies=False), n_clusters, found.minimal
         )
         for found in packed
     ]

@@ -85,11 +85,7 @@ def propagate(allowed, indptr, indices):
 
 
 def branch_and_cut(
-    instance: Instance,
-    allowed: BoolArray,
-    cutoff: float,
-    tolerance: float,
-    budget: Budget,
+    instance: Instance, allowed: BoolArray, cutoff: float, tolerance: float, budget: Budget
 ) -> CutResult:
     """Find the cheapest labels below `cutoff` by more than `tolerance`, or prove that none are.
 
