@@ -120,7 +120,7 @@ class LinearRelaxation:
             self.add_rows(
                 starts, nodes, np.repeat(labels, np.diff(starts)), np.ones(len(nodes)), rhs
             )
-        for rows in (kept_apart, kept_together):
+        for rows in (kept_apart, kept_together) if len(self.instance.ends) else ():
             found = rows(self.instance, self.x)
             if len(found[-1]):
                 self.add_rows(*found)
