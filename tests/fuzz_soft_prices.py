@@ -66,13 +66,26 @@ def disagreement(seed: int) -> str | None:
     )
     assert problem.soft is not None
     every = np.array(list(itertools.product(range(k), repeat=n)))
-    bill = np.array([problem.soft.price[problem.soft.broken(labels)].sum() for labels in every])
+    same = every[:, problem.soft.pairs[:, 0]] == every[:, problem.soft.pairs[:, 1]]
+    bill = (same != (np.arange(len(problem.soft)) < len(problem.soft.must_link))) @ (
+        problem.soft.price
+    )
     centers = X[rng.choice(n, k, replace=False)]
     squares = ((X[:, None] - centers) ** 2).sum(axis=2)
     costs = squares if weight is None else squares * weight[:, None]
     total = costs[np.arange(n), every].sum(axis=1) + bill
-    fits = np.array([problem.holds(labels) for labels in every])
-    for labels, paid in zip(every[fits], bill[fits], strict=True):
+    kept = (every[:, pairs[10, 0]] == every[:, pairs[10, 1]]) & (
+        every[:, pairs[11, 0]] != every[:, pairs[11, 1]]
+    )
+    fits = kept & ((np.diff(np.sort(every, axis=1)) > 0).sum(axis=1) + 1 == k)
+    some = rng.choice(len(every), min(len(every), 30), replace=False)
+    if any(problem.holds(every[i]) != fits[i] for i in some):
+        return "labels are said to hold that do not, or the other way round"
+    of_labels = [problem.soft.price[problem.soft.broken(every[i])].sum() for i in some]
+    if not np.allclose(of_labels, bill[some], rtol=1e-12, atol=0):
+        return "the bill of labels is not the sum of the prices of what they break"
+    some = some[fits[some]]
+    for labels, paid in zip(every[some], bill[some], strict=True):
         if not np.isclose(problem.penalty(problem.group_labels(labels)), paid, rtol=1e-9, atol=0):
             return "the bill is not what the search pays"
     expected = total[fits].min()
@@ -80,9 +93,6 @@ def disagreement(seed: int) -> str | None:
         found = exact_assignment(each, centers)
         if not np.isclose(found.cost, expected, rtol=1e-9, atol=1e-12 * costs.max()):
             return f"exact assignment {found.cost}, enumeration {expected}"
-    kept = (every[:, pairs[10, 0]] == every[:, pairs[10, 1]]) & (
-        every[:, pairs[11, 0]] != every[:, pairs[11, 1]]
-    )
     labels = label_new(squares, np.arange(k), here, prices)
     value = squares[np.arange(n), labels].sum()
     value += problem.soft.price[problem.soft.broken(labels)].sum()
