@@ -57,7 +57,10 @@ def label_program(problem: Problem) -> tuple[LabelProgram, np.ndarray]:
     bounds = _bounds_on_points(problem)
     if bounds is not None:
         program.add_bounds(bounds)
-    kinds = [(problem.must_link, np.inf, True), (problem.cannot_link, np.inf, False)]
+    kinds: list[tuple[np.ndarray, Any, bool]] = [
+        (problem.must_link, np.inf, True),
+        (problem.cannot_link, np.inf, False),
+    ]
     broken = [np.empty(0, np.int64)]
     if problem.soft is not None:
         soft = problem.soft
