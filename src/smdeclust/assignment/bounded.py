@@ -25,7 +25,7 @@ from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
-from smdeclust.structure.mending import mend
+from smdeclust.structure.mending import best_renaming, mend
 
 # Rounds of prices and answers, and steps up the dual, before the rest is decided otherwise.
 MOST_ROUNDS = 30
@@ -176,6 +176,13 @@ def assign_bounded(
     if upper is not None and bounds.hold(upper):
         found.offer(upper, market.cost_of(upper))
     _bargain(found, market)
+    if found.labels is None and found.bound < np.inf and bounds.packing is not None:
+        packing = bounds.packing
+        if (bounds.low == bounds.low[:, :1]).all() and (bounds.high == bounds.high[:, :1]).all():
+            packing = best_renaming(costs, packing)
+        cost = market.cost_of(packing)
+        if cost < np.inf:
+            found.offer(packing, cost)
     if found.labels is None and found.bound < np.inf:
         market.mend(found)
     settled = len(bounds.counts) > 1 and not market.active.any()  # a program gave the best prices

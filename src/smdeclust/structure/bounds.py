@@ -104,6 +104,9 @@ class Bounds:
         (B, K) what lies in the clusters already, from groups that do not take part.
     any_order
         Whether clusters may take the K columns of `low` and `high` in any order.
+    packing
+        (G,) labels that keep the bounds in the order of the columns (and the hard pairs), if some
+        are known, whatever they cost.
     """
 
     counts: np.ndarray
@@ -111,6 +114,7 @@ class Bounds:
     high: np.ndarray
     filled: np.ndarray
     any_order: bool = False
+    packing: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -145,7 +149,7 @@ class Bounds:
     def of_groups(self, groups: Any, filled: np.ndarray | None = None) -> Bounds:
         """The same where only some groups take part, beside what is `filled` then."""
         filled = self.filled if filled is None else filled
-        return replace(self, counts=self.counts[:, groups], filled=filled)
+        return replace(self, counts=self.counts[:, groups], filled=filled, packing=None)
 
     def held(self, labels: np.ndarray) -> np.ndarray:
         """(B, K) sums under these labels of the groups."""
@@ -218,7 +222,9 @@ class Bounds:
 
     def ordered(self, order: np.ndarray) -> Bounds:
         """The same where cluster k takes the bounds at ``order[k]``, and keeps them."""
-        return replace(self, low=self.low[:, order], high=self.high[:, order], any_order=False)
+        packing = None if self.packing is None else np.argsort(order)[self.packing]
+        low, high = self.low[:, order], self.high[:, order]
+        return replace(self, low=low, high=high, any_order=False, packing=packing)
 
     def match(self, held: np.ndarray) -> np.ndarray:
         """(K,) which bounds each cluster takes so that sums are off by as little as can be."""

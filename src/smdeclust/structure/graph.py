@@ -153,9 +153,9 @@ class PairGraph:
         return known[n_colors]
 
     def with_coloring(self, n_colors: int, colors: np.ndarray | None) -> PairGraph:
-        """Return the same graph, which need not look for such colors any more."""
-        if colors is not None:
-            self.hard_part._colorings[n_colors] = colors
+        """Return the same graph, which need not look for such colors any more (``None``: they were
+        looked for in vain)."""
+        self.hard_part._colorings[n_colors] = colors
         return self
 
     @cached_property

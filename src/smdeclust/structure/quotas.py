@@ -12,9 +12,10 @@ from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.groups import Coupling
 from smdeclust.structure.label_program import least_violation
 
-# Groups times clusters up to which a MILP says whether quotas can be kept, and its seconds.
-MOST_EXPLAINED = 20_000
-MOST_SECONDS = 10.0
+# Labels of groups and pairs up to which a MILP says whether quotas can be kept, its seconds, and
+# those of a search for labels that keep them.
+MOST_EXPLAINED = 50_000
+MOST_SECONDS, PACKING_SECONDS = 2.0, 0.5
 RATIOS = ("share", "mean")
 
 
@@ -173,7 +174,7 @@ def reject_quotas_together(
         (e, 2) cannot-linked groups.
     """
     n_groups = bounds.counts.shape[1]
-    if n_groups * n_clusters > MOST_EXPLAINED:
+    if (n_groups + len(ends)) * n_clusters > MOST_EXPLAINED:
         return
     n_quotas = sum(len(quota.sums()) for quota in quotas)
     loose = np.arange(len(bounds.counts)) >= len(bounds.counts) - n_quotas

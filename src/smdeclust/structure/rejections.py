@@ -16,8 +16,8 @@ from smdeclust.structure.groups import must_link_path
 from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.mending import mend
 
-# Seconds that the search for a packing of groups may take; then nobody knows yet.
-MOST_SECONDS = 1.0
+# Seconds that the search for a packing of groups may take, and those of a proof that there is none.
+PACKING_SECONDS, MOST_SECONDS = 0.5, 1.0
 
 
 def reject_self_cannot_links(apart: np.ndarray) -> None:
@@ -141,8 +141,11 @@ def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
     )  # fmt: skip
 
 
-def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> None:
-    """Raise an error that explains why no clustering has such sizes, as far as that is known."""
+def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> np.ndarray | None:
+    """Raise an error that explains why no clustering has such sizes, as far as that is known.
+
+    Returns labels of all pieces that keep sizes and cannot-links, if some were found.
+    """
     unit = "weight" if bounds.by_weight else "points"
     total = float(pieces.of_group.sum() + pieces.lone.sum())
     k = len(bounds.low)
@@ -172,8 +175,10 @@ def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> None:
             f"cluster, or fewer must-links, would do.",
             "size_max_group", rows=rows, size=size, nearest_size_max=size,
         )  # fmt: skip
-    if not _packs(bounds, pieces, slack):
+    packing = _pack(bounds, pieces, slack)
+    if packing is None:
         _reject_unpackable(bounds, pieces, slack)
+    return packing
 
 
 def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None:
@@ -207,11 +212,9 @@ def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None
     )  # fmt: skip
 
 
-def _packs(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
-    """Whether room for everything is found: largest first into the emptiest room, then mended."""
+def _pack(bounds: SizeBounds, pieces: Pieces, slack: float) -> np.ndarray | None:
+    """Labels of groups and single points: largest first into the emptiest room, then mended."""
     sizes, k = pieces.of_group, len(bounds.low)
-    if not bounds.by_weight and len(pieces.ends) == 0 and (sizes == 1).all():
-        return True
     if bounds.by_weight:  # single weights need not fit either
         sizes = np.concatenate([sizes, pieces.lone])
     neighbors: dict[int, list[int]] = {}
@@ -220,10 +223,11 @@ def _packs(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
         neighbors.setdefault(v, []).append(u)
     held = np.zeros(k)
     label = np.full(len(sizes), -1)
+    high = np.minimum(bounds.high, 1e18)
     # Groups with many cannot-links have few choices: they come first among equals.
     degree = np.array([len(neighbors.get(g, [])) for g in range(len(label))], dtype=float)
     for g in np.lexsort((-degree, -sizes)):
-        room = np.minimum(bounds.high, 1e18) - held
+        room = high - held
         # Where every cluster has room enough, the one that is asked for most.
         wish = np.maximum(bounds.low - held, 0) + 1e-6 * room
         wish[[label[u] for u in neighbors.get(int(g), []) if label[u] >= 0]] = -np.inf
@@ -232,12 +236,13 @@ def _packs(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
         if wish[best] > -np.inf:
             label[g] = best
             held[best] += sizes[g]
-    if (label >= 0).all():
-        rest = 0.0 if bounds.by_weight else float(pieces.lone.sum())
-        missing = np.maximum(bounds.low - held, 0).sum()
-        room = (np.minimum(bounds.high, 1e18) - held).sum()
-        if missing <= rest + slack and room >= rest - slack:
-            return True
+    n_lone = len(pieces.lone) if not bounds.by_weight else 0
+    missing = np.maximum(bounds.low - held, 0.0)
+    room = np.minimum(high - held - missing, n_lone)
+    if (label >= 0).all() and missing.sum() <= n_lone + slack and room.min() >= -slack:
+        places = np.repeat(np.tile(np.arange(k), 2), np.append(missing, room).astype(np.int64))
+        if len(places) >= n_lone:
+            return np.concatenate([label, places[:n_lone]])
     sizes = np.concatenate([pieces.of_group, pieces.lone])
     start = np.arange(len(sizes)) % k
     start[: len(label)] = np.where(label >= 0, label, start[: len(label)])
@@ -245,8 +250,8 @@ def _packs(bounds: SizeBounds, pieces: Pieces, slack: float) -> bool:
     graph = PairGraph.from_edges(pieces.ends, apart, apart < 0, len(pieces.of_group))
     graph = graph.with_coloring(k, pieces.colors)
     asked = Bounds.of(sizes, bounds.low, bounds.high)
-    until = time.perf_counter() + MOST_SECONDS
-    return mend(np.zeros((len(sizes), k)), graph, asked, start, until) is not None
+    until = time.perf_counter() + PACKING_SECONDS
+    return mend(np.zeros((len(sizes), k)), graph, asked, start, until)
 
 
 def _reject(message: str, reason: str, **details: Any) -> NoReturn:

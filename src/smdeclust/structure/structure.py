@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,8 +19,10 @@ from smdeclust.structure.graph import (
     read_only,
 )
 from smdeclust.structure.groups import Coupling
+from smdeclust.structure.mending import mend
 from smdeclust.structure.pairs import as_pairs, count_broken
 from smdeclust.structure.quotas import (
+    PACKING_SECONDS,
     Quota,
     bounds_of,
     reject_impossible_quotas,
@@ -64,6 +67,8 @@ class Structure:
         Bounds on what each cluster holds of something, beside its size.
     coloring
         (n_linked,) a cluster for each linked group that keeps the cannot-links, if one is known.
+    packing
+        (G,) labels that keep cannot-links and bounds, if some are known: first ones, of any cost.
     """
 
     n_points: int
@@ -78,6 +83,7 @@ class Structure:
     bounds: SizeBounds | None
     quotas: tuple[Quota, ...] = ()
     coloring: np.ndarray | None = None
+    packing: np.ndarray | None = None
 
     @classmethod
     def build(
@@ -118,10 +124,12 @@ class Structure:
         quotas: tuple[Quota, ...] = (),
         *,
         again: bool = False,
+        labels: np.ndarray | None = None,
     ) -> Structure:
         """Contract what is validated already, and reject what cannot be.
 
-        `again`: bounds are those of a structure, and only pairs are looked at.
+        `again`: bounds are those of a structure, and only pairs are looked at. `labels`: (N,), keep
+        all hard pairs.
         """
         reject_self_cannot_links(apart)
         if soft is not None:
@@ -133,15 +141,21 @@ class Structure:
         reject_contradictions(edges, together, apart, n_points)
         indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         _reject_unfillable(coupling, weight, n_clusters)
-        colors = reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
-        if colors is not None:  # groups of several points without cannot-links take any
-            more = coupling.n_compound - coupling.n_linked
-            colors = np.concatenate([colors, np.zeros(more, dtype=np.int64)])
+        colors = np.zeros(coupling.n_compound, dtype=np.int64)
+        if labels is None:
+            found = reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+            if found is None:
+                colors = None
+            else:  # groups of several points without cannot-links take any
+                colors[: coupling.n_linked] = found
+        else:
+            colors[coupling.groups] = labels[coupling.rows]
+        packing = None
         if quotas and bounds is None:
             bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
         if bounds is not None:
             if not again:
-                bounds = _admit_sizes(bounds, coupling, weight, indptr, indices, colors)
+                bounds, packing = _admit_sizes(bounds, coupling, weight, indptr, indices, colors)
                 reject_impossible_quotas(quotas, coupling, n_clusters)
             # Groups of several points depend on each other through the sizes.
             coupling = replace(coupling, n_linked=coupling.n_compound)
@@ -160,22 +174,39 @@ class Structure:
             quotas=quotas,
             coloring=None if colors is None else read_only(colors[: coupling.n_linked]),
         )
+        if again and labels is not None and bounds is not None:
+            packing = known.group_labels(labels)
         if quotas and not again:
-            assert known.group_bounds is not None
-            once = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), indices
-            ends = np.column_stack(once)[once[0] < once[1]]
-            reject_quotas_together(quotas, known.group_bounds, ends, n_clusters)
-        return known
+            packing = known._keep_quotas(packing)
+        if packing is None or known.group_bounds is None or not known.group_bounds.hold(packing):
+            return known
+        return replace(known, packing=read_only(packing))
+
+    def _keep_quotas(self, start: np.ndarray | None) -> np.ndarray | None:
+        """Group labels that keep the quotas as well; an error where there are none, if that is
+        found."""
+        bounds, hard = self.group_bounds, self.graph.hard_part
+        assert bounds is not None
+        start = np.arange(self.n_groups) % self.n_clusters if start is None else start
+        costs = np.zeros((self.n_groups, self.n_clusters))
+        until = time.perf_counter() + PACKING_SECONDS
+        packing = mend(costs, hard, replace(bounds, any_order=False), start, until)
+        if packing is None:
+            once = hard.ends < hard.indices
+            ends = np.column_stack([hard.ends[once], hard.indices[once]])
+            reject_quotas_together(self.quotas, bounds, ends, self.n_clusters)
+        return packing
 
     def without(self, kind: str, position: int) -> Structure:
         """The same without one hard pair: ``"must_link"`` or ``"cannot_link"``, and which."""
         pairs = {"must_link": self.must_link, "cannot_link": self.cannot_link}
         pairs[kind] = np.delete(pairs[kind], position, axis=0)
-        return self._again(pairs["must_link"], pairs["cannot_link"], self.soft)
+        labels = self.feasible_labels
+        return self._again(pairs["must_link"], pairs["cannot_link"], self.soft, labels)
 
     def with_soft(self, soft: SoftPairs | None) -> Structure:
         """The same with these soft pairs instead."""
-        return self._again(self.must_link, self.cannot_link, soft)
+        return self._again(self.must_link, self.cannot_link, soft, self.feasible_labels)
 
     def keeping(self, position: int) -> Structure:
         """The same where one soft pair must hold; InfeasibleConstraintsError where it cannot."""
@@ -185,11 +216,26 @@ class Structure:
         cannot = self.cannot_link if is_must else np.concatenate([self.cannot_link, pair])
         return self._again(must, cannot, self.soft.without(position))
 
-    def _again(self, must: np.ndarray, cannot: np.ndarray, soft: SoftPairs | None) -> Structure:
+    def _again(
+        self,
+        must: np.ndarray,
+        cannot: np.ndarray,
+        soft: SoftPairs | None,
+        labels: np.ndarray | None = None,
+    ) -> Structure:
         return Structure.contract(
             self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds,
-            self.quotas, again=True,
+            self.quotas, again=True, labels=labels,
         )  # fmt: skip
+
+    @property
+    def feasible_labels(self) -> np.ndarray | None:
+        """(N,) labels that keep the hard pairs (and the bounds, if such are known), or ``None``."""
+        if self.packing is not None:
+            return self.expand(self.packing)
+        if self.coloring is None:
+            return None
+        return self.expand(np.append(self.coloring, np.zeros(self.n_groups - self.n_linked)))
 
     @property
     def n_groups(self) -> int:
@@ -261,13 +307,13 @@ class Structure:
             return None
         sizes = self.bounds.on(self.size_of_group)
         if not self.quotas:
-            return sizes
+            return replace(sizes, packing=self.packing)
         more = bounds_of(self.quotas, self.group_of_point, self.n_groups, self.n_clusters)
         counts, low, high = (
             np.concatenate(each)
             for each in zip((sizes.counts, sizes.low, sizes.high), more, strict=True)
         )
-        return Bounds.of(counts, low, high, any_order=True)
+        return replace(Bounds.of(counts, low, high, any_order=True), packing=self.packing)
 
     def sizes(self, group_labels: np.ndarray) -> np.ndarray:
         """(K,) sizes of the clusters under these (G,) labels."""
@@ -328,8 +374,9 @@ def _admit_sizes(
     indptr: np.ndarray,
     indices: np.ndarray,
     colors: np.ndarray | None,
-) -> SizeBounds:
-    """The bounds where no cluster may be empty, or an error that says what is in the way."""
+) -> tuple[SizeBounds, np.ndarray | None]:
+    """The bounds where no cluster may be empty, and group labels that keep sizes and cannot-links,
+    if found; or an error that says what is in the way."""
     if weight is not None and not (weight > 0).all():
         row = int(np.flatnonzero(weight <= 0)[0])
         raise InvalidInputError(
@@ -354,8 +401,7 @@ def _admit_sizes(
         rows=rows if coupling.n_compound else [],
         colors=colors,
     )
-    reject_impossible_sizes(bounds, pieces)
-    return bounds
+    return bounds, reject_impossible_sizes(bounds, pieces)
 
 
 def _reject_unfillable(coupling: Coupling, weight: np.ndarray | None, n_clusters: int) -> None:
