@@ -101,6 +101,7 @@ def assign(
     """
     budget = Budget() if budget is None else budget
     costs = np.require(costs, np.float64, ["C", "W"])
+    active = None
     if bounds is None or bounds.only_none_empty:
         state = LinkedLabels(costs, graph)
         status = state.relax(upper, budget)
@@ -115,8 +116,8 @@ def assign(
             gap = state.unproven()
             return state.labels, cost, cost if gap <= ROUNDING * abs(cost) else cost - gap
         filled = _fill(costs, bounds, state.labels)
-        upper = upper if filled is None else filled
-    found = assign_bounded(costs, graph, bounds, upper, budget)
+        upper, active = upper if filled is None else filled, state.active
+    found = assign_bounded(costs, graph, bounds, upper, budget, active=active)
     return found.labels, found.cost, found.bound
 
 
@@ -143,6 +144,7 @@ def assign_bounded(
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
     prices: np.ndarray | None = None,
+    active: np.ndarray | None = None,
 ) -> Found:
     """Label all groups at the least cost within the bounds.
 
@@ -160,6 +162,8 @@ def assign_bounded(
         What the proof may cost; it is charged.
     prices
         (B, K) a guess.
+    active
+        (L,) linked groups on pairs that labels of least cost break, as far as known.
 
     Returns
     -------
@@ -172,7 +176,7 @@ def assign_bounded(
         return _assign_in_any_order(costs, graph, bounds, upper, budget)
     start = np.zeros(bounds.low.shape) if prices is None else np.array(prices, dtype=np.float64)
     found = Found(bounds.admit(start))
-    market = _Market.of(costs, graph, bounds, budget)
+    market = _Market.of(costs, graph, bounds, budget, active)
     if upper is not None and bounds.hold(upper):
         found.offer(upper, market.cost_of(upper))
     _bargain(found, market)
@@ -252,7 +256,14 @@ class _Market:
     others: np.ndarray = field(init=False)
 
     @classmethod
-    def of(cls, costs: np.ndarray, graph: PairGraph, bounds: Bounds, budget: Budget) -> _Market:
+    def of(
+        cls,
+        costs: np.ndarray,
+        graph: PairGraph,
+        bounds: Bounds,
+        budget: Budget,
+        active: np.ndarray | None,
+    ) -> _Market:
         unit, alike = 1.0, np.ones(len(costs), dtype=np.bool_)
         if len(bounds.counts) == 1:
             counted = bounds.counts[0]
@@ -261,7 +272,7 @@ class _Market:
                 values, counts = np.unique(positive, return_counts=True)
                 unit = float(values[np.argmax(counts)])
             alike = (counted == unit) & np.isfinite(costs).all(axis=1)
-        active = np.zeros(graph.n_nodes, dtype=np.bool_)
+        active = np.zeros(graph.n_nodes, dtype=np.bool_) if active is None else active.copy()
         nearest = np.abs(costs.min(axis=1))
         least = float(nearest[np.isfinite(nearest)].sum())
         market = cls(costs, graph, bounds, budget, unit, active, alike, least)

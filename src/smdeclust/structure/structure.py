@@ -141,15 +141,15 @@ class Structure:
         reject_contradictions(edges, together, apart, n_points)
         indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         _reject_unfillable(coupling, weight, n_clusters)
-        colors = np.zeros(coupling.n_compound, dtype=np.int64)
-        if labels is None:
-            found = reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
-            if found is None:
-                colors = None
-            else:  # groups of several points without cannot-links take any
-                colors[: coupling.n_linked] = found
+        # Groups of several points without cannot-links take any color.
+        placed = np.zeros(coupling.n_compound, dtype=np.int64)
+        found = None
+        if labels is not None:
+            placed[coupling.groups] = labels[coupling.rows]
         else:
-            colors[coupling.groups] = labels[coupling.rows]
+            found = reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+            placed[: coupling.n_linked] = 0 if found is None else found
+        colors = None if labels is None and found is None else placed
         packing = None
         if quotas and bounds is None:
             bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
