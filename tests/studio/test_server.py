@@ -210,3 +210,34 @@ def test_undo_over_the_wire(client: TestClient, desk: Desk) -> None:
         assert desk.wishes == wishes
     state = json.loads((desk.folder_path / "settings.json").read_text())
     assert state["n_clusters"] == 3
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colors, from 1 to 21 (WCAG 2)."""
+
+    def luminance(color: str) -> float:
+        parts = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_in_light_and_dark(client: TestClient) -> None:
+    """Text has 4.5 to 1 on the page and on cards; edges of controls and points have 3 to 1."""
+    css = client.get(f"/{TOKEN}/static/style.css").text
+    looks = client.get(f"/{TOKEN}/static/looks.js").text
+    palettes = re.findall(r"const (?:LIGHT|DARK) = \[(.*?)\]", looks, re.DOTALL)
+    schemes = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+    assert len(schemes) == len(palettes) == 2
+    for scheme, palette in zip(schemes, palettes, strict=True):
+        color = dict(re.findall(r"--([\w-]+): (#\w{6})", scheme))
+        for behind in (color["page"], color["card"]):
+            for name in ("text", "faint", "accent", "bad"):
+                assert contrast(color[name], behind) >= 4.5, name
+        assert contrast(color["accent-text"], color["accent"]) >= 4.5
+        drawn = re.findall(r"#\w{6}", palette)
+        assert len(drawn) == 24
+        for mark in (*drawn, color["edge"], color["bar"], color["bar-low"]):
+            assert contrast(mark, color["page"]) >= 3, mark
