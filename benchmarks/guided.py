@@ -142,7 +142,7 @@ def run(method, X, k, must, cannot, seed, soft=None):
         from smdeclust.views import consensus
 
         weigh = consensus.weights_of
-        consensus.weights_of = lambda skills, n: dict.fromkeys(skills, 1 / len(skills))
+        consensus.weights_of = lambda held: dict.fromkeys(held.names, 1 / len(held.names))
         try:
             return model.fit(X, **given).labels_
         finally:

@@ -10,8 +10,7 @@ next number.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,21 +69,9 @@ class RepetitiveBB(StrictBaseline):
         return proof.labels if better and all_used else known.labels
 
 
-@dataclass(frozen=True)
-class Proof:
-    """What a run found.
-
-    Attributes
-    ----------
-    labels
-        (G,) labels of the groups, the best known ones.
-    cost, bound
-        Their cost and a lower bound, without the scatter inside groups.
-    n_nodes
-        Nodes of all trees.
-    optimal
-        Whether the run ended before its limits: cost and bound agree.
-    """
+class Proof(NamedTuple):
+    """The best known (G,) labels, their cost and a lower bound (without the scatter inside groups),
+    the nodes of all trees, and whether the run ended before its limits: cost and bound agree."""
 
     labels: np.ndarray
     cost: float

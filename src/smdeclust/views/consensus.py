@@ -6,6 +6,7 @@ import copy
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -303,7 +304,7 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
         break
     if not trials:
         return HeldOut(), dict.fromkeys(names, 1 / len(names))
-    weights = weights_of({name: record.skill(name) for name in names}, record.n_pairs)
+    weights = weights_of(record)
     record = HeldOut()
     for fold, part, seen in trials:
         engine.begin_step(step)
@@ -316,15 +317,22 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     return record, weights
 
 
-def weights_of(skills: Mapping[str, float], n_pairs: int) -> dict[str, float]:
-    """Weights that add up to 1, from skills; with few pairs closer to equal."""
-    trust = min(1.0, n_pairs / ENOUGH_PAIRS)
-    power = float(np.clip(n_pairs / PAIRS_OF_A_POWER, LEAST_POWER, MOST_POWER))
-    positive = {name: max(skill, 1e-3) for name, skill in skills.items()}
-    middle = float(np.mean(list(positive.values())))
-    shrunk = {n: (trust * s + (1 - trust) * middle) ** power for n, s in positive.items()}
-    total = sum(shrunk.values())
-    return {name: value / total for name, value in shrunk.items()}
+def weights_of(held_out: HeldOut) -> dict[str, float]:
+    """Weights that add up to 1, from skills: closer to equal where these differ by chance.
+
+    Skills are shrunk towards their mean by the share of their variance that is not error (as James
+    and Stein do), and with few pairs further. A skill below its error is as good as that error.
+    """
+    names = held_out.names
+    skills = np.array([held_out.skill(name) for name in names])
+    errors = [held_out.lead(one, other)[1] for one, other in combinations(names, 2)]
+    noise, spread = float(np.mean(np.square(errors))) / 2, float(np.var(skills, ddof=1))
+    real = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
+    trust = real * min(1.0, held_out.n_pairs / ENOUGH_PAIRS)
+    power = float(np.clip(held_out.n_pairs / PAIRS_OF_A_POWER, LEAST_POWER, MOST_POWER))
+    floor = max(1e-3, float(np.sqrt(noise)))
+    shrunk = np.maximum(trust * skills + (1 - trust) * skills.mean(), floor) ** power
+    return dict(zip(names, (shrunk / shrunk.sum()).tolist(), strict=True))
 
 
 def agreement(seen: Mapping[str, Seen]) -> dict[str, float]:
