@@ -23,13 +23,11 @@ logger = logging.getLogger("smdeclust")
 # Views are weighed on so many rows at most, those in pairs first.
 MAX_WEIGHED = 4000
 
-# With fewer pairs than this weights shrink towards equal ones.
-ENOUGH_PAIRS = 20
+# Skills are not known better than this, however many pairs are held out.
+LEAST_ERROR = 0.02
 
-# Weights go by skill to a power that grows with the evidence, one for so many pairs held out,
-# within these bounds: few pairs say little about which view is best.
-PAIRS_OF_A_POWER = 12
-LEAST_POWER, MOST_POWER = 2.0, 8.0
+# Fewer soft pairs than this say nothing about how many of them are right.
+ENOUGH_PAIRS = 20
 
 # Of a limit on time, what weighing may take.
 SHARE_OF_WEIGHING = 0.5
@@ -318,21 +316,17 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
 
 
 def weights_of(held_out: HeldOut) -> dict[str, float]:
-    """Weights that add up to 1, from skills: closer to equal where these differ by chance.
+    """Weights that add up to 1, in proportion to exp(skill / its standard error).
 
-    Skills are shrunk towards their mean by the share of their variance that is not error (as James
-    and Stein do), and with few pairs further. A skill below its error is as good as that error.
+    What is within the error hardly counts; the more pairs, the smaller the error.
     """
     names = held_out.names
     skills = np.array([held_out.skill(name) for name in names])
-    errors = [held_out.lead(one, other)[1] for one, other in combinations(names, 2)]
-    noise, spread = float(np.mean(np.square(errors))) / 2, float(np.var(skills, ddof=1))
-    real = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
-    trust = real * min(1.0, held_out.n_pairs / ENOUGH_PAIRS)
-    power = float(np.clip(held_out.n_pairs / PAIRS_OF_A_POWER, LEAST_POWER, MOST_POWER))
-    floor = max(1e-3, float(np.sqrt(noise)))
-    shrunk = np.maximum(trust * skills + (1 - trust) * skills.mean(), floor) ** power
-    return dict(zip(names, (shrunk / shrunk.sum()).tolist(), strict=True))
+    # The error of a difference has two parts alike, one of each view.
+    gaps = [held_out.lead(one, other)[1] for one, other in combinations(names, 2)]
+    error = max(float(np.sqrt(np.mean(np.square(gaps)) / 2)), LEAST_ERROR)
+    share = np.exp((skills - skills.max()) / error)
+    return dict(zip(names, (share / share.sum()).tolist(), strict=True))
 
 
 def agreement(seen: Mapping[str, Seen]) -> dict[str, float]:
