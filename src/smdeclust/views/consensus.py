@@ -324,7 +324,9 @@ def weights_of(held_out: HeldOut) -> dict[str, float]:
     skills = np.array([held_out.skill(name) for name in names])
     # The error of a difference has two parts alike, one of each view.
     gaps = [held_out.lead(one, other)[1] for one, other in combinations(names, 2)]
-    error = max(float(np.sqrt(np.mean(np.square(gaps)) / 2)), LEAST_ERROR)
+    error = float(np.sqrt(np.mean(np.square(gaps)) / 2))
+    # Views that agree say nothing about the error; that of a share of n pairs is 0.5 / sqrt(n).
+    error = max(error, LEAST_ERROR, 0.5 / np.sqrt(held_out.n_pairs))
     share = np.exp((skills - skills.max()) / error)
     return dict(zip(names, (share / share.sum()).tolist(), strict=True))
 
