@@ -253,6 +253,7 @@ def test_weights_of_the_table_count(cli, survey, tmp_path):
     assert cli("verify", path, out / "proof.npz", "-r", out).code == 0
     unweighted = cli("fit", path, "-k", 2, "--role", "weight=left out", "--raw", "--json")
     assert json.loads(unweighted.out)["weight_column"] is None
+    assert "If it is a measurement, pass --role weight=number." in " ".join(result.err.split())
     said = cli("fit", path, "-k", 2, "--raw", "--method", "s-hg-means")
     assert said.code == 0
     assert "weights in column weight are not used" in " ".join(said.err.split())

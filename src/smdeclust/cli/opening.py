@@ -310,6 +310,12 @@ def mention_columns(inputs: Inputs) -> None:
         screen.print_table(lines, header=["column", "role", "why", "what was done"], stderr=True)
         if inputs.table.repeated_ids:
             screen.note(inputs.table.repeated_ids)
+        name = inputs.weight_name
+        if name is not None and inputs.features.reasons_[name] != "as you said":
+            screen.note(
+                f"rows count by column {name}, which looks like weights. If it is a measurement, "
+                f"pass --role {name}=number."
+            )
     else:
         screen.say(f"Points: {columns_line(inputs)}.")
     names = inputs.table.feature_names

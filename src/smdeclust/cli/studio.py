@@ -25,7 +25,7 @@ def studio(
     folder: Annotated[
         Path | None, option("--folder DIR", "Work folder (default: DATA with -studio at its end).")
     ] = None,
-    port: Annotated[int, option("N", "0: any free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, option("N", "Port to serve at (0: any free one).", min=0, max=65535)] = 0,
     browser: Annotated[
         bool, option("--browser/--no-browser", "Open the browser, or only serve.")
     ] = True,
