@@ -16,6 +16,7 @@ from smdeclust import (
     SMDEClust,
 )
 from smdeclust.assignment import exact_assignment, milp_assignment
+from smdeclust.exact import certify
 from smdeclust.problem import Problem
 
 N, K = 9, 3
@@ -192,5 +193,7 @@ def test_who_does_not_know_quotas_says_so(tmp_path):
     known = Constraints(n_points=N).quota(GENDER, high={"f": 2}, name="gender")
     with pytest.raises(InvalidInputError, match="BLPKMeans does not know quotas"):
         BLPKMeans(K).fit(points(0), constraints=known)
+    with pytest.raises(InvalidInputError, match="certify does not know quotas.* pairs alone"):
+        certify(points(0), np.arange(N) % K, constraints=known)
     with pytest.raises(InvalidInputError, match="Quotas are not written"):
         known.write(tmp_path / "pairs.json")

@@ -65,9 +65,14 @@ def known_pairs(
     known = constraints.hardened()
     name = asker if isinstance(asker, str) else type(asker).__name__
     if known.quotas and not quotas:
+        instead = "Use SMDEClust, or constraints without them."
+        if name in ("certify", "verify"):
+            instead = (
+                "Pass the pairs alone (must_link=constraints.must_link, cannot_link=...): quotas "
+                "only rule clusterings out, so a bound without them is true with them as well."
+            )
         raise InvalidInputError(
-            f"{name} does not know quotas, and the constraints have {len(known.quotas)}. Use "
-            f"SMDEClust, or constraints without them."
+            f"{name} does not know quotas, and the constraints have {len(known.quotas)}. {instead}"
         )
     if known.n_soft and not soft:
         raise InvalidInputError(
