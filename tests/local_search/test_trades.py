@@ -72,3 +72,13 @@ def test_searches_by_trades_are_as_good(linked, monkeypatch):
     monkeypatch.setattr(bounded._AnyStorage, "_good", lambda *given: None)
     exact = local_search(problem, problem.enter(X[:k]))
     assert found.objective == pytest.approx(exact.objective, rel=0.02)
+
+
+def test_prices_stay_finite_where_nobody_is_free():
+    """Without free points, or without a second cluster, prices stay as they are."""
+    low, high = np.zeros((1, 2)), np.ones((1, 2))
+    free = np.full((1, 2), np.inf)
+    for n, reach in ((0, 1.0), (3, np.inf), (3, np.nan)):
+        prices = np.full((1, 2), 0.5)
+        climb(np.ones((n, 2)), np.ones((n, 1)), low, high, -free, free, prices, reach, 0.9, 5)
+        assert (prices == 0.5).all()

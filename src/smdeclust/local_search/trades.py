@@ -37,6 +37,8 @@ def climb(costs, counts, low, high, least, largest, prices, reach, fade, n_steps
     """
     n, k = costs.shape
     n_bounds = len(low)
+    if n == 0 or not reach < np.inf:
+        return  # nobody tells where prices go
     held, crowd = np.empty(low.shape), np.empty(low.shape)
     for _ in range(n_steps):
         for b in range(n_bounds):
