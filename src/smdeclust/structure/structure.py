@@ -125,11 +125,12 @@ class Structure:
         *,
         again: bool = False,
         labels: np.ndarray | None = None,
+        colorable: bool = False,
     ) -> Structure:
         """Contract what is validated already, and reject what cannot be.
 
         `again`: bounds are those of a structure, and only pairs are looked at. `labels`: (N,), keep
-        all hard pairs.
+        all hard pairs. `colorable`: these were checked before.
         """
         reject_self_cannot_links(apart)
         if soft is not None:
@@ -146,9 +147,10 @@ class Structure:
         found = None
         if labels is not None:
             placed[coupling.groups] = labels[coupling.rows]
-        else:
+        elif not colorable:
             found = reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
-            placed[: coupling.n_linked] = 0 if found is None else found
+        if found is not None:
+            placed[: coupling.n_linked] = found
         colors = None if labels is None and found is None else placed
         packing = None
         if quotas and bounds is None:
@@ -202,11 +204,11 @@ class Structure:
         pairs = {"must_link": self.must_link, "cannot_link": self.cannot_link}
         pairs[kind] = np.delete(pairs[kind], position, axis=0)
         labels = self.feasible_labels
-        return self._again(pairs["must_link"], pairs["cannot_link"], self.soft, labels)
+        return self._again(pairs["must_link"], pairs["cannot_link"], self.soft, labels, True)
 
     def with_soft(self, soft: SoftPairs | None) -> Structure:
         """The same with these soft pairs instead."""
-        return self._again(self.must_link, self.cannot_link, soft, self.feasible_labels)
+        return self._again(self.must_link, self.cannot_link, soft, self.feasible_labels, True)
 
     def keeping(self, position: int) -> Structure:
         """The same where one soft pair must hold; InfeasibleConstraintsError where it cannot."""
@@ -222,10 +224,11 @@ class Structure:
         cannot: np.ndarray,
         soft: SoftPairs | None,
         labels: np.ndarray | None = None,
+        colorable: bool = False,
     ) -> Structure:
         return Structure.contract(
             self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds,
-            self.quotas, again=True, labels=labels,
+            self.quotas, again=True, labels=labels, colorable=colorable,
         )  # fmt: skip
 
     @property
