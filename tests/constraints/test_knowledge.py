@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smdeclust import Constraints, InvalidInputError
+from smdeclust import Constraints, InvalidInputError, SMDEClust
 
 NAMES = ["ann", "bob", "cid", "dan", "eve"]
 
@@ -287,3 +287,19 @@ def test_looks():
     html = Constraints([("<a>", "b")], ids=["<a>", "b"])._repr_html_()
     assert "&lt;a&gt; – b" in html
     assert "<a>" not in html
+
+
+def test_dates_are_ids():
+    """The index of a time series, and pairs by its dates."""
+    days = pd.date_range("2024-01-01", periods=4)
+    known = Constraints(must_link=[(days[0], days[2])], ids=days)
+    assert known.must_link.tolist() == [[0, 2]]
+
+
+def test_soft_pairs_of_no_point():
+    """Out of range they are named, also where the constraints know no number of points."""
+    known = Constraints(soft_must_link=[(0, 999)])
+    with pytest.raises(InvalidInputError, match="999"):
+        SMDEClust(2).fit(np.arange(10.0)[:, None], constraints=known)
+    with pytest.raises(InvalidInputError, match="max_time"):
+        SMDEClust(2, max_time="5").fit(np.arange(10.0)[:, None])

@@ -295,3 +295,11 @@ def test_soft_pairs_teach(stretched):
     ]
     assert scores[1] > scores[0] + 0.2
     assert scores[2] > scores[0] + 0.2
+
+
+def test_a_generator_as_random_state():
+    """Seeds of every kind that scikit-learn and numpy have."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for model in (SMDEClust(2, metric="learned", search="quick"), LearnedDistance(2)):
+        model.set_params(random_state=np.random.default_rng(1))
+        model.fit(X, must_link=[(0, 1)], cannot_link=[(0, 2)])

@@ -197,3 +197,36 @@ def test_who_does_not_know_quotas_says_so(tmp_path):
         certify(points(0), np.arange(N) % K, constraints=known)
     with pytest.raises(InvalidInputError, match="Quotas are not written"):
         known.write(tmp_path / "pairs.json")
+
+
+def test_check_judges_quotas():
+    """One point of a value that every cluster needs: not feasible, in a sentence."""
+    known = Constraints(n_points=4).quota(list("fmmm"), {"f": 1}, name="gender")
+    found = known.check(2)
+    assert not found
+    assert "gender" in repr(found)
+    assert known.check(1)
+
+
+def test_one_call_means_one_thing():
+    """Shares and counts are not mixed: 1.0 beside fractions is all of a cluster."""
+    quotas = Constraints(n_points=4).quota(list("abab"), {"a": 0.2}, {"a": 0.8, "b": 1.0}).quotas
+    assert [quota.of for quota in quotas] == ["share", "share"]
+
+
+def test_quotas_are_in_the_order_of_the_labels():
+    """In a learned distance, too, whose clusters are numbered again."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * [1.0, 10.0, 1.0] + np.repeat([[0], [3], [6]], 20, axis=0) * [
+        1,
+        0,
+        -1,
+    ]
+    amount = rng.random(60)
+    known = Constraints([(0, 1), (20, 21), (40, 41)], [(0, 20), (20, 40)], n_points=60)
+    known = known.quota(amount, 2.0, name="amount")
+    for seed in range(3):
+        model = SMDEClust(3, metric="learned", random_state=seed, search="quick")
+        model.fit(X, constraints=known)
+        held = np.bincount(model.labels_, amount, 3)
+        assert np.allclose(model.quotas_[0]["held"], held)

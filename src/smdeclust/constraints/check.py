@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smdeclust.exceptions import InvalidInputError
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.structure.conflicts import Conflict, find_conflicts
 from smdeclust.structure.repair import Repair
+from smdeclust.structure.structure import Structure
 
 if TYPE_CHECKING:
     from smdeclust.constraints.constraints import Constraints
@@ -46,6 +47,8 @@ class Check:
         The constraints without the pairs of the repair.
     n_clusters
         K.
+    quotas
+        Why the quotas cannot hold although the pairs can; empty where they can, or there are none.
     """
 
     feasible: bool | None
@@ -55,6 +58,7 @@ class Check:
     judged: Constraints
     repaired: Constraints
     n_clusters: int
+    quotas: str = ""
 
     def __bool__(self) -> bool:
         return self.feasible is True
@@ -64,8 +68,11 @@ class Check:
 
     def _lines(self) -> list[str]:
         within = f"{self.n_clusters} cluster{'' if self.n_clusters == 1 else 's'}"
+        if self.quotas:
+            return [f"No, the quotas cannot hold in {within}: {self.quotas}"]
         if self.feasible:
-            return [f"Yes, all {self.judged.n_pairs} pairs can hold in {within}."]
+            more = " with the quotas" if self.judged.quotas else ""
+            return [f"Yes, all {self.judged.n_pairs} pairs can hold in {within}{more}."]
         if self.feasible is None:
             return [
                 f"Not known: no contradiction was found among {self.judged.n_pairs} pairs, but no "
@@ -131,17 +138,25 @@ def judge(constraints: Constraints, n_clusters: Any, *, soft: bool, max_time: fl
         cannot_link_cost=costs[1],
         max_time=max_time,
     )
+    feasible, quotas = found.feasible, ""
+    if feasible and constraints.quotas:
+        try:
+            pairs = judged.must_link, judged.cannot_link
+            Structure.build(n_points, int(n_clusters), *pairs, quotas=constraints.quotas)
+        except InfeasibleConstraintsError as error:
+            feasible, quotas = False, str(error)
     repaired = constraints
     if found.repair is not None:
         repaired = _without(known, found.repair)
     return Check(
-        found.feasible,
+        feasible,
         found.conflicts,
         found.complete,
         found.repair,
         judged,
         repaired,
         int(n_clusters),
+        quotas,
     )
 
 

@@ -289,7 +289,7 @@ class Constraints(Store):
         Parameters
         ----------
         column
-            One entry a point. Categories: every value is counted. Yes or no: the yes. Numbers:
+            One entry a point. Categories: every value is counted. True or False: the True. Numbers:
             their sum.
         low, high
             Least and largest in every cluster: a number, or a mapping from values to numbers

@@ -23,7 +23,7 @@ def as_quotas(
     Parameters
     ----------
     column
-        One entry a point: categories, yes or no, or numbers.
+        One entry a point: categories, True or False, or numbers.
     low, high
         A number for all values, or a mapping from values to numbers.
     of
@@ -57,6 +57,9 @@ def as_quotas(
         values = asked
     elif all(isinstance(value, bool | np.bool_) for value in values):
         values = [True]
+    if of is None:
+        bounds = [_bound(given, value, where) for given in (low, high) for value in values]
+        of = "count" if all(bound is None or bound.is_integer() for bound in bounds) else "share"
     quotas = []
     for value in values:
         counts = np.array([not is_missing(e) and e == value for e in entries], dtype=np.float64)
@@ -75,11 +78,9 @@ def _of_numbers(name: str, entries: list[Any], low: Any, high: Any, of: str) -> 
 
 
 def _of_value(
-    name: str, value: Any, counts: np.ndarray, low: float | None, high: float | None, of: str | None
+    name: str, value: Any, counts: np.ndarray, low: float | None, high: float | None, of: str
 ) -> Quota:
     given = [bound for bound in (low, high) if bound is not None]
-    if of is None:
-        of = "count" if all(float(bound).is_integer() for bound in given) else "share"
     where = f"quota on {name}, {value!r}"
     for bound in given:
         if bound < 0 or (of == "share" and bound > 1):

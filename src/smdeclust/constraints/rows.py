@@ -90,10 +90,9 @@ def row_of(value: Any, row_of_id: dict[Any, int], where: str) -> int:
 def as_list(values: Any) -> list[Any]:
     """Return a column, an array, a table or any iterable as a list of plain values."""
     to_numpy = getattr(values, "to_numpy", None)
-    if callable(to_numpy):
-        values = to_numpy()
-    if isinstance(values, np.ndarray):
-        return values.tolist()
+    array = to_numpy() if callable(to_numpy) else values
+    if isinstance(array, np.ndarray) and array.dtype.kind not in "mM":  # lists of dates are numbers
+        return array.tolist()
     try:
         return list(values)
     except TypeError:

@@ -94,6 +94,14 @@ def all_or_nothing(fit: Fit) -> Fit:
     return whole  # type: ignore[return-value]
 
 
+def random_state_of(model: Any) -> np.random.RandomState:
+    """The ``random_state`` of a model as scikit-learn takes it; a Generator seeds one."""
+    given = model.random_state
+    if isinstance(given, np.random.Generator):
+        given = int(given.integers(2**31))
+    return check_random_state(given)
+
+
 @contextmanager
 def log_shown(verbose: Any) -> Iterator[None]:
     """Show the progress lines of the library, for now, where nobody has set up logging."""
@@ -146,8 +154,8 @@ class ConstrainedClusterer(
         sample_weight
             (N,) non-negative weights.
         """
-        deadline = deadline_after(self.max_time)
         check_parameters(self)
+        deadline = deadline_after(self.max_time)
         pairs = hard_pairs(self, X, y, constraints, must_link, cannot_link)
         return self._fit(X, *pairs, sample_weight, deadline)
 
@@ -360,8 +368,7 @@ class ConstrainedClusterer(
         """The source of randomness that ``random_state`` stands for."""
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
-        state = check_random_state(self.random_state)
-        return np.random.default_rng(state.randint(np.iinfo(np.int32).max))
+        return np.random.default_rng(random_state_of(self).randint(np.iinfo(np.int32).max))
 
     def _set_solution(
         self, problem: Problem, group_labels: np.ndarray, like: Earlier | None = None
@@ -442,8 +449,8 @@ class SoftClusterer(ConstrainedClusterer):
         sample_weight
             (N,) non-negative weights.
         """
-        deadline = deadline_after(self.max_time)
         check_parameters(self)
+        deadline = deadline_after(self.max_time)
         bare = {
             "must_link": must_link, "cannot_link": cannot_link,
             "soft_must_link": soft_must_link, "soft_cannot_link": soft_cannot_link,

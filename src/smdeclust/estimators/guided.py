@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
@@ -235,7 +236,6 @@ class GuidedClustering(SoftClusterer):
         self._set_solution(problem, problem.group_labels(labels))
         self._order = np.empty(k, dtype=np.int64)
         self._order[self.labels_] = labels
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=k)
         self.soft_prices_ = SoftPrices(guided.unit)
         self.view_weights_ = guided.weights
         self.held_out_ = guided.held_out
@@ -402,8 +402,14 @@ class _Engine:
         labels, _, _ = assign_groups(structure, structure.group_costs(costs), upper, budget)
         if labels is not None:
             return structure.expand(labels)
-        # Time ended before anything feasible was found: a search finds it, whatever the time.
-        return self.cluster(costs, known, None, 1) if otherwise is None else otherwise
+        if otherwise is not None:
+            return otherwise
+        # Time ended before anything feasible was found: a search finds it, whatever the time. Its
+        # clusters get the numbers of the columns.
+        found = self.cluster(costs, known, None, 1)
+        by_cluster = np.zeros((self.n_clusters, costs.shape[1]))
+        np.add.at(by_cluster, found, costs)
+        return linear_sum_assignment(by_cluster)[1][found]
 
 
 class _Unit:

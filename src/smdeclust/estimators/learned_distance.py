@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
@@ -15,6 +14,7 @@ from smdeclust.constraints.given import hard_pairs
 from smdeclust.distance import DIAGONAL, FULL, Cluster, Frame, Learned, learn
 from smdeclust.distance.learn import N_STARTS, with_clusters
 from smdeclust.distance.spread import is_sparse
+from smdeclust.estimators.base import random_state_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all
 from smdeclust.local_search.limits import is_past
@@ -128,7 +128,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         together = as_pairs(must, n_points, "must_link")
         apart = as_pairs(cannot, n_points, "cannot_link")
         weight = as_weights(sample_weight, n_points)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        seed = random_state_of(self).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         known = Constraints(together, apart, n_points=n_points, by_row=True)
         rows = rows_to_learn_from(n_points, known, rng, MAX_ROWS)

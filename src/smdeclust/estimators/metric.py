@@ -8,13 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from smdeclust.constraints import Constraints
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators import learned_distance
-from smdeclust.estimators.base import deadline_after
+from smdeclust.estimators.base import deadline_after, random_state_of
 from smdeclust.estimators.learned_distance import LearnedDistance
 from smdeclust.estimators.warm import Earlier, cluster_means
 from smdeclust.exceptions import InvalidInputError
@@ -80,7 +79,7 @@ def fit_in_distance(
 ) -> Any:
     """Fit `model`, whose metric is not the Euclidean one."""
     points = _admit(model, X)
-    state = check_random_state(model.random_state)
+    state = random_state_of(model)
     seed = state.randint(np.iinfo(np.int32).max)
     # One source a step, so that "auto" is one of the others to the last digit.
     to_sample, to_learn, to_compare = np.random.default_rng(seed).spawn(3)
@@ -143,7 +142,7 @@ def _prepare(
     cannot = as_pairs(cannot, n_points, "cannot_link")
     if known is None:
         known = Constraints(must, cannot, n_points=n_points, by_row=True)
-    known = known._with(n_points=n_points)
+    known = known._with(n_points=n_points, quotas=())  # distances are learned from pairs alone
     if is_dask(sample_weight):
         sample_weight = sample_weight.compute()
     weight = as_weights(sample_weight, n_points)
@@ -245,3 +244,5 @@ def _take_over(
     for name in ("cluster_sizes_", "size_bounds_"):
         if hasattr(inner, name):
             setattr(model, name, getattr(inner, name)[order])
+    if hasattr(inner, "quotas_"):
+        model.quotas_ = [quota | {"held": quota["held"][order]} for quota in inner.quotas_]
