@@ -229,6 +229,9 @@ def _assign_in_any_order(
     assert best is not None
     if best.labels is None:
         best.bound = -np.inf
+    if upper is not None and bounds.hold(upper):
+        own = costs[np.arange(len(costs)), upper].sum() + graph.penalty(upper[: graph.n_nodes])
+        best.offer(upper, float(own))
     if not best.is_proven():
         if best.labels is not None:
             # The labels that reduced costs rule out follow from its own prices.

@@ -100,7 +100,8 @@ def _reach(value: np.ndarray, n_wanted: int) -> float:
     if value.shape[1] < 2 or n_wanted >= len(value):
         return np.inf
     second = np.partition(value, 1, axis=1)[:, 1]
-    return float(np.partition(second, n_wanted)[n_wanted])
+    reach = float(np.partition(second, n_wanted)[n_wanted])
+    return reach if reach > 0 else float(second[second > 0].min(initial=np.inf))  # many ties
 
 
 def _solve(

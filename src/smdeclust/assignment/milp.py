@@ -16,10 +16,8 @@ from smdeclust.assignment.status import Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
-from smdeclust.structure.label_program import LabelProgram
+from smdeclust.structure.label_program import SHARP, LabelProgram
 
-# Solutions whose regrets sum to less than this share of the largest one are looked for again.
-SHARP = 16.0
 MOST_ROUNDS = 5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.status import SOLVED
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
-from smdeclust.structure.label_program import LabelProgram
+from smdeclust.structure.label_program import SHARP, LabelProgram
 
 # A budget of nodes or pivots becomes one of MILP nodes.
 MOST_MILP_NODES = 500
@@ -147,15 +148,25 @@ def _solve_milp(
     regrets = np.zeros(program.n_columns)
     regrets[: len(group)] = costs[group, label] - least[group]
     regrets[broken] = price[np.isfinite(price)]
-    largest = float(regrets.max(initial=0.0))
-    # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known scale.
-    scale = 1e5 / largest if largest > 0 else 1.0
     whole = np.ones(program.n_columns, dtype=np.int8)
     whole[broken] = 0
-    result = program.solve(regrets * scale, whole=whole, max_time=max_time, max_nodes=max_nodes)
-    if result.status == 2:
-        return None, np.inf, True
-    bound = float(least.sum()) + float(result.mip_dual_bound or 0.0) / scale
-    if result.x is None:
-        return None, bound, False
-    return program.labels(result.x), bound, result.status == 0
+    ceiling, until = float(regrets.max(initial=0.0)), time.perf_counter() + max_time
+    while True:
+        # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known one.
+        scale = 1e5 / ceiling if ceiling > 0 else 1.0
+        left = until - time.perf_counter()
+        result = program.solve(
+            np.minimum(regrets, ceiling) * scale, whole=whole, max_time=left, max_nodes=max_nodes
+        )
+        if result.status == 2:
+            return None, np.inf, True
+        bound = float(least.sum()) + float(result.mip_dual_bound or 0.0) / scale
+        if result.x is None:
+            return None, bound, False
+        labels = program.labels(result.x)
+        regret = float((costs[np.arange(len(costs)), labels] - least).sum())
+        regret += graph.penalty(labels[: graph.n_nodes])
+        sharp = not 0 < SHARP * regret < ceiling
+        if sharp or result.status != 0 or left <= 0:
+            return labels, bound, result.status == 0 and sharp
+        ceiling = 2 * regret  # what costs more is in no better labels, and hides small differences

@@ -59,6 +59,7 @@ class _State:
     objective: float = np.inf
     n_done: int = 0
     proven: bool = True
+    gap: float = 0.0  # what the last labels cost above what their prices account for
 
     def takes(self, labels: Any, centers: np.ndarray, objective: float) -> bool:
         """Keep these if they are better; returns whether they are."""
@@ -129,7 +130,7 @@ def _reorder(bounds: Bounds, engine: Any, state: _State, limits: Limits) -> bool
     The prices bound the cost under every order of the bounds: where no other order has a lower
     bound, this one is optimal for the centers. Returns whether a better one was found.
     """
-    orders, complete = bounds.cheaper_orders(state.prices, state.order)
+    orders, complete = bounds.cheaper_orders(state.prices, state.order, state.gap)
     for order in orders[:MOST_ORDERS]:
         trial = replace(state, order=order, prices=state.prices.copy())
         try:
@@ -318,7 +319,7 @@ class _AnyStorage:
             if off > self.n_free / 16 or look == MOST_LOOKS:
                 n_wanted = self.n_free
             # Some of too many tell where prices go.
-            early = look < MOST_LOOKS // 2 and not limits.is_late()
+            early = look < (2 if limits.is_late() else MOST_LOOKS // 2)
             reach = self.reach if n_wanted < self.n_free else np.inf
             few, limit, share = self.batch.undecided(n_wanted, reach, SAMPLE if early else NO_LIMIT)
             if len(bounds.counts) == 1:
@@ -337,6 +338,7 @@ class _AnyStorage:
                 if status != SOLVED:
                     break
                 self.reach = float(_spreads(state.prices - start).max())
+                state.gap = 0.0
                 return answer, few.moves(chosen), True
             counts = np.concatenate([self.of_linked.counts, few.counts], axis=1)
             filled = at_prices - Bounds.of(few.counts, bounds.low, bounds.high).held(few.labels)
@@ -355,7 +357,7 @@ class _AnyStorage:
             moved = float(self.heaviest @ _spreads(found.prices - prices))
             sure = moved + (found.cost - found.dual) <= limit
             if sure or (quick and moved <= limit) or look == MOST_LOOKS or limits.is_late():
-                state.prices = found.prices
+                state.prices, state.gap = found.prices, max(0.0, found.cost - found.dual)
                 self.reach = float(_spreads(state.prices - start).max())
                 moves = few.moves(found.labels[n_linked:])
                 return found.labels[:n_linked], moves, bool(sure and found.bound >= found.cost)

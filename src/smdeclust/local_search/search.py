@@ -81,25 +81,27 @@ def make_search(
     problem: Problem, *, deep: bool, limits: Limits
 ) -> Callable[[np.ndarray], Solution]:
     """The local search as a function of its start: all that is the same for many starts is done."""
+    deep = deep and can_go_deep(problem)
     if problem.group_bounds is not None:
-        return _BoundedSearch(problem, deep and can_go_deep(problem), limits)
+        return _Repeated(lambda start, far: search_bounded(problem, start, deep, limits, far))
     if problem.points.abilities.compiled:
-        return CompiledSearch(problem, deep and can_go_deep(problem), limits)
-    return lambda start: search_batch(problem, [start], limits)[0]
+        search = CompiledSearch(problem, deep, limits)
+        return _Repeated(lambda start, _: search(start))
+    return _Repeated(lambda start, _: search_batch(problem, [start], limits)[0])
 
 
-class _BoundedSearch:
-    """Searches of one problem under bounds: one that finds no labels in its time, after others
-    did, gives the best of those again, and one that is far behind them ends with good labels."""
+class _Repeated:
+    """Searches of one problem: one that finds no labels in its time, after others did, gives the
+    best of those again, and each is told from which objective on it is far behind them."""
 
-    def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
-        self.problem, self.deep, self.limits = problem, deep, limits
+    def __init__(self, search: Callable[[np.ndarray, float], Solution]) -> None:
+        self.search = search
         self.best: Solution | None = None
 
     def __call__(self, centers: np.ndarray) -> Solution:
         hopeless = np.inf if self.best is None else self.best.objective * (1 + FAR_BEHIND)
         try:
-            found = search_bounded(self.problem, centers, self.deep, self.limits, hopeless)
+            found = self.search(centers, hopeless)
         except NoFeasibleSolutionError:
             if self.best is None:
                 raise

@@ -234,22 +234,28 @@ class Bounds:
         off = (np.maximum(low - held, 0) + np.maximum(held - high, 0)).sum(axis=0)
         return np.asarray(linear_sum_assignment(off)[1])
 
-    def cheaper_orders(self, prices: np.ndarray, order: np.ndarray) -> tuple[list[Any], bool]:
-        """Orders whose bound on the cost is below that of `order` at these prices, least first.
+    def cheaper_orders(
+        self, prices: np.ndarray, order: np.ndarray, gap: float = 0.0
+    ) -> tuple[list[Any], bool]:
+        """Other orders whose bound on the cost at these prices is below the cost under `order`.
 
-        Also returns whether these are all. Prices bound the cost under every order: where there is
-        no such order, the one at hand is optimal for the centers at hand.
+        That cost is `gap` above the bound of `order` itself. The least bound comes first. Also
+        returns whether these are all: where there is no such order, the one at hand is optimal
+        for the centers at hand.
         """
         charges, clusters = self._charges(prices), np.arange(prices.shape[1])
         here = charges[clusters, order].sum()
-        least = here + 1e-12 * np.abs(charges[np.abs(charges) < 1e15]).sum()
+        rounding = 1e-12 * np.abs(charges[np.abs(charges) < 1e15]).sum()
+        least = here + rounding if gap <= rounding else here - gap
         if self.all_orders is None:
             best = np.asarray(linear_sum_assignment(charges, maximize=True)[1])
             better = charges[clusters, best].sum() > least
-            return ([best] if better else []), not better
+            return ([best] if better and (best != order).any() else []), not better
         there = charges[clusters, self.all_orders].sum(axis=1)
         ranked = np.argsort(-there, kind="stable")
-        return [self.all_orders[i] for i in ranked if there[i] > least], True
+        both = np.concatenate([self.low, self.high])
+        other = (both[:, self.all_orders] != both[:, None, order]).any(axis=(0, 2))
+        return [self.all_orders[i] for i in ranked if there[i] > least and other[i]], True
 
     @cached_property
     def all_orders(self) -> np.ndarray | None:

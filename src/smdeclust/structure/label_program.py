@@ -14,6 +14,10 @@ from smdeclust.structure.bounds import Bounds
 # scipy's status of "other" ends: with no solution it is an error of the solver, not of the problem.
 FAILED = 4
 
+# Solutions whose regrets sum to less than the largest one over this are looked for again: HiGHS
+# ends at an absolute gap.
+SHARP = 16.0
+
 
 class LabelProgram:
     """Every group has one of the labels that it may have: one binary column each, further rows and
