@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from smdeclust import Constraints, InfeasibleConstraintsError, InvalidInputError, SMDEClust
+from smdeclust import (
+    Constraints,
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    NoFeasibleSolutionError,
+    SMDEClust,
+)
 
 N_OLD = 6
 OLD = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1], [0, 7], [1, 7]])
@@ -128,3 +134,24 @@ def test_sizes_of_new_rows_need_no_constraints():
     """Bounds alone are enough."""
     labels = MODEL.predict(OLD, size_min=2, size_max=2)
     assert np.bincount(labels).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("sizes", [{}, {"size_min": 10}])
+def test_time_that_ended_proves_nothing(sizes):
+    """Dense cannot-links and no time: it is not said that there are no labels."""
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(np.triu(rng.random((60, 60)) < 0.5, 1))
+    known = Constraints(cannot_link=pairs, n_points=60)
+    with pytest.raises(NoFeasibleSolutionError, match="time"):
+        MODEL.predict(rng.normal(size=(60, 2)), known, max_time=0.0, **sizes)
+
+
+def test_ids_in_another_order_than_the_index():
+    """Ids of the new rows, alone or after the old ones, are checked as ``fit`` does."""
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(OLD[:2], index=["p", "q"])
+    for old in ([], [*"abcdef"]):
+        MODEL.predict(X.to_numpy(), Constraints([("p", "q")], ids=[*old, "q", "p"]))
+        MODEL.predict(X, Constraints([("p", "q")], ids=[*old, "p", "q"]))
+        with pytest.raises(InvalidInputError, match="Row 0 of X is 'p'"):
+            MODEL.predict(X, Constraints([("p", "q")], ids=[*old, "q", "p"]))

@@ -113,6 +113,17 @@ def test_other_data_and_other_settings_are_fitted(first):
     assert cold.fit(X, constraints=KNOWN).stop_reason_ == "agreement"
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "diagonal"])
+def test_rows_in_another_order_are_other_rows(first, metric):
+    """As many rows need not be the same rows: then centers say which cluster is which."""
+    model = SMDEClust(3, metric=metric, warm_start=True, random_state=0).fit(X, constraints=KNOWN)
+    before = model.cluster_centers_
+    turned = np.roll(np.arange(150), 50)
+    moved = SMDEClust(3, init=model, random_state=0).fit(X[turned])
+    assert np.abs(moved.cluster_centers_ - before).max() < 1
+    assert np.abs(model.fit(X[turned]).cluster_centers_ - before).max() < 1
+
+
 def test_sparse_and_large():
     """Sparse points and points in blocks go on too."""
     rng = np.random.default_rng(0)

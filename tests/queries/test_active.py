@@ -14,6 +14,7 @@ from smdeclust import (
     Constraints,
     GuidedClustering,
     InvalidInputError,
+    Search,
     SMDEClust,
     suggest_labels,
 )
@@ -59,6 +60,32 @@ def test_saved_and_resumed(tmp_path: Path) -> None:
     assert len(asked) == 12
     assert not set(first) & set(asked[6:])
     assert again.constraints_ == Constraints.read(path, n_points=len(X))
+
+
+@pytest.mark.parametrize("grow", [False, True])
+def test_resumed_after_a_conflict(tmp_path: Path, grow: bool) -> None:
+    """The file holds what was learned, and a second loop begins with as many clusters."""
+    two = SMDEClust(2, search=Search(max_populations=1, max_generations=2), random_state=0)
+    common = {
+        "budget": 25, "strategy": "random", "patience": None, "random_state": 0, "grow": grow,
+        "save_to": tmp_path / "answers.csv",
+    }  # fmt: skip
+    first = ActiveClustering(two, lambda i, j: False, **common).fit(X[:12])
+    assert bool(first.conflicts_) != grow
+    again = ActiveClustering(two, lambda i, j: None, **common).fit(X[:12])
+    assert again.constraints_ == first.constraints_
+    assert again.n_clusters_ == first.n_clusters_
+    assert (again.n_clusters_ > 2) == grow
+
+
+def test_answers_that_break_sizes_are_conflicts(tmp_path: Path) -> None:
+    """Six points of which no more than three go together: the fourth "same" is not used."""
+    sized = SMDEClust(2, size_max=3, search=Search(max_populations=1), random_state=0)
+    common = {"save_to": tmp_path / "answers.csv", "refit_every": 5, "patience": None}
+    loop = ActiveClustering(sized, lambda i, j: True, **common).fit(X[::30][:6])
+    assert "size_max" in loop.conflicts_[0][1]
+    assert np.bincount(loop.labels_).max() <= 3
+    ActiveClustering(sized, lambda i, j: None, **common).fit(X[::30][:6])
 
 
 def test_unknown_is_not_asked_again() -> None:

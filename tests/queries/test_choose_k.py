@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from smdeclust import (
     Constraints,
     InfeasibleConstraintsError,
     InvalidInputError,
+    NoFeasibleSolutionError,
     SMDEClust,
     choose_n_clusters,
 )
@@ -101,3 +103,30 @@ def test_soft_pairs_are_kept_in_every_fold() -> None:
     model = SMDEClust(3, random_state=0).fit(X, constraints=pairs)
     assert choice.table[0].objective == pytest.approx(model.objective_)
     assert model.objective_ > model.inertia_
+
+
+class Recorder(SMDEClust):
+    """Keeps what it was fitted on; finds nothing with two clusters."""
+
+    seen: ClassVar[dict[int, list[np.ndarray]]] = {}
+
+    def fit(self, X: np.ndarray, y: object = None, **known: object) -> Recorder:
+        self.seen.setdefault(self.n_clusters, []).append(X)
+        if self.n_clusters == 2:
+            raise NoFeasibleSolutionError
+        return super().fit(X, y, **known)
+
+
+def test_same_samples_for_every_k_and_failures_are_told() -> None:
+    """A generator draws once for all K; a K for which nothing was found does not end the choice."""
+    X, _ = make_blobs(30, centers=3, random_state=0)
+    rng = np.random.default_rng(0)
+    choice = choose_n_clusters(X, [2, 3, 4], estimator=Recorder(), random_state=rng)
+    assert "No feasible" in choice.table[0].note
+    for one, other in zip(Recorder.seen[3], Recorder.seen[4], strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(NoFeasibleSolutionError, match="2 to 2 clusters"):
+        choose_n_clusters(X, [2], estimator=Recorder())
+    wrong = Constraints([(0, 1), (1, 2)], [(0, 2), (3, 4), (4, 5), (5, 6)], n_points=30)
+    with pytest.raises(InfeasibleConstraintsError):
+        choose_n_clusters(X, [3], constraints=wrong, estimator=QUICK)

@@ -147,13 +147,18 @@ def _check_points(X: Any, constraints: Constraints) -> None:
             f"The constraints are of {constraints.n_points} points, and X has {n_rows} rows. Take "
             f"the same rows of both: constraints[rows] goes with X[rows]."
         )
+    check_order(X, constraints)
+
+
+def check_order(X: Any, constraints: Constraints) -> None:
+    """Raise an error where ids are the index of `X` in another order: they name other rows than
+    they seem to. Of more ids than rows the last count (new rows come after old ones)."""
     index = getattr(X, "index", None)
     if constraints.ids is None or index is None or callable(index):
         return
-    # Ids that are the index of the table in another order name other rows than they seem to.
     labels = index.tolist() if hasattr(index, "tolist") else list(index)
-    ids = constraints.ids.tolist()
-    if labels != ids and set(labels) == set(ids):
+    ids = constraints.ids.tolist()[-len(labels) :]
+    if labels != ids and len(labels) == len(ids) and set(labels) == set(ids):
         row = next(r for r, (a, b) in enumerate(zip(labels, ids, strict=True)) if a != b)
         raise InvalidInputError(
             f"Row {row} of X is {labels[row]!r}, but the constraints have {ids[row]!r} there: they "

@@ -23,10 +23,10 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import given_pairs, hard_pairs, known_of_new
+from smdeclust.constraints.given import check_order, given_pairs, hard_pairs, known_of_new
 from smdeclust.estimators.parameters import check_number, check_parameters
 from smdeclust.estimators.soft import SoftPrices
-from smdeclust.estimators.warm import Earlier
+from smdeclust.estimators.warm import Earlier, digest_of
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.memetic import State
 from smdeclust.points import is_dask
@@ -42,7 +42,7 @@ from smdeclust.structure.quotas import Quota
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Attributes that a fit sets beside those whose names end in an underscore.
-_STATE = ("_search", "_spread", "_elite", "_fitted_on", "_order")
+_STATE = ("_search", "_spread", "_elite", "_fitted_on", "_order", "_digest")
 
 
 def deadline_after(seconds: float | None) -> float | None:
@@ -210,6 +210,8 @@ class ConstrainedClusterer(
         ------
         InfeasibleConstraintsError
             No labels of the new rows keep all pairs and sizes; it says which.
+        NoFeasibleSolutionError
+            None were found before the time ended. This is no proof that there are none.
         """
         check_is_fitted(self, "cluster_centers_")
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
@@ -245,6 +247,7 @@ class ConstrainedClusterer(
         points = self._check_points(X, reset=False)
         if constraints is None:
             constraints = Constraints(n_points=points.shape[0])
+        check_order(X, constraints)
         costs = np.concatenate([some for _, some in self._costs(points)])
         return label_new(costs, old, constraints, self.soft_prices_, bounds, max_time)
 
@@ -377,6 +380,7 @@ class ConstrainedClusterer(
         lexicographic order, so that the same clustering always has the same labels, or like those
         of an earlier solution."""
         labels, centers, self.inertia_ = problem.points.describe(group_labels)
+        self._digest = digest_of(problem.X)
         weight = problem.n_points if problem.sample_weight is None else problem.sample_weight.sum()
         spread = float(self.inertia_ / (weight * problem.n_features))
         self.soft_prices_ = SoftPrices(spread, getattr(self, "penalty", None))

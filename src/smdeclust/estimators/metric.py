@@ -15,7 +15,7 @@ from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators import learned_distance
 from smdeclust.estimators.base import deadline_after, random_state_of
 from smdeclust.estimators.learned_distance import LearnedDistance
-from smdeclust.estimators.warm import Earlier, cluster_means
+from smdeclust.estimators.warm import Earlier, cluster_means, digest_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
@@ -229,6 +229,7 @@ def _take_over(
     if distance is None:
         return
     model.metric_ = "diagonal" if distance.diagonal else "learned"
+    model._digest = digest_of(points)
     model._elite = []  # they are in the coordinates of this distance, which the next one changes
     model.feature_weights_ = distance.feature_weights_
     if is_dask(points):

@@ -14,7 +14,11 @@ import numpy as np
 from smdeclust.assignment import Budget, assign
 from smdeclust.constraints import KINDS, Constraints, PairGraph
 from smdeclust.estimators.soft import SoftPrices
-from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.exceptions import (
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    NoFeasibleSolutionError,
+)
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.conflicts import find_conflicts
 from smdeclust.structure.graph import SoftPairs, priced_graph
@@ -212,12 +216,17 @@ def _assign(
         return np.empty(0, dtype=np.int64)
     budget = Budget.of(max_time=max_time, max_pivots=NEW_POINTS_PIVOTS)
     labels, cost, bound = assign(costs, graph, limits, None, budget)
-    if labels is None and limits is not None and assign(costs, graph, None)[0] is not None:
-        raise _NoLabels(
-            "No labels of the new rows keep the pairs and the bounds (sizes, quotas) together, or "
-            "none were found: give wider bounds."
+    if labels is None and bound < np.inf:
+        raise NoFeasibleSolutionError(
+            "The time or the budget ended before labels of the new rows were found that keep "
+            "everything. There may be some: give more time (max_time), wider bounds or fewer pairs."
         )
     if labels is None:
+        if limits is not None and assign(costs, graph, None, None, budget)[2] < np.inf:
+            raise _NoLabels(
+                "No labels of the new rows keep the pairs and the bounds (sizes, quotas) together: "
+                "give wider bounds."
+            )
         raise _NoLabels
     if cost > bound * (1 + 1e-9):
         warnings.warn(

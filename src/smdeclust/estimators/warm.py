@@ -75,8 +75,8 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
     if hasattr(init, "cluster_centers_"):
         centers = np.asarray(init.cluster_centers_, dtype=np.float64)
         labels = getattr(init, "labels_", None)
-        if not isinstance(labels, np.ndarray) or labels.shape != (problem.n_points,):
-            labels = None
+        if getattr(init, "_digest", None) != digest_of(problem.X) or is_dask(problem.X):
+            labels = None  # as many rows may be other rows
         others = [c for c in getattr(init, "_elite", []) if c.shape == centers.shape]
         settled = getattr(init, "stop_reason_", None) not in CUT_OFF
         return _checked(Earlier(centers, labels, tuple(others), settled), problem)
@@ -143,11 +143,22 @@ def _checked(earlier: Earlier, problem: Any) -> Earlier:
     return earlier
 
 
+def digest_of(X: Any) -> str:
+    """A few characters by which an array or sparse matrix is known again; none of Dask's."""
+    if is_dask(X):
+        return ""
+    state = hashlib.blake2b(repr(X.shape).encode(), digest_size=16)
+    for array in (X.data, X.indices, X.indptr) if is_sparse(X) else (X,):
+        state.update(repr((array.shape, array.dtype)).encode())
+        state.update(np.ascontiguousarray(array).data)
+    return state.hexdigest()
+
+
 @dataclass(frozen=True, eq=False)
 class FittedOn:
     """What a solution was found for: points and parameters as digests, and the pairs."""
 
-    digest: str
+    digest: tuple[str, ...]
     must_link: np.ndarray
     cannot_link: np.ndarray
 
@@ -155,15 +166,10 @@ class FittedOn:
     def of(cls, estimator: Any, X: Any, sample_weight: Any, must: Any, cannot: Any) -> FittedOn:
         """Remember points, weights, parameters and pairs."""
         settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _NO_PART}
-        state = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
-        arrays: list[Any] = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
-        weights = [] if sample_weight is None else [np.asarray(sample_weight)]
-        for array in arrays + weights:
-            state.update(repr((array.shape, array.dtype)).encode())
-            state.update(np.ascontiguousarray(array).data)
+        weight = "" if sample_weight is None else digest_of(np.asarray(sample_weight))
         n_points = X.shape[0]
         return cls(
-            state.hexdigest(),
+            (repr(sorted(settings.items())), digest_of(X), weight),
             as_pairs(must, n_points, "must_link"),
             as_pairs(cannot, n_points, "cannot_link"),
         )

@@ -22,7 +22,7 @@ from smdeclust.estimators.parameters import (
     flag,
     whole,
 )
-from smdeclust.exceptions import InvalidInputError
+from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import (
     DIFFERENT,
@@ -47,8 +47,12 @@ from smdeclust.queries.suggest import (
     suggest_from,
     suggest_labels_from,
 )
+from smdeclust.structure.structure import Structure
 
 logger = logging.getLogger("smdeclust")
+
+# Contradictions that end where there are more clusters.
+TOO_FEW = ("clique", "no_coloring")
 
 # Every so many questions one is a check, where an error rate is to be estimated.
 CHECK_EVERY = 10
@@ -100,8 +104,8 @@ class ActiveClustering:
         its heaviest view is then clustered again; all views are weighed again when there are half
         as many answers more, and in the end.
     save_to
-        A pairs file that gets every answer as it comes; where it is there already, its answers
-        are taken up and not asked again.
+        A pairs file that gets every answer that is used, as it comes; where it is there already,
+        its answers are taken up and not asked again.
     ids
         Id of each row, for that file.
     random_state
@@ -118,8 +122,8 @@ class ActiveClustering:
     n_questions_
         Questions asked.
     conflicts_
-        Answers that contradict earlier ones, each with the sentence that says how: they are not
-        used.
+        Answers that contradict earlier ones, sizes or quotas, each with the sentence that says how:
+        they are not used.
     error_rate_
         How often the oracle errs, as given or as estimated so far.
     n_clusters_
@@ -208,6 +212,11 @@ class ActiveClustering:
             self._given |= Constraints.read(self.save_to, **named)
         self.constraints_ = self._given
         self.n_clusters_ = int(estimator.n_clusters)
+        while self.grow and any(
+            conflict.reason in TOO_FEW
+            for conflict in self._given.check(self.n_clusters_, max_time=1.0).conflicts
+        ):
+            self.n_clusters_ += 1
         self.answers_: list[Answer] = []
         self.conflicts_: list[tuple[Answer, str]] = []
         self.n_questions_, self.advice_ = 0, ""
@@ -253,11 +262,11 @@ class ActiveClustering:
         if answer.verdict == UNKNOWN:
             self._skipped.append(answer.pair)
             return False
-        if self._file is not None:
-            self._file.append(replace(answer, confidence=self._confidence(answer)))
         if not self._learn(answer):
             self._skipped.append(answer.pair)
             return False
+        if self._file is not None:
+            self._file.append(replace(answer, confidence=self._confidence(answer)))
         first, second = answer.pair
         return bool((self.labels_[first] == self.labels_[second]) != (answer.verdict == SAME))
 
@@ -266,23 +275,38 @@ class ActiveClustering:
         self._set_rate()
         more = self._with_answers([*self._used, answer])
         if answer.confidence >= 1 and self.error_rate_ == 0:
-            verdict = more.check(self.n_clusters_, max_time=1.0)
+            k, verdict, why = self.n_clusters_, more.check(self.n_clusters_, max_time=1.0), ""
             if verdict.feasible is False:
-                larger = self.n_clusters_ + 1
-                if more.check(larger, max_time=1.0).feasible:
+                why = str(verdict)
+                if k < len(self.labels_) and more.check(k + 1, max_time=1.0).feasible:
                     self._more = (
-                        f"The answers show at least {larger} clusters: with {self.n_clusters_} "
-                        f"they contradict each other, with {larger} they do not."
+                        f"The answers show at least {k + 1} clusters: with {k} they contradict "
+                        f"each other, with {k + 1} they do not."
                     )
                     logger.info(self._more)
-                if not (self._more and self.grow):
-                    self.conflicts_.append((answer, str(verdict)))
-                    logger.warning("An answer contradicts earlier ones, not used: %s", verdict)
-                    return False
-                self.n_clusters_, self._more = larger, ""
+                    if self.grow:
+                        k, why = k + 1, ""
+            why = why or self._beyond_bounds(more, k)
+            if why:
+                self.conflicts_.append((answer, why))
+                logger.warning("An answer contradicts what is known, not used: %s", why)
+                return False
+            if k > self.n_clusters_:
+                self.n_clusters_, self._more = k, ""
         self._used.append(answer)
         self.constraints_ = more
         return True
+
+    def _beyond_bounds(self, known: Constraints, k: int) -> str:
+        """Why K clusters cannot keep these pairs and the sizes and quotas; empty where they may."""
+        given, hard = self._refits.estimator.get_params(), known.hardened()
+        sizes = {name: given[name] for name in ("size_min", "size_max", "size_by") if name in given}
+        pairs = hard.must_link, hard.cannot_link
+        try:
+            Structure.build(len(self.labels_), k, *pairs, quotas=hard.quotas, **sizes)
+        except (InfeasibleConstraintsError, InvalidInputError) as error:
+            return str(error)
+        return ""
 
     def _with_answers(self, answers: list[Answer]) -> Constraints:
         """What was given, and these answers: soft where the oracle was not sure or errs."""

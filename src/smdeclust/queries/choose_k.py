@@ -12,12 +12,18 @@ from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
-from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.exceptions import (
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    NoFeasibleSolutionError,
+)
 from smdeclust.points.validation import as_points
 from smdeclust.views import Fold, folds
 
 # Share of the points in each sample that stability is judged by.
 SAMPLE = 0.8
+
+_FAILURES = (InfeasibleConstraintsError, NoFeasibleSolutionError)
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,8 @@ class Candidate:
     n_clusters
         K.
     objective
-        Of the clustering with all pairs; infinite where the pairs do not allow K clusters.
+        Of the clustering with all pairs; infinite where the pairs do not allow K clusters, or none
+        were found.
     kept
         Share of held-out pairs that a clustering without them keeps: the mean of the share of
         must-links and that of cannot-links. NaN without pairs.
@@ -38,7 +45,7 @@ class Candidate:
     stability
         Agreement (adjusted Rand index) between clusterings of random samples of the points.
     note
-        Why K is not possible, or nothing.
+        Why there is no clustering, or nothing.
     """
 
     n_clusters: int
@@ -127,15 +134,27 @@ def choose_n_clusters(
     if constraints is not None:
         said = known_pairs(estimator, points, None, constraints, {}, soft=True, quotas=True)
         known |= said or constraints
-    table = []
+    # The same folds and samples for every K.
+    rng = np.random.default_rng(random_state)
+    n_pairs = len(known.must_link) + len(known.cannot_link) + known.n_soft
+    held_out = list(folds(known, rng, n_folds)) if n_pairs >= n_folds else []
+    samples = [_sample(len(points), rng) for _ in range(n_samples)]
+    table: list[Candidate] = []
+    unproven = False
     for k in numbers:
         if progress is not None:
             progress(k)
-        # The same folds and samples for every K.
-        rng = np.random.default_rng(random_state)
         model = clone(estimator).set_params(n_clusters=k)
-        table.append(_try(model, points, known, k, n_folds, n_samples, rng))
+        try:
+            table.append(_try(model, points, known, k, held_out, samples))
+        except _FAILURES as error:
+            unproven |= isinstance(error, NoFeasibleSolutionError)
+            table.append(Candidate(k, np.inf, np.nan, np.nan, np.nan, str(error)))
     possible = [row for row in table if np.isfinite(row.objective)]
+    if not possible and unproven:
+        raise NoFeasibleSolutionError(
+            f"No clustering was found with {numbers[0]} to {numbers[-1]} clusters: {table[-1].note}"
+        )
     if not possible:
         raise InfeasibleConstraintsError(
             f"The pairs allow none of {numbers[0]} to {numbers[-1]} clusters: {table[-1].note}",
@@ -171,25 +190,18 @@ def _try(
     points: np.ndarray,
     known: Constraints,
     k: int,
-    n_folds: int,
-    n_samples: int,
-    rng: np.random.Generator,
+    held_out: list[Fold],
+    samples: list[np.ndarray],
 ) -> Candidate:
     if k > len(points):
         note = f"There are only {len(points)} points."
         return Candidate(k, np.inf, np.nan, np.nan, np.nan, note)
-    n_pairs = len(known.must_link) + len(known.cannot_link) + known.n_soft
-    held_out = folds(known, rng, n_folds) if n_pairs >= n_folds else ()
+    full = clone(model).fit(points, constraints=known)
+    objective = float(getattr(full, "objective_", full.inertia_))
+    shares = [_kept(model, points, fold) for fold in held_out]
     try:
-        full = clone(model).fit(points, constraints=known)
-        objective = float(getattr(full, "objective_", full.inertia_))
-        shares = [_kept(model, points, fold) for fold in held_out]
-    except InfeasibleConstraintsError as error:
-        return Candidate(k, np.inf, np.nan, np.nan, np.nan, str(error))
-    try:
-        samples = [_sample(len(points), rng) for _ in range(n_samples)]
         stability = _stability(model, points, known, samples)
-    except InfeasibleConstraintsError:
+    except _FAILURES:
         stability = np.nan  # bounds are those of all points: a sample may be too small for them
     shares = [share for share in shares if np.isfinite(share)]
     kept = float(np.mean(shares)) if shares else np.nan
