@@ -196,8 +196,8 @@ def test_an_interrupted_part_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
         begun.append(len(labels))
         return replace(prove(problem, labels, **given), ending=Ending.INTERRUPTED)
 
-    prove = module.prove
-    monkeypatch.setattr(module, "prove", interrupted)
+    prove = module.bound_block
+    monkeypatch.setattr(module, "bound_block", interrupted)
     X = np.random.default_rng(0).normal(size=(90, 2))
     labels = SMDEClust(3, random_state=0).fit_predict(X)
     found = certify(X, labels, parts=3, tol=1e-9, max_time=20)

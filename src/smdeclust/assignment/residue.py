@@ -22,6 +22,8 @@ MARGIN = 1e-9
 FEW_GROUPS, FEW_NODES = 50, 200
 # Labels in all ways to label what is open, where these are tried one by one.
 FEW_WAYS = 1_000_000
+# Entries of a MILP that fills empty clusters whatever the budget: such a one takes no time.
+FEW_ENTRIES = 10_000
 # Entries of a MILP that are read in a second.
 MOST_ENTRIES = 1_000_000
 
@@ -35,13 +37,12 @@ def solve_rest(
     """
     allowed = np.isfinite(costs)
     limited = np.isfinite(budget.max_nodes) or np.isfinite(budget.max_pivots)
+    spent = limited and budget.is_spent() and found.labels is not None
     if found.labels is not None and np.isfinite(found.bound):
-        if limited and budget.is_spent():
-            return
         reduced = _reduced(found.prices, costs, graph, bounds, budget)
         reach = _reach_of(reduced, len(bounds.counts) * costs.shape[1])
         margin = MARGIN * max(found.scale, np.finfo(float).tiny)
-        if reach < found.cost - found.bound + margin:
+        if reach < found.cost - found.bound + margin and not spent:
             # Better labels from few groups first: what is left open is smaller then.
             near = allowed & (reduced <= reach)
             near[np.arange(len(costs)), found.labels] = True
@@ -57,6 +58,8 @@ def solve_rest(
         found.bound = found.cost
         return
     size = int(allowed.sum()) + len(graph.indices) * costs.shape[1]
+    if spent and not (bounds.only_none_empty and size < FEW_ENTRIES):
+        return
     if found.labels is not None and size > MOST_ENTRIES * budget.time_left():
         return  # reading that much alone would take longer
     labels, bound, proven = _solve_milp(

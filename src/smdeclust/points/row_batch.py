@@ -185,8 +185,8 @@ class RowBatch:
     def as_fillers(self, names: np.ndarray) -> Fillers:
         """What some free groups are, and their costs."""
         _, weights, labels, costs = self._look_up(names)
-        counts = np.empty((0, len(names)))
-        if self._prices is not None:
+        counts = np.empty((0 if self._prices is None else len(self._counts), len(names)))
+        if self._prices is not None and len(names):
             counts = np.broadcast_to(self._counts, (len(self._counts), self.n_data))[:, names]
         return Fillers(names, weights, labels, costs, counts)
 
