@@ -14,7 +14,7 @@ from tests.studio.live import studio
 
 @pytest.mark.slow
 def test_random_actions_against_plain_fits(tmp_path: Path) -> None:
-    """500 random actions: same feasibility, all hard pairs kept, objective no worse."""
+    """250 random actions: same feasibility, all hard pairs kept, objective no worse."""
     X, y = make_blobs(90, 3, centers=4, cluster_std=2.5, random_state=0)
     path = tmp_path / "points.npy"
     np.save(path, X)
@@ -23,7 +23,7 @@ def test_random_actions_against_plain_fits(tmp_path: Path) -> None:
     n_refused = n_compared = 0
     with studio(path, "-k", "4") as running:
         running.settle()
-        for step in range(500):
+        for step in range(250):
             refused = not _random_action(running, rng, y)
             n_refused += refused
             if step % 25 != 24:
