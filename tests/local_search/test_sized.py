@@ -153,16 +153,16 @@ def test_weights_count_where_asked():
 
 
 def test_a_device_keeps_sizes():
-    """Sizes by points and pairs on a device: as good as in the dense storage (good labels differ by
-    rounding, and lead to other local optima), proven at last."""
+    """Sizes by points and pairs on a device: where blocks of rows end (a dense copy has a compiled
+    way to good labels, and may end elsewhere), proven at last."""
     pytest.importorskip("torch", reason="needs PyTorch: smdeclust[torch]")
     X = np.random.default_rng(3).normal(size=(90, 3))
     known = {"must_link": [(0, 1), (1, 2)], "cannot_link": [(3, 4), (5, 6)]}
     found = []
-    for storage in ("dense", "torch"):
+    for storage in ("blocks", "torch"):
         problem = Problem.build(X, 3, **known, storage=storage, size_min=28, size_max=32)
         solution = local_search(problem, problem.enter(X[:3]))
         assert problem.group_bounds.hold(np.asarray(solution.labels))
         found.append(prove(problem, solution))
     assert found[1].proven
-    assert found[0].objective == pytest.approx(found[1].objective, rel=0.01)
+    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-9)

@@ -34,7 +34,7 @@ def conflicts_explained(inputs: Inputs, k: int, update: Any, *, as_json: bool) -
     except InfeasibleConstraintsError as error:
         update("looking for the pairs that contradict each other")
         found = inputs.constraints.check(k, max_time=_CHECK_SECONDS)
-        if found.feasible is not False:
+        if found.feasible is not False or not found.conflicts:  # a bound or a quota, already said
             raise
         document = judgement(found, inputs)
         message = _contradictions(document, k)

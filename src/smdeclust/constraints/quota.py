@@ -57,13 +57,13 @@ def as_quotas(
         values = asked
     elif all(isinstance(value, bool | np.bool_) for value in values):
         values = [True]
+    spans = [(_bound(low, value, where), _bound(high, value, where)) for value in values]
     if of is None:
-        bounds = [_bound(given, value, where) for given in (low, high) for value in values]
-        of = "count" if all(bound is None or bound.is_integer() for bound in bounds) else "share"
+        whole = all(bound is None or bound.is_integer() for span in spans for bound in span)
+        of = "count" if whole else "share"
     quotas = []
-    for value in values:
+    for value, (least, most) in zip(values, spans, strict=True):
         counts = np.array([not is_missing(e) and e == value for e in entries], dtype=np.float64)
-        least, most = _bound(low, value, where), _bound(high, value, where)
         quotas.append(_of_value(name, value, counts, least, most, of))
     return tuple(quotas)
 
