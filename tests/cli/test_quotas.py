@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from smdeclust import Constraints
+
 
 @pytest.fixture
 def pupils(tmp_path):
@@ -57,5 +59,24 @@ def test_methods_without_quotas_refuse(cli, pupils):
     result = cli("fit", pupils, "-k", 3, "--features", "a,b", "-m", "cop-kmeans", *quota)
     assert result.code != 0
     assert "does not know quotas" in " ".join(result.err.split())
-    result = cli("fit", pupils, "-k", 3, "--features", "a,b", "--certify", *quota)
-    assert "--certify does not know quotas" in " ".join(result.err.split())
+
+
+def test_certificates_and_files(cli, pupils, tmp_path):
+    """Proofs say that quotas are not part of them; a file of quotas is used, and checked."""
+    options = ["-k", 3, "--features", "a,b"]
+    said = "Quotas left out: they only rule clusterings out"
+    result = cli("fit", pupils, *options, "--certify", "--quota", "girl=1..")
+    assert result.code == 0, result.err
+    assert said in " ".join(result.err.split())
+    known = Constraints(ids=[f"p{row}" for row in range(24)])
+    known = known.quota([row < 10 for row in range(24)], 3, 4, name="girl")
+    known.write(tmp_path / "known.json")
+    result = cli("fit", pupils, *options, "-c", tmp_path / "known.json", "--json")
+    (girls,) = json.loads(result.out)["quotas"]
+    assert sorted(girls["held"]) == [3, 3, 4]
+    result = cli("check", pupils, "-k", 4, "-c", tmp_path / "known.json")
+    assert "4 clusters with at least 3 of True need 12" in " ".join(
+        (result.out + result.err).split()
+    )
+    result = cli("convert", tmp_path / "known.json", "--data", pupils, "--to", "csv")
+    assert "1 quotas, which the format csv cannot hold" in " ".join(result.err.split())

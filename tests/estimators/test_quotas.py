@@ -11,9 +11,12 @@ import pytest
 from smdeclust import (
     BLPKMeans,
     Constraints,
+    GuidedClustering,
     InfeasibleConstraintsError,
     InvalidInputError,
     SMDEClust,
+    suggest_labels,
+    suggest_pairs,
 )
 from smdeclust.assignment import exact_assignment, milp_assignment
 from smdeclust.exact import certify
@@ -195,8 +198,8 @@ def test_who_does_not_know_quotas_says_so(tmp_path):
         BLPKMeans(K).fit(points(0), constraints=known)
     with pytest.raises(InvalidInputError, match="certify does not know quotas.* pairs alone"):
         certify(points(0), np.arange(N) % K, constraints=known)
-    with pytest.raises(InvalidInputError, match="Quotas are not written"):
-        known.write(tmp_path / "pairs.json")
+    with pytest.raises(InvalidInputError, match="1 quotas, which the format csv cannot hold"):
+        known.write(tmp_path / "pairs.csv")
 
 
 def test_check_judges_quotas():
@@ -230,3 +233,48 @@ def test_quotas_are_in_the_order_of_the_labels():
         model.fit(X, constraints=known)
         held = np.bincount(model.labels_, amount, 3)
         assert np.allclose(model.quotas_[0]["held"], held)
+
+
+@pytest.mark.parametrize("views", [["given"], ["given", "parts", "classes"]])
+def test_guided_clustering_keeps_quotas(views):
+    """Quotas that bind hold beside pairs, in one view and in the consensus of several."""
+    rng = np.random.default_rng(5)
+    X = np.repeat([[0.0, 0.0], [4.0, 0.0]], 30, axis=0) + rng.normal(size=(60, 2))
+    group = np.where(np.arange(60) < 24, "a", "b")  # all on one side
+    known = Constraints([(0, 1), (30, 31)], [(0, 30)], n_points=60)
+    known = known.quota(group, low={"a": 0.3}, name="group").quota(np.arange(60.0), high=1000)
+    model = GuidedClustering(2, views=views, random_state=0).fit(X, constraints=known)
+    (share, total) = model.quotas_
+    assert share["held"].min() >= 0.3
+    assert total["held"].max() <= 1000
+    assert np.allclose(total["held"], np.bincount(model.labels_, np.arange(60.0)))
+    labels = model.labels_
+    assert labels[0] == labels[1] != labels[30] == labels[31]
+    free = GuidedClustering(2, views=views, random_state=0).fit(
+        X, constraints=known._with(quotas=())
+    )
+    assert known.quotas[0].held(free.labels_, 2).min() < 0.3
+
+
+def test_guided_clustering_places_rows_under_quotas(monkeypatch):
+    """Where views see only some rows, quotas hold for all of them; and new rows under what is
+    left."""
+    monkeypatch.setattr("smdeclust.estimators.guided.MAX_ROWS", 30)
+    rng = np.random.default_rng(6)
+    X = np.repeat([[0.0, 0.0], [4.0, 0.0]], 30, axis=0) + rng.normal(size=(60, 2))
+    group = np.where(np.arange(60) < 24, "a", "b")
+    known = Constraints(n_points=60).quota(group, {"a": 10}, name="group")
+    model = GuidedClustering(2, views=["given"], random_state=0).fit(X, constraints=known)
+    assert model.quotas_[0]["held"].min() >= 10
+    more = Constraints(n_points=4).quota([True, True, False, False], 1, 1)
+    labels = model.predict(X[:4], constraints=more)
+    assert labels[0] != labels[1]
+
+
+def test_questions_do_not_mind_quotas():
+    """Which pair to ask does not depend on bounds beyond the fit."""
+    known = Constraints(n_points=N).quota(GENDER, {"f": 1}, {"f": 2}, name="gender")
+    model = SMDEClust(K, random_state=0).fit(points(3), constraints=known)
+    asked = suggest_pairs(model, points(3), constraints=known)
+    assert asked == suggest_pairs(model, points(3), constraints=Constraints(n_points=N))
+    assert suggest_labels(model, points(3), constraints=known)

@@ -75,6 +75,7 @@ def certify(
         update("reading")
         reading = replace(reading, result=reading.result or beside(labels))
         inputs = opening.read_inputs(data, constraints, reading)
+        opening.mention_quotas(inputs)
         opening.mention_soft(inputs, "only hard pairs can be certified")
         found = read_labels(labels, inputs.table)
         weight = inputs.weight if weights is None else read_weights(weights, inputs.table)

@@ -73,12 +73,11 @@ def check(
         found = inputs.constraints.check(
             k, soft=soft, max_time=_SECONDS if max_time is None else max_time
         )
-        result = examine(inputs, k, found, seed, update)
         sizes = settings.arguments(methods.DEFAULT, inputs)
-        if sizes and found.feasible is not False:
-            update("looking at the sizes")
+        if found.quotas or (sizes and found.feasible is not False):
+            update("looking at sizes and quotas")
             require_possible(inputs.X, k, inputs.constraints, sizes)
-            result["sizes"] = sizes
+        result = examine(inputs, k, found, seed, update) | ({"sizes": sizes} if sizes else {})
         if repair is not None:
             found.repaired.write(repair)
             result["repaired"] = str(repair)
@@ -92,10 +91,10 @@ def check(
 
 
 def require_possible(X: Any, k: int, pairs: Any, sizes: dict[str, Any]) -> None:
-    """Raise where no clustering keeps these pairs and sizes, and say why."""
+    """Raise where no clustering keeps these pairs, quotas and sizes, and say why."""
     from smdeclust.structure import Structure
 
-    Structure.build(len(X), k, pairs.must_link, pairs.cannot_link, **sizes)
+    Structure.build(len(X), k, pairs.must_link, pairs.cannot_link, quotas=pairs.quotas, **sizes)
 
 
 def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:

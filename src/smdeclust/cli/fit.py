@@ -99,9 +99,9 @@ def fit(
             _check_report_can_be_made()
     with screen.progress("Clustering") as update, patience.listen():
         update("reading")
-        if quota and certify:
-            raise CommandError("--certify does not know quotas: leave one of them out.")
         inputs = with_quotas(opening.read_inputs(data, constraints, reading), quota)
+        if certify:
+            opening.mention_quotas(inputs)
         opening.mention_columns(inputs)
         k = opening.resolve_k(clusters, inputs)
         if not methods.takes_soft_pairs(name):

@@ -339,6 +339,15 @@ def mention_weights(inputs: Inputs, what: str) -> None:
         screen.note(f"the weights in column {inputs.weight_name} are not used: {what}.")
 
 
+def mention_quotas(inputs: Inputs) -> None:
+    """Say that a certificate is not about quotas."""
+    if inputs.constraints.quotas:
+        screen.note(
+            "Quotas left out: they only rule clusterings out, so the bound is true with them as "
+            "well. (A better clustering that is found may break them.)"
+        )
+
+
 def mention_soft(inputs: Inputs, what: str) -> int:
     """Say that soft pairs are left out; return how many there are."""
     n_soft: int = inputs.constraints.n_soft

@@ -55,6 +55,7 @@ def verify(
 
     with screen.progress("Verifying"):
         inputs = opening.read_inputs(data, constraints, reading)
+        opening.mention_quotas(inputs)
         check_path(certificate)
         about = None if labels is None else read_labels(labels, inputs.table)
         weight = inputs.weight if weights is None else read_weights(weights, inputs.table)

@@ -217,7 +217,7 @@ class Constraints(Store):
         by_row: bool = False,
         **options: Any,
     ) -> Constraints:
-        """Read pairs from one file or several, in any format that people have.
+        """Read pairs (and quotas) from one file or several, in any format that people have.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Constraints(Store):
     def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
         """Write the pairs as ``json``, ``csv`` or ``links`` (by the ending of the file).
 
-        Ids are written where there are any, unless `by_row`.
+        Ids are written where there are any, unless `by_row`. Quotas are written as ``json``.
         """
         if format is None:
             ending = os.path.splitext(os.fspath(path))[1].lower()
@@ -253,11 +253,6 @@ class Constraints(Store):
                     f"{', '.join(_FORMAT_OF_ENDING)}."
                 )
             format = _FORMAT_OF_ENDING[ending]
-        if self.quotas:
-            raise InvalidInputError(
-                "Quotas are not written to files of pairs: they need their column. Keep the column "
-                "with the data and call quota() again after reading."
-            )
         written = self._with(ids=None) if by_row else self
         _files().write_constraints(written, path, format)
 

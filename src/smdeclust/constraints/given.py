@@ -67,7 +67,7 @@ def known_pairs(
     known = constraints.hardened()
     name = asker if isinstance(asker, str) else type(asker).__name__
     if known.quotas and not quotas:
-        instead = "Use SMDEClust, or constraints without them."
+        instead = "Use SMDEClust or GuidedClustering, or constraints without them."
         if name in ("certify", "verify"):
             instead = (
                 "Pass the pairs alone (must_link=constraints.must_link, cannot_link=...): quotas "

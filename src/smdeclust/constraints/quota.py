@@ -43,7 +43,12 @@ def as_quotas(
         raise InvalidInputError(f"{where}: of must be count, share, sum or mean, got {of!r}.")
     by_value = isinstance(low, Mapping) or isinstance(high, Mapping)
     if _is_numbers(entries) and not by_value and of not in CATEGORIES:
-        return (_of_numbers(name, entries, low, high, of or "sum"),)
+        numbers = np.array([np.nan if is_missing(e) else float(e) for e in entries])
+        if not np.isfinite(numbers).all():
+            row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+            raise InvalidInputError(f"{where}: row {row} has no number.")
+        span = _bound(low, None, where), _bound(high, None, where)
+        return (make_quota(name, None, numbers, *span, of or "sum"),)
     if of in NUMBERS:
         raise InvalidInputError(f"{where}: the {of} needs a column of numbers.")
     values = list(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
@@ -61,46 +66,30 @@ def as_quotas(
     if of is None:
         whole = all(bound is None or bound.is_integer() for span in spans for bound in span)
         of = "count" if whole else "share"
-    quotas = []
-    for value, (least, most) in zip(values, spans, strict=True):
-        counts = np.array([not is_missing(e) and e == value for e in entries], dtype=np.float64)
-        quotas.append(_of_value(name, value, counts, least, most, of))
-    return tuple(quotas)
+    return tuple(
+        make_quota(name, value, [not is_missing(e) and e == value for e in entries], *span, of)
+        for value, span in zip(values, spans, strict=True)
+    )
 
 
-def _of_numbers(name: str, entries: list[Any], low: Any, high: Any, of: str) -> Quota:
-    numbers = np.array([np.nan if is_missing(e) else float(e) for e in entries])
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if len(bad):
-        raise InvalidInputError(f"quota on {name}: row {int(bad[0])} has no number.")
-    least, most = (_bound(value, None, f"quota on {name}") for value in (low, high))
-    return _checked(Quota(name, None, numbers, *_span(least, most), of))
-
-
-def _of_value(
-    name: str, value: Any, counts: np.ndarray, low: float | None, high: float | None, of: str
+def make_quota(
+    name: str, value: Any, counts: Any, low: float | None, high: float | None, of: str
 ) -> Quota:
-    given = [bound for bound in (low, high) if bound is not None]
-    where = f"quota on {name}, {value!r}"
-    for bound in given:
-        if bound < 0 or (of == "share" and bound > 1):
+    """A quota whose bounds make sense (``None``: there is none on that side)."""
+    where = f"quota on {name}" if value is None else f"quota on {name}, {value!r}"
+    if of not in (NUMBERS if value is None else CATEGORIES):
+        raise InvalidInputError(f"{where}: there is no {of} of it.")
+    for bound in (low, high):
+        most = np.inf if of != "share" else 1.0
+        if value is not None and bound is not None and not 0 <= bound <= most:
             span = "0 to 1" if of == "share" else "0 or more"
             raise InvalidInputError(f"{where}: a {of} is {span}, got {bound:g}.")
-        if of == "count" and not float(bound).is_integer():
+        if of == "count" and bound is not None and not float(bound).is_integer():
             raise InvalidInputError(f"{where}: a count is a whole number, got {bound:g}.")
-    return _checked(Quota(name, value, counts, *_span(low, high), of))
-
-
-def _checked(quota: Quota) -> Quota:
-    if quota.low > quota.high:
-        raise InvalidInputError(
-            f"quota on {quota.name}: low={quota.low:g} is more than high={quota.high:g}."
-        )
-    return quota
-
-
-def _span(low: float | None, high: float | None) -> tuple[float, float]:
-    return (-np.inf if low is None else low), (np.inf if high is None else high)
+    least, most = -np.inf if low is None else low, np.inf if high is None else high
+    if least > most:
+        raise InvalidInputError(f"{where}: low={least:g} is more than high={most:g}.")
+    return Quota(name, value, np.asarray(counts, dtype=np.float64), least, most, of)
 
 
 def _keys(bound: Any) -> list[Any]:

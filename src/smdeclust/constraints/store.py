@@ -192,7 +192,7 @@ def _as_html(constraints: Store) -> str:
         shown = ", ".join(f"{escape(str(i))} – {escape(str(j))}" for i, j in few)
         more = ", …" if len(pairs) > _SHOWN else ""
         lines.append(f"<tr><td>{word}s</td><td>{len(pairs):,}</td><td>{shown}{more}</td></tr>")
-    head = escape(_as_text(constraints).split(":")[0])
+    head = escape(_as_text(constraints))
     body = "".join(lines) or "<tr><td colspan='3'>no pairs</td></tr>"
     return (
         f"<table><caption>{head}</caption><tr><th>kind</th><th>pairs</th><th>first ones</th></tr>"

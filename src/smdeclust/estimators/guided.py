@@ -87,7 +87,8 @@ class GuidedClustering(SoftClusterer):
         ``"graph-learned"``, ``"parts"``, ``"classes"``) and of your own objects with the methods of
         :class:`~smdeclust.views.View`.
     size_min, size_max, size_by
-        Bounds on the sizes of clusters, as in :class:`SMDEClust`.
+        Bounds on the sizes of clusters, as in :class:`SMDEClust`. (Quotas of `constraints` hold,
+        too.)
     max_time
         Seconds for the whole run, of which every view gets a share; views that were not seen by
         then are left out. (Labels that keep everything are found first, whatever the time.)
@@ -120,6 +121,8 @@ class GuidedClustering(SoftClusterer):
         What each view sees, by its name: ``labels`` and ``coordinates``.
     decided_by_
         ``"consensus"``, ``"refined"`` or, where there is only one, the name of a view.
+    quotas_
+        As in :class:`SMDEClust`, without prices.
     notes_
         Sentences that say how it was decided and what was left out.
 
@@ -159,7 +162,9 @@ class GuidedClustering(SoftClusterer):
         weight = as_weights(weight, len(points))
         sizes = {name: getattr(self, name) for name in ("size_min", "size_max", "size_by")}
         # Says what is wrong with pairs and sizes before anything else is done.
-        problem = Problem.build(points, self.n_clusters, *_hard(known), weight, **sizes)
+        problem = Problem.build(
+            points, self.n_clusters, *_hard(known), weight, quotas=known.quotas, **sizes
+        )
         seed = int(self._generator().integers(2**31))
         engine = _Engine(self.n_clusters, sizes, weight, seed, _Clock(deadline), self.callback)
         self._frame = _Unit.of(points)
@@ -176,7 +181,9 @@ class GuidedClustering(SoftClusterer):
         n_points = len(points)
         rows = rows_to_learn_from(n_points, known, np.random.default_rng(seed), MAX_ROWS)
         whole = len(rows) == n_points
-        given = (points, known, engine) if whole else (points[rows], known[rows], engine.on(rows))
+        given = points, known, engine
+        if not whole:  # bounds are on clusters of all rows
+            given = points[rows], known[rows]._with(quotas=()), engine.on(rows)
         self._guided = guide(
             Scene(
                 self._frame.enter(given[0]), self.n_clusters, *given[1:], seed, 0, given[2].weight
@@ -191,8 +198,8 @@ class GuidedClustering(SoftClusterer):
         """Labels of all rows, of which views saw only some."""
         outside = np.ones(len(points), dtype=bool)
         outside[rows] = False
-        pairs = known.all_as_hard()
-        if engine.sized or any(outside[p].any() for p in (pairs.must_link, pairs.cannot_link)):
+        pairs, bounded = known.all_as_hard(), engine.sized or known.quotas
+        if bounded or any(outside[p].any() for p in (pairs.must_link, pairs.cannot_link)):
             costs = np.concatenate([some for _, some in self._costs(points)])
             return engine.assign(costs, known, self._guided.unit, None)
         # Everything that is known is about rows that were seen: the others go where they fit best.
@@ -244,7 +251,7 @@ class GuidedClustering(SoftClusterer):
         left_out = [view.name for view in guided.views if view.name not in guided.seen]
         self.notes_ = _words(guided, left_out)
 
-    _by_centers = False
+    _by_centers, _knows_quotas = False, True
 
     def _costs(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Every view places the points, and the weighted views decide."""
@@ -371,7 +378,7 @@ class _Engine:
     def _stand_in(self, known: Constraints, init: np.ndarray | None) -> np.ndarray:
         """Labels that keep all hard pairs: those to start from, or the first."""
         self.clock.n_stand_ins += 1
-        if init is not None and not self.sized:
+        if init is not None and not self.sized and not known.quotas:
             pairs = known.must_link, known.cannot_link
             if not sum(count_broken(*pairs, init)) and len(np.unique(init)) == self.n_clusters:
                 return init
@@ -392,8 +399,9 @@ class _Engine:
             return otherwise
         soft = SoftPrices(unit).pairs(known)
         structure = Structure.build(
-            len(costs), self.n_clusters, *_hard(known), self.weight, soft=soft, **self.sizes
-        )
+            len(costs), self.n_clusters, *_hard(known), self.weight, soft=soft,
+            quotas=known.quotas, **self.sizes,
+        )  # fmt: skip
         if self.weight is not None:
             costs = costs * self.weight[:, None]
         upper = None if otherwise is None else structure.group_labels(otherwise)

@@ -299,9 +299,6 @@ class SMDEClust(SoftClusterer):
             self._set_solution(problem, best.labels, like=earlier)
             if soft:
                 self.soft_prices_ = prices
-            self.quotas_: list[dict[str, Any]] = [
-                quota.describe(self.labels_, problem.n_clusters) for quota in problem.quotas
-            ]
             self._weigh_soft_pairs(problem, known, deadline)
             return self
 

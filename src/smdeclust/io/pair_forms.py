@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from smdeclust.constraints import KINDS, Constraints
+from smdeclust.constraints.quota import make_quota
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.cells import as_csv
 from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
@@ -27,6 +30,7 @@ from smdeclust.io.tokens import (
     split_words,
 )
 from smdeclust.io.wording import argument
+from smdeclust.structure.quotas import Quota
 
 Entry = tuple[str, str, str, int, float | None]
 
@@ -209,7 +213,12 @@ def write_csv(constraints: Constraints) -> str:
 
 _LISTS = dict(zip(("ml", "cl", "sml", "scl"), KINDS, strict=True))
 _CONFIDENCES = {"sml": ("sml_proba", "sml_weights"), "scl": ("scl_proba", "scl_weights")}
-_KEYS = (*_LISTS, *(name for names in _CONFIDENCES.values() for name in names))
+_KEYS = (*_LISTS, "quotas", *(name for names in _CONFIDENCES.values() for name in names))
+_QUOTA = {"column", "value", "of", "low", "high", "points", "counts"}
+_QUOTA_FORM = (
+    'a quota {"column": "gender", "value": "f", "of": "share", "low": 0.4, "high": 0.6, '
+    '"points": [i, ...]}, or of numbers with "counts" instead of a value'
+)
 _FORM = 'an object {"ml": [[i, j], ...], "cl": [[i, j], ...]}'
 # A string (so that brackets within it do not count), or one character that matters.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,\n]')
@@ -224,7 +233,7 @@ def read_json(content: bytes, reading: Reading) -> Iterator[Entry]:
     unknown = sorted(set(document) - set(_KEYS))
     if unknown:
         raise bad_line(path, None, f"the key {shown(unknown[0])}", f"one of {', '.join(_KEYS)}")
-    if not set(_LISTS) & set(document):
+    if not {*_LISTS, "quotas"} & set(document):
         raise bad_line(path, 1, "an object without any list of pairs", _FORM)
     lines_of_key = _pair_lines(text)
     for key, kind in _LISTS.items():
@@ -240,6 +249,51 @@ def read_json(content: bytes, reading: Reading) -> Iterator[Entry]:
                 raise bad_line(path, line, found, "a pair [i, j]")
             i, j = (_word(value, key, line, reading) for value in pair)
             yield kind, i, j, line, confidences[index] if confidences else None
+
+
+def read_quotas(content: bytes, reading: Reading) -> tuple[Quota, ...]:
+    """Read the quotas of the object: column, value, of, low, high, and the points that count.
+
+    ``points`` count 1 each, or as many as ``counts`` say; all others count nothing.
+    """
+    path, n_points = reading.path, reading.rows.n_points
+    if b'"quotas"' not in content:
+        return ()
+    written, quotas = _load(decode(content, path), path).get("quotas", []), []
+    if not isinstance(written, list):
+        raise bad_line(path, None, f"quotas = {shown(written)}", "a list of quotas")
+    if written and n_points is None:
+        raise InvalidInputError(
+            f"{path}: the file has quotas, which need the number of points. Say "
+            f"{argument('n_points')}."
+        )
+    for entry in written:
+        if not isinstance(entry, dict) or not {"column", "of", "points"} <= set(entry) <= _QUOTA:
+            found = sorted(entry) if isinstance(entry, dict) else entry
+            raise bad_line(path, None, f"{shown(found)} in quotas", _QUOTA_FORM)
+        column, points = str(entry["column"]), entry["points"]
+        low, high = (_quoted(entry.get(end), path) for end in ("low", "high"))
+        counts = entry.get("counts")
+        if not isinstance(points, list) or (counts is not None and len(counts) != len(points)):
+            raise bad_line(path, None, f"the quota on {column}", "a list of points, one count each")
+        rows = [reading.rows(_word(each, "quotas", None, reading), path, None) for each in points]
+        if len(set(rows)) < len(rows):
+            raise bad_line(path, None, f"a point twice in the quota on {column}", "every one once")
+        counted = np.zeros(n_points or 0)
+        counted[rows] = 1.0 if counts is None else [_quoted(count, path) for count in counts]
+        value = entry.get("value")
+        if isinstance(value, _Number):
+            value = parse_whole(value) if value.isdecimal() else _quoted(value, path)
+        quotas.append(make_quota(column, value, counted, low, high, str(entry["of"])))
+    return tuple(quotas)
+
+
+def _quoted(written: Any, path: PathLike) -> Any:
+    """The number that is written in a quota, or ``None``."""
+    number = None if written is None else parse_number(str(written))
+    if written is not None and (number is None or not isinstance(written, _Number)):
+        raise bad_line(path, None, f"{shown(written)} in quotas", "a number")
+    return number
 
 
 def _load(text: str, path: PathLike) -> Any:
@@ -268,7 +322,7 @@ class _Number(str):
         return str(self)
 
 
-def _word(value: object, key: str, line: int, reading: Reading) -> str:
+def _word(value: object, key: str, line: int | None, reading: Reading) -> str:
     # Positions must be numbers; ids may be numbers or strings.
     by_id = reading.rows.row_of_id is not None
     if isinstance(value, _Number) or (isinstance(value, str) and by_id):
@@ -323,8 +377,23 @@ def _pair_lines(text: str) -> dict[str, list[int]]:
 
 
 def write_json(constraints: Constraints) -> str:
-    """Return the pairs as one JSON object, all six lists present as the authors have them."""
+    """Return pairs and quotas as one JSON object; of pairs all six lists, as the authors have
+    them."""
     document: dict[str, Any] = {key: constraints.named(kind) for key, kind in _LISTS.items()}
     for key, names in _CONFIDENCES.items():
         document[names[0]] = getattr(constraints, f"{_LISTS[key]}_confidence").tolist()
+    if constraints.quotas:
+        document["quotas"] = [_quota(quota, constraints.ids) for quota in constraints.quotas]
     return json.dumps(document, default=str)  # ids may be anything, and are compared as text
+
+
+def _quota(quota: Quota, ids: np.ndarray | None) -> dict[str, Any]:
+    rows = np.flatnonzero(quota.counts)
+    written = {
+        "column": quota.name, "value": getattr(quota.value, "tolist", lambda: quota.value)(),
+        "of": quota.of, "low": quota.low, "high": quota.high,
+        "points": (rows if ids is None else ids[rows]).tolist(),
+    }  # fmt: skip
+    if quota.value is None:
+        written["counts"] = quota.counts[rows].tolist()
+    return {key: each for key, each in written.items() if each not in (None, -np.inf, np.inf)}

@@ -61,7 +61,7 @@ def read_constraints(
     must_link_sign: int = 1,
     encoding: str | None = None,
 ) -> Constraints:
-    """Read must-link and cannot-link pairs from one file or several.
+    """Read must-link and cannot-link pairs, and quotas of ``json``, from one file or several.
 
     Parameters
     ----------
@@ -218,6 +218,7 @@ def _read(name: str, content: bytes, reading: Reading) -> Constraints:
     }
     return Constraints(
         **arrays,
+        quotas=pair_forms.read_quotas(content, reading) if name == "json" else (),
         files=(os.fspath(reading.path),),
         origins={
             kind: np.outer(np.array(found, dtype=np.int64), [0, 1, 1])
@@ -243,6 +244,7 @@ def _merge(parts: list[Constraints]) -> Constraints:
         files=tuple(part.files[0] for part in parts),
         origins={kind: np.concatenate(found) for kind, found in shifted.items()},
         columns=tuple(column for part in parts for column in part.columns),
+        quotas=tuple(quota for part in parts for quota in part.quotas),
     )
 
 

@@ -80,7 +80,7 @@ class RowResolver:
     row_of_id: Mapping[str, int] | None = None  # where the file writes ids
     index_base: int = 0  # number of the first row in the file, 0 or 1
 
-    def __call__(self, word: str, path: PathLike, line: int) -> int:
+    def __call__(self, word: str, path: PathLike, line: int | None) -> int:
         """Return the row position that ``word`` stands for."""
         if self.row_of_id is not None:
             row = self.row_of_id.get(word, self.row_of_id.get(plain_cell(word)))

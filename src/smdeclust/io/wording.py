@@ -23,6 +23,7 @@ _BOTH = {
     "kind": ("kind='ml' or kind='cl'", "--kind ml or --kind cl"),
     "label": ("label=...", "--label COLUMN"),
     "must_link_sign": ("must_link_sign=...", "--must-link-sign 1|-1"),
+    "n_points": ("n_points=... or ids=...", "--data FILE"),
     "pairs_by_row": ("ids=None", "--pairs-by-row"),
     "sheet": ("sheet=...", "--sheet NAME"),
     "table_format": ("format=...", "--data-format NAME"),

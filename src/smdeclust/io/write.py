@@ -86,7 +86,8 @@ def write_constraints(constraints: Constraints, path: PathLike, format: str = "j
     ------
     InvalidInputError
         If the format is another one, or cannot hold what is to be written: ``links`` no soft pairs
-        and no ids of several words, none of them prices instead of confidences.
+        and no ids of several words, ``links`` and ``csv`` no quotas, none of them prices instead of
+        confidences.
     """
     check_writable(constraints, format)
     write_text(path, WRITERS[format](constraints))
@@ -98,6 +99,11 @@ def check_writable(constraints: Constraints, format: str) -> None:
         raise InvalidInputError(
             f"format is {shown(format)}, expected one of {', '.join(WRITABLE_FORMATS)} (the others "
             "can be read only)."
+        )
+    if format != "json" and constraints.quotas:
+        raise InvalidInputError(
+            f"There are {len(constraints.quotas)} quotas, which the format {format} cannot hold. "
+            "Write json."
         )
     if format == "links" and constraints.n_soft:
         raise InvalidInputError(

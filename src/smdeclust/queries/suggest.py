@@ -236,7 +236,7 @@ def look_at(
     if coordinates is None:
         coordinates = measured_in(model, points)
     given = Constraints(n_points=len(points)) if constraints is None else constraints
-    known_pairs(model, points, None, given, {}, soft=True)
+    known_pairs(model, points, None, given, {}, soft=True, quotas=True)
     views = getattr(model, "views_", {})
     weighed = tuple(
         (np.asarray(seen.labels), float(model.view_weights_[name]))

@@ -154,6 +154,8 @@ class Ground:
 
 def pairs_of(constraints: Constraints) -> list[Pair]:
     """The pairs of a file as the page keeps them."""
+    if constraints.quotas:
+        raise InvalidInputError("The file has quotas: send its pairs, and set quotas on the page.")
     found = []
     for kind, together in (("must_link", True), ("cannot_link", False)):
         found += [Pair(int(i), int(j), together) for i, j in getattr(constraints, kind)]

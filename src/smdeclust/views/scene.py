@@ -150,7 +150,8 @@ class Scene:
         if len(rows) == len(self.X):
             return self
         weight = None if self.weight is None else self.weight[rows]
-        some = {"X": self.X[rows], "known": self.known[rows], "engine": self.engine.on(rows)}
+        known = self.known[rows]._with(quotas=())  # which are bounds on clusters of all rows
+        some = {"X": self.X[rows], "known": known, "engine": self.engine.on(rows)}
         return replace(self, weight=weight, **some)
 
     @property
