@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import signal
 import sys
@@ -26,7 +25,7 @@ from smdeclust.cli.errors import (
     as_document,
     explain,
 )
-from smdeclust.cli.spread import option
+from smdeclust.cli.spread import as_command, option
 from smdeclust.io.wording import COMMAND_LINE, use_words
 
 # typer carries its own copy of click in newer versions: take the class from it, wherever it is.
@@ -63,12 +62,13 @@ def _program(
 
 def _unwrapped(doc: str) -> str:
     """Join the lines of paragraphs, which the help wraps by itself; examples stay as they are."""
-    paragraphs = inspect.cleandoc(doc).split("\n\n")
+    paragraphs = doc.split("\n\n")
     return "\n\n".join(p if p.startswith("Example") else " ".join(p.split()) for p in paragraphs)
 
 
 for _name, _function in COMMANDS.items():
-    app.command(_name, help=_unwrapped(_function.__doc__ or ""))(_function)
+    _command_function, _text = as_command(_function)
+    app.command(_name, help=_unwrapped(_text))(_command_function)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
+from smdeclust.cli.spread import Count
 
 # Columns shown for a question: those that differ most. Clusters shown at once.
 MOST_COLUMNS = 40
@@ -19,37 +19,17 @@ MOST_CLUSTERS = 6
 KEYS = "? don't know, u undo, q quit"
 
 
-@options.reads_files()
 def ask(
     data: options.DataFile,
+    reading: Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
-    answers: Annotated[
-        Path | None,
-        option(
-            "--answers FILE",
-            "CSV that answers are added to (default: the last --constraints file).",
-        ),
-    ] = None,
-    labels: Annotated[
-        bool,
-        option("--labels", 'Ask "which of these is it like?" with one record of each cluster.'),
-    ] = False,
-    strategy: Annotated[
-        str, option("NAME", "How pairs are chosen: influence, or random.")
-    ] = "influence",
-    metric: Annotated[
-        str,
-        option(
-            "NAME",
-            "guided (clusters of any shape), or round clusters in a distance: euclidean, "
-            "diagonal, learned (from pairs) or auto.",
-        ),
-    ] = "guided",
-    budget: Annotated[int, option("N", "Largest number of questions.", min=1)] = 1000,
+    answers: Path | None = None,
+    labels: bool = False,
+    strategy: str = "influence",
+    metric: str = "guided",
+    budget: Count = 1000,
     seed: options.Seed = 0,
-    *,
-    reading: Reading,
 ) -> None:
     """Ask the question whose answer would help most, learn from the answer, and ask the next.
 
@@ -58,6 +38,14 @@ def ask(
 
     Example:
       smdeclust ask people.csv -k 5 --constraints pairs.csv --standardize
+
+    Options:
+      --answers FILE: CSV that answers are added to (default: the last --constraints file).
+      --labels: Ask "which of these is it like?" with one record of each cluster.
+      --strategy NAME: How pairs are chosen: influence, or random.
+      --metric NAME: guided (clusters of any shape), or round clusters in a distance: euclidean,
+        diagonal, learned (from pairs) or auto.
+      --budget N: Largest number of questions.
     """
     from smdeclust.queries.answers import AnswerFile
 

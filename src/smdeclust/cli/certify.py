@@ -13,7 +13,7 @@ from smdeclust.cli.fitted import beside
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
+from smdeclust.cli.spread import Count, option
 
 WeightFile = Annotated[
     Path | None, option("--weights FILE", "CSV of two columns: row or id, and the point's weight.")
@@ -31,28 +31,20 @@ _STATUS = {
 }
 
 
-@options.reads_files()
 def certify(
     data: options.DataFile,
-    labels: Annotated[Path, option("--labels -l FILE", "labels.csv of a fit.")],
+    labels: Path,
+    reading: Reading,
     constraints: options.ConstraintFiles = None,
-    out: Annotated[Path | None, option("--out -o FILE", "Certificate to write (.npz).")] = None,
-    tol: Annotated[
-        float, option("GAP", "Largest relative gap that counts as optimal.", min=0, max=0.999)
-    ] = 1e-4,
+    out: Path | None = None,
+    tol: Annotated[float, {"min": 0, "max": 0.999}] = 1e-4,
     weights: WeightFile = None,
-    parts: Annotated[
-        str, option("auto|N", "Parts to split the points into: weaker bounds for large data.")
-    ] = "auto",
-    jobs: Annotated[int, option("N", "Processes that prove parts at the same time.", min=1)] = 1,
-    folder: Annotated[
-        Path | None, option("DIR", "Keep finished parts here, to continue another time.")
-    ] = None,
+    parts: str = "auto",
+    jobs: Count = 1,
+    folder: Path | None = None,
     max_time: options.MaxTime = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Prove a lower bound on every feasible clustering, and so how good yours is.
 
@@ -64,6 +56,14 @@ def certify(
 
     Example:
       smdeclust certify people.csv --labels result/labels.csv -c pairs.csv --out proof.npz
+
+    Options:
+      --labels -l FILE: labels.csv of a fit.
+      --out -o FILE: Certificate to write (.npz).
+      --tol GAP: Largest relative gap that counts as optimal.
+      --parts auto|N: Parts to split the points into: weaker bounds for large data.
+      --jobs N: Processes that prove parts at the same time.
+      --folder DIR: Keep finished parts here, to continue another time.
     """
     from smdeclust.exact import certify as prove
     from smdeclust.exact.certificate import above_best

@@ -17,7 +17,6 @@ from smdeclust.cli.folder import check_file
 from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import Reading
 from smdeclust.cli.settings import Settings
-from smdeclust.cli.spread import option, spread
 
 # For the search for all contradictions and the least repair.
 _SECONDS = 30.0
@@ -25,27 +24,18 @@ _SHOWN = 10
 _ENDINGS = (".csv", ".json", ".txt", ".links")
 
 
-@options.reads_files()
-@spread(Settings, "settings", ("size_min", "size_max"))
 def check(
     data: options.DataFile,
+    settings: Annotated[Settings, "size_min size_max"],
+    reading: Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
-    repair: Annotated[
-        Path | None,
-        option("FILE", "Write the pairs without those of the least repair (.csv, .json or .txt)."),
-    ] = None,
-    soft: Annotated[
-        bool,
-        option("--soft", "Soft pairs must hold too; those with low confidence are dropped first."),
-    ] = False,
+    repair: Path | None = None,
+    soft: bool = False,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    settings: Settings,
-    reading: Reading,
 ) -> None:
     """Check pairs: are they consistent, can K clusters keep them, what do they ask for?
 
@@ -55,6 +45,10 @@ def check(
 
     Example:
       smdeclust check people.csv -k 4 --constraints pairs.csv --repair mended.csv
+
+    Options:
+      --repair FILE: Write the pairs without those of the least repair (.csv, .json or .txt).
+      --soft: Soft pairs must hold too; those with low confidence are dropped first.
     """
     if repair is not None:
         check_file(repair, force=force)

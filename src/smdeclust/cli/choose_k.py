@@ -9,24 +9,20 @@ from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
+from smdeclust.cli.spread import Seconds
 
 
-@options.reads_files()
 def choose_k(
     data: options.DataFile,
-    clusters: Annotated[
-        str, option("--clusters -k A..B", "Numbers to try, as in 2..12.")
-    ] = "2..10",
+    reading: Reading,
+    clusters: str = "2..10",
     constraints: options.ConstraintFiles = None,
-    folds: Annotated[int, option("N", "Number of parts; each is held out once.", min=2)] = 5,
-    plot: Annotated[Path | None, option("--plot FILE", "Draw the table as a picture.")] = None,
+    folds: Annotated[int, {"min": 2}] = 5,
+    plot: Path | None = None,
     seed: options.Seed = 0,
-    max_time: Annotated[float, option("SECONDS", "Time limit of each fit.", min=0)] = 10.0,
+    max_time: Seconds = 10.0,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Try several numbers of clusters and recommend one, with the reason.
 
@@ -35,6 +31,12 @@ def choose_k(
 
     Example:
       smdeclust choose-k people.csv -k 2..12 --constraints pairs.csv --standardize
+
+    Options:
+      --clusters -k A..B: Numbers to try, as in 2..12.
+      --folds N: Number of parts; each is held out once.
+      --plot FILE: Draw the table as a picture.
+      --max-time SECONDS: Time limit of each fit.
     """
     from smdeclust import SMDEClust, choose_n_clusters
     from smdeclust.queries.choose_k import Choice

@@ -15,45 +15,43 @@ from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings, has_option
-from smdeclust.cli.spread import option, spread
+from smdeclust.cli.spread import option
 from smdeclust.io.cells import as_csv
 from smdeclust.io.write import as_json as written
 
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
 SIZES = ("size_min", "size_max")
+Chosen = Annotated[
+    str | None,
+    option(
+        "--methods --method -m A,B,...",
+        f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
+    ),
+]
 
 
-@options.reads_files()
-@spread(Settings, "settings", SIZES)
 def compare(
     data: options.DataFile,
+    settings: Annotated[Settings, "size_min size_max"],
+    reading: Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
-    chosen: Annotated[
-        str | None,
-        option(
-            "--methods --method -m A,B,...",
-            f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
-        ),
-    ] = None,
-    runs: Annotated[
-        int, option("N", "Runs of each method, with different seeds.", min=1, max=1000)
-    ] = 1,
-    out: Annotated[
-        Path | None, option("--out -o DIR", f"Folder for {TABLE}, {PICTURE}, {RESULT}.")
-    ] = None,
+    chosen: Chosen = None,
+    runs: Annotated[int, {"min": 1, "max": 1000}] = 1,
+    out: Path | None = None,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    reading: Reading,
-    settings: Settings,
 ) -> None:
     """Run several methods on your data and pairs, and show them in one table and picture.
 
     Example:
       smdeclust compare people.csv -k 4 --constraints pairs.csv --runs 5 --out comparison
+
+    Options:
+      --runs N: Runs of each method, with different seeds.
+      --out -o DIR: Folder for comparison.csv, comparison.png, comparison.json.
     """
     names = _names(chosen)
     if out is not None:

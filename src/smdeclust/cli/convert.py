@@ -10,33 +10,21 @@ import typer
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
+from smdeclust.cli.options import PAIRS, Reading
 
 _SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
 
-@options.reads_files(
-    "id_column", "data_format", "no_header", "format", "kind", "index_base", "must_link_sign",
-    "pairs_by_row", "encoding",
-)  # fmt: skip
 def convert(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of pairs; several are joined.")
     ],
-    out: Annotated[Path | None, option("--out -o FILE", "File to write (default: print).")] = None,
-    to: Annotated[
-        str | None,
-        option("NAME", "json, links or csv (default: as the name of --out ends, or json)."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        option("DATA", "Data file, to check rows and to look up ids (no other column is read)."),
-    ] = None,
+    reading: Annotated[Reading, f"id_column data_format no_header {PAIRS}"],
+    out: Path | None = None,
+    to: str | None = None,
+    data: Path | None = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Turn pairs of any format into json, links or csv.
 
@@ -45,6 +33,11 @@ def convert(
 
     Example:
       smdeclust convert must.link cannot.link --format graphs --out pairs.json
+
+    Options:
+      --out -o FILE: File to write (default: print).
+      --to NAME: json, links or csv (default: as the name of --out ends, or json).
+      --data DATA: Data file, to check rows and to look up ids (no other column is read).
     """
     from smdeclust.io import WRITABLE_FORMATS, read_constraints, read_table
     from smdeclust.io.write import WRITERS, check_writable, write_constraints

@@ -8,17 +8,14 @@ from typing import Annotated, Any
 
 from smdeclust.cli import options, screen
 from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.cli.spread import option
 from smdeclust.io.cells import as_csv
 
 FILES = ("labels.csv", "clusters.png")
 
 
 def demo(
-    out: Annotated[Path, option("--out -o", "Folder for labels.csv and clusters.png.")] = Path(
-        "demo-output"
-    ),
-    pairs: Annotated[int, option("N", "How many random pairs.", min=0, max=5000)] = 100,
+    out: Path = Path("demo-output"),
+    pairs: Annotated[int, {"min": 0, "max": 5000}] = 100,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     force: options.Force = False,
@@ -29,6 +26,10 @@ def demo(
 
     Example:
       smdeclust demo --out demo-output
+
+    Options:
+      --out -o: Folder for labels.csv and clusters.png.
+      --pairs N: How many random pairs.
     """
     check_folder(out, FILES, force=force)
     result, table, picture = solve_iris(pairs, seed)

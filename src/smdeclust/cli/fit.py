@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -21,7 +21,7 @@ from smdeclust.cli.patience import Patience
 from smdeclust.cli.quotas import Quotas, with_quotas
 from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
 from smdeclust.cli.settings import Settings
-from smdeclust.cli.spread import option, spread
+from smdeclust.cli.spread import Natural
 from smdeclust.io.cells import as_csv
 from smdeclust.io.write import as_json as written
 from smdeclust.io.write import labels_csv
@@ -33,48 +33,23 @@ PROOF = "proof.npz"
 _PROOF_SECONDS = 60.0
 
 
-@options.reads_files()
-@spread(Settings, "settings")
 def fit(
     context: typer.Context,
     data: options.DataFile,
+    settings: Settings,
+    reading: Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     method: options.MethodName = methods.DEFAULT,
-    out: Annotated[
-        Path | None,
-        option(
-            "--out -o DIR",
-            "Folder for the table with its clusters, labels, centers, result and report.",
-        ),
-    ] = None,
-    report: Annotated[
-        bool, option("--report/--no-report", "Write an HTML report into --out.")
-    ] = True,
-    pair_costs: Annotated[
-        int,
-        option(
-            "N",
-            "For the report: how many pairs to leave out one by one, to see what they cost.",
-            min=0,
-        ),
-    ] = 10,
-    certify: Annotated[
-        bool,
-        option(
-            "--certify",
-            "Prove how far from the best possible it is at most (half of --max-time, or a "
-            "minute), and write proof.npz.",
-        ),
-    ] = False,
+    out: Path | None = None,
+    report: bool = True,
+    pair_costs: Natural = 10,
+    certify: bool = False,
     quota: Quotas = None,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    settings: Settings,
-    reading: Reading,
 ) -> None:
     """Cluster a data file so that all must-links and cannot-links hold.
 
@@ -86,6 +61,13 @@ def fit(
 
     Example:
       smdeclust fit people.xlsx -k 4 --constraints pairs.csv --role customer=id --out result
+
+    Options:
+      --out -o DIR: Folder for the table with its clusters, labels, centers, result and report.
+      --report/--no-report: Write an HTML report into --out.
+      --pair-costs N: For the report: how many pairs to leave out one by one, to see what they cost.
+      --certify: Prove how far from the best possible it is at most (half of --max-time, or a
+        minute), and write proof.npz.
     """
     name = methods.check_method(method)
     patience = Patience(max_time)

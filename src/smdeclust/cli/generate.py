@@ -9,28 +9,24 @@ from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
+from smdeclust.cli.spread import Count, Natural, Seconds
 from smdeclust.io.cells import as_csv
 
 DATA, PAIRS = "data.csv", "constraints.json"
 
 
-@options.reads_files("label", "data_format", "no_header", "encoding")
 def generate(
-    out: Annotated[Path, option("--out -o DIR", "Folder to write to.")],
-    points: Annotated[int, option("--points -n N", "Number of points.", min=1)] = 1000,
-    clusters: Annotated[int, option("--clusters -k K", "Number of Gaussians.", min=1)] = 5,
-    n_features: Annotated[int, option("--dimension -d D", "Number of features.", min=1)] = 2,
-    spread: Annotated[float, option("S", "Standard deviation of each Gaussian.", min=0)] = 10.0,
-    pairs: Annotated[int, option("M", "Number of random pairs, by the classes.", min=0)] = 100,
-    data: Annotated[
-        Path | None, option("--data DATA", "Make pairs for this file with classes, no new data.")
-    ] = None,
+    out: Path,
+    reading: Annotated[Reading, "label data_format no_header encoding"],
+    points: Count = 1000,
+    clusters: Count = 5,
+    n_features: Count = 2,
+    spread: Seconds = 10.0,
+    pairs: Natural = 100,
+    data: Path | None = None,
     seed: options.Seed = 24,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Make data of overlapping Gaussians and pairs from their classes.
 
@@ -39,6 +35,15 @@ def generate(
 
     Example:
       smdeclust generate -n 500 -k 10 --pairs 200 --out made
+
+    Options:
+      --out -o DIR: Folder to write to.
+      --points -n N: Number of points.
+      --clusters -k K: Number of Gaussians.
+      --dimension -d D (n_features): Number of features.
+      --spread S: Standard deviation of each Gaussian.
+      --pairs M: Number of random pairs, by the classes.
+      --data DATA: Make pairs for this file with classes, no new data.
     """
     from smdeclust.datasets import make_constraints, make_synthetic
     from smdeclust.io.write import WRITERS

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from smdeclust.cli import options, screen
-from smdeclust.cli.spread import option
 
 
 class Scale(StrEnum):
@@ -19,31 +18,12 @@ class Scale(StrEnum):
 
 
 def paper(
-    experiment: Annotated[
-        list[str] | None,
-        option(
-            "--experiment -e NAME",
-            "Which one: violations, variants, synthetic, large, exact, soft; repeat for "
-            "several (default: all).",
-        ),
-    ] = None,
-    scale: Annotated[
-        Scale,
-        option(
-            "",
-            "How much to run: a minute, a quarter of an hour, all (71 minutes on two cores).",
-        ),
-    ] = Scale.smoke,
-    out: Annotated[Path, option("--out -o DIR", "Folder for results; a run resumes.")] = Path(
-        "results"
-    ),
-    jobs: Annotated[
-        int | None, option("--jobs -j N", "Processes (default: one a core).", min=1)
-    ] = None,
-    budget: Annotated[
-        float | None, option("SECONDS", "Time limit; the next call continues.", min=0)
-    ] = None,
-    retry: Annotated[bool, option("--retry", "Repeat runs that failed before.")] = False,
+    experiment: list[str] | None = None,
+    scale: Scale = Scale.smoke,
+    out: Path = Path("results"),
+    jobs: Annotated[int | None, {"min": 1}] = None,
+    budget: Annotated[float | None, {"min": 0}] = None,
+    retry: bool = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Run the experiments of the paper, and write their tables and figures.
@@ -53,6 +33,15 @@ def paper(
 
     Example:
       smdeclust paper --experiment variants --scale smoke --out results
+
+    Options:
+      --experiment -e NAME: Which one: violations, variants, synthetic, large, exact, soft; repeat
+        for several (default: all).
+      --scale: How much to run: a minute, a quarter of an hour, all (71 minutes on two cores).
+      --out -o DIR: Folder for results; a run resumes.
+      --jobs -j N: Processes (default: one a core).
+      --budget SECONDS: Time limit; the next call continues.
+      --retry: Repeat runs that failed before.
     """
     from smdeclust.paper import run_paper
 

@@ -15,27 +15,22 @@ from smdeclust.cli.fitted import beside, read_json
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.labels import read_labels
 from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
 
 FORMATS = ("png", "svg", "pdf")
 KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
 
 
-@options.reads_files()
 def plot(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Data file; for runs, result.json of a fit.")
     ],
-    out: Annotated[Path, option("--out -o FILE", "Picture: .png, .svg or .pdf.")],
-    picture: Annotated[
-        str, option("--picture -p NAME", f"One of {', '.join(KINDS)}.")
-    ] = "clusters",
+    out: Path,
+    reading: Reading,
+    picture: str = "clusters",
     labels: options.Labels = None,
     constraints: options.ConstraintFiles = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Draw clusters with their pairs, margins, the graph of the pairs, or how a run went.
 
@@ -44,6 +39,10 @@ def plot(
 
     Example:
       smdeclust plot result/result.json --picture convergence --out run.svg
+
+    Options:
+      --out -o FILE: Picture: .png, .svg or .pdf.
+      --picture -p NAME: One of clusters, margins, graph, convergence, diversity.
     """
     if picture not in KINDS:
         raise CommandError(f"--picture is {picture!r}, expected one of {', '.join(KINDS)}.")

@@ -12,24 +12,18 @@ from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import COLUMNS, Fitted, read_fitted
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
+from smdeclust.cli.options import PAIRS, Reading
 from smdeclust.io.write import labels_csv, write_bytes
 
 
-@options.reads_files(
-    "id_column", "sheet", "points", "data_format", "no_header", "encoding", "format", "kind",
-    "index_base", "must_link_sign", "pairs_by_row",
-)  # fmt: skip
 def predict(
     data: Annotated[Path, typer.Argument(metavar="NEW", help="New rows, with the same columns.")],
-    result: Annotated[Path, option("--result -r DIR", "Folder written by 'fit --out'.")],
+    result: Path,
+    reading: Annotated[Reading, f"id_column sheet points data_format no_header {PAIRS}"],
     constraints: options.ConstraintFiles = None,
-    out: Annotated[Path | None, option("--out -o FILE", "CSV to write (default: print).")] = None,
+    out: Path | None = None,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Place new rows in the clusters of an earlier fit.
 
@@ -39,6 +33,10 @@ def predict(
 
     Example:
       smdeclust predict new-people.csv --result result -c new-pairs.csv
+
+    Options:
+      --result -r DIR: Folder written by 'fit --out'.
+      --out -o FILE: CSV to write (default: print).
     """
     if out is not None:
         check_file(out, force=force)

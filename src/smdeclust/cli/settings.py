@@ -11,47 +11,27 @@ from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.labels import read_labels
 from smdeclust.cli.opening import Inputs
-from smdeclust.cli.spread import option
-
-_PANEL = "Setting up the method"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the method is set up: one field an option."""
+    """How the method is set up: one field an option.
 
-    metric: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Distance: euclidean (the default), learned from the pairs, diagonal (one weight a "
-            "column) or auto.",
-            _PANEL,
-        ),
-    ] = None
-    size_min: Annotated[
-        str | None, option("N", "Fewest points of a cluster; N,N,... for K bounds.", _PANEL)
-    ] = None
-    size_max: Annotated[
-        str | None, option("N", "Most points of a cluster; N,N,... for each.", _PANEL)
-    ] = None
-    penalty: Annotated[
-        float | None,
-        option(
-            "COST",
-            "What breaking a soft pair costs, times its confidence (default: from the data).",
-            _PANEL,
-            min=0,
-        ),
-    ] = None
-    init: Annotated[
-        Path | None,
-        option(
-            "DIR",
-            "Start from an earlier result (folder or labels.csv); clusters keep their numbers.",
-            _PANEL,
-        ),
-    ] = None
+    Setting up the method:
+      --metric NAME: Distance: euclidean (the default), learned from the pairs, diagonal (one weight
+        a column) or auto.
+      --size-min N: Fewest points of a cluster; N,N,... for K bounds.
+      --size-max N: Most points of a cluster; N,N,... for each.
+      --penalty COST: What breaking a soft pair costs, times its confidence (default: from the
+        data).
+      --init DIR: Start from an earlier result (folder or labels.csv); clusters keep their numbers.
+    """
+
+    metric: str | None = None
+    size_min: str | None = None
+    size_max: str | None = None
+    penalty: Annotated[float | None, {"min": 0}] = None
+    init: Path | None = None
 
     def arguments(self, method: str, inputs: Inputs) -> dict[str, Any]:
         """The options given, as arguments of the method's estimator; the others are left out.

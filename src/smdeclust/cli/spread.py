@@ -1,16 +1,30 @@
-"""How options are declared: each in a line, several of them as the fields of a dataclass."""
+"""How a command becomes what typer shows: its docstring describes its options.
+
+A docstring ends with sections of entries such as ``--out -o DIR: Folder to write to.``: names, what
+the value is called, and help. Where the parameter has another name than the option, that follows in
+parentheses. The title of a section is that of the panel in the help (``Options``: none). Parameters
+that are dataclasses stand for one option a field, described in the docstring of the class; some of
+them are chosen as in ``Annotated[Reading, "label encoding"]``.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from functools import wraps
-from typing import Any, get_type_hints
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 Command = Callable[..., Any]
+# An option of this type, with limits: what goes to ``typer.Option`` beside its description.
+Count = Annotated[int, {"min": 1}]
+Natural = Annotated[int, {"min": 0}]
+Seconds = Annotated[float, {"min": 0}]
+
+_SECTION = re.compile(r"^([A-Z][\w ]+):\n(?=  --)", re.MULTILINE)
+_ENTRY = re.compile(r"(--.+?)(?: \((\w+)\))?: (.+)")
 
 
 def option(form: str, help: str, panel: str | None = None, **more: Any) -> Any:
@@ -24,38 +38,50 @@ def option(form: str, help: str, panel: str | None = None, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
 
 
-def spread(group: type, name: str, chosen: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Give a command the fields of a dataclass as options, in place of its parameter `name`.
+def as_command(function: Command) -> tuple[Command, str]:
+    """The function as typer takes it, one parameter an option, and what its docstring says."""
+    hints = get_type_hints(function, include_extras=True)
+    text, described = _read(function.__doc__ or "")
+    groups: dict[str, tuple[type, list[str]]] = {}
+    own, of_groups = [], []
+    for name, parameter in inspect.signature(function).parameters.items():
+        group, *chosen = get_args(hints[name]) or (hints[name],)
+        if is_dataclass(group):
+            wanted = chosen[0].split() if chosen else [field.name for field in fields(group)]
+            there = [field for field in fields(group) if field.name in wanted]
+            groups[name] = group, wanted
+            types, about = get_type_hints(group, include_extras=True), _read(group.__doc__ or "")[1]
+            of_groups += [_shown(f.name, types[f.name], f.default, about) for f in there]
+        else:
+            own.append(_shown(name, hints[name], parameter.default, described))
 
-    The types of the fields are annotated as options; `chosen` are those to offer, none: all.
-    """
-    hints = get_type_hints(group, include_extras=True)
-    offered = [field for field in fields(group) if not chosen or field.name in chosen]
+    def command(**given: Any) -> Any:
+        for name, (group, names) in groups.items():
+            given[name] = group(**{each: given.pop(each) for each in names})
+        return function(**given)
 
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def with_group(**given: Any) -> Any:
-            values = {field.name: given.pop(field.name) for field in offered}
-            return command(**given, **{name: group(**values)})
+    shown = [*own, *of_groups]
+    command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in shown}
+    return command, text
 
-        own = get_type_hints(command, include_extras=True)
-        shown = [
-            parameter.replace(annotation=own[each], kind=inspect.Parameter.KEYWORD_ONLY)
-            for each, parameter in inspect.signature(command).parameters.items()
-            if each != name
-        ]
-        shown += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=hints[field.name],
-            )
-            for field in offered
-        ]
-        with_group.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-        with_group.__annotations__ = {each.name: each.annotation for each in shown}
-        del with_group.__wrapped__  # type: ignore[attr-defined]
-        return with_group
 
-    return decorate
+def _shown(name: str, hint: Any, default: Any, described: dict[str, Any]) -> inspect.Parameter:
+    if name in described:
+        kind, more = get_args(hint) if hasattr(hint, "__metadata__") else (hint, {})
+        hint = Annotated[kind, option(*described[name], **more)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _read(doc: str) -> tuple[str, dict[str, tuple[str, str, str | None]]]:
+    """What a docstring says, and for each parameter names, help and panel of its option."""
+    text, *sections = _SECTION.split(inspect.cleandoc(doc))
+    found = {}
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        for entry in re.split(r"^  (?=--)", body, flags=re.MULTILINE)[1:]:
+            match = _ENTRY.fullmatch(" ".join(entry.split()))
+            assert match is not None, entry
+            form, parameter, help = match.groups()
+            name = parameter or re.split("[ /]", form)[0][2:].replace("-", "_")
+            found[name] = form, help, None if title == "Options" else title
+    return text.rstrip(), found

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import options, screen
-from smdeclust.cli.spread import option
 
 
-@options.reads_files("role", "id_column", "label", "sheet", "points")
 def studio(
+    reading: Annotated[options.Reading, "role id_column label sheet points"],
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -22,15 +21,9 @@ def studio(
     ] = None,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
-    folder: Annotated[
-        Path | None, option("--folder DIR", "Work folder (default: DATA with -studio at its end).")
-    ] = None,
-    port: Annotated[int, option("N", "Port to serve at (0: any free one).", min=0, max=65535)] = 0,
-    browser: Annotated[
-        bool, option("--browser/--no-browser", "Open the browser, or only serve.")
-    ] = True,
-    *,
-    reading: options.Reading,
+    folder: Path | None = None,
+    port: Annotated[int, {"min": 0, "max": 65535}] = 0,
+    browser: bool = True,
 ) -> None:
     """See the clusters in the browser, mark what belongs together, and see what changes.
 
@@ -39,6 +32,11 @@ def studio(
 
     Example:
       smdeclust studio people.csv -k 4 --constraints pairs.csv
+
+    Options:
+      --folder DIR: Work folder (default: DATA with -studio at its end).
+      --port N: Port to serve at (0: any free one).
+      --browser/--no-browser: Open the browser, or only serve.
     """
     from smdeclust.extras import optional
 

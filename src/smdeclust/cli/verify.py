@@ -12,33 +12,20 @@ from smdeclust.cli.certify import WeightFile
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import option
 
 
-@options.reads_files()
 def verify(
     data: options.DataFile,
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="What 'certify --out' wrote.")
     ],
-    clusters: Annotated[
-        int | None, option("--clusters -k K", "Required number of clusters.", min=1)
-    ] = None,
+    reading: Reading,
+    clusters: Annotated[int | None, {"min": 1}] = None,
     constraints: options.ConstraintFiles = None,
-    labels: Annotated[
-        Path | None,
-        option(
-            "--labels -l FILE",
-            "labels.csv of the clustering in question (default: the certificate's own).",
-        ),
-    ] = None,
-    tol: Annotated[
-        float | None, option("GAP", "Gap that counts as optimal (default: 1e-4).", min=0, max=0.999)
-    ] = None,
+    labels: Path | None = None,
+    tol: Annotated[float | None, {"min": 0, "max": 0.999}] = None,
     weights: WeightFile = None,
     as_json: options.AsJson = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Check a certificate: derive its bound again from the data, trusting nothing in the file.
 
@@ -47,6 +34,11 @@ def verify(
 
     Example:
       smdeclust verify people.csv proof.npz -k 4 -c pairs.csv
+
+    Options:
+      --clusters -k K: Required number of clusters.
+      --labels -l FILE: labels.csv of the clustering in question (default: the certificate's own).
+      --tol GAP: Gap that counts as optimal (default: 1e-4).
     """
     from smdeclust.exact import Certificate
     from smdeclust.exact import verify as check

@@ -15,36 +15,25 @@ from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import Reading
 from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
-from smdeclust.cli.spread import option, spread
 
 _KINDS = {"ml": "must_link", "cl": "cannot_link"}
 _LISTED = 20
 
 
-@options.reads_files()
-@spread(Settings, "settings", ("metric", "size_min", "size_max", "penalty"))
 def what_if(
     data: options.DataFile,
+    settings: Annotated[Settings, "metric size_min size_max penalty"],
+    reading: Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
-    drop: Annotated[
-        list[str] | None,
-        option("A,B", "A pair to drop, by id or row (or ml:A,B, cl:A,B); repeat for more."),
-    ] = None,
-    add: Annotated[
-        list[str] | None, option("ml:A,B", "A pair to add, ml: or cl:; repeat for more.")
-    ] = None,
-    save: Annotated[
-        Path | None, option("FILE", "Write the changed pairs (.csv, .json or .txt).")
-    ] = None,
+    drop: list[str] | None = None,
+    add: list[str] | None = None,
+    save: Path | None = None,
     method: options.MethodName = methods.DEFAULT,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     force: options.Force = False,
-    *,
-    settings: Settings,
-    reading: Reading,
 ) -> None:
     """Cluster with the pairs as they are and with some dropped or added, and compare.
 
@@ -53,6 +42,11 @@ def what_if(
 
     Example:
       smdeclust what-if people.csv -k 4 -c pairs.csv --drop ann,bob --add cl:ann,eve
+
+    Options:
+      --drop A,B: A pair to drop, by id or row (or ml:A,B, cl:A,B); repeat for more.
+      --add ml:A,B: A pair to add, ml: or cl:; repeat for more.
+      --save FILE: Write the changed pairs (.csv, .json or .txt).
     """
     if not drop and not add:
         raise CommandError("Nothing to change: name pairs with --drop A,B or --add ml:A,B.")
