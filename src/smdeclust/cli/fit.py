@@ -107,7 +107,7 @@ def fit(
 
                 setup = replace(setup, max_time=max_time)
                 page[REPORT], result["pair_costs"] = make_report(
-                    inputs, reading, setup, run, result, pair_costs
+                    inputs, reading, setup, run, result, pair_costs, quota or []
                 )
             document = {
                 **result,

@@ -25,6 +25,7 @@ def make_report(
     run: methods.Run,
     result: dict[str, Any],
     n_costs: int,
+    quotas: list[str],
 ) -> tuple[bytes, list[dict[str, Any]] | None]:
     """Solve again without pairs and without single ones, and write it all down as HTML.
 
@@ -106,7 +107,7 @@ def make_report(
         ended_early=result.get("stop_reason") in ("max_time", "callback"),
         agreement=agreement,
         command=result["command"],
-        snippet=provenance.snippet(inputs, reading, run, setup),
+        snippet=provenance.snippet(inputs, reading, run, setup, quotas),
         weight=inputs.weight if methods.takes_weights(run.method) else None,
         provenance=[
             *((f"{name}", version) for name, version in result["versions"].items()),

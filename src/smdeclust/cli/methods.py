@@ -128,21 +128,12 @@ def takes_weights(name: str) -> bool:
 
 
 def fit_arguments(name: str, constraints: Any, weight: Any = None) -> dict[str, Any]:
-    """Pairs under the names that a method's ``fit`` has for them; soft ones where it takes any.
+    """What is known as a method's ``fit`` takes it: soft pairs and weights where it takes any.
 
-    Weights too, where it takes them.
+    Quotas are handed to all: a method that does not know them says so.
     """
-    has, soft = _fit_parameters(name), takes_soft_pairs(name)
-    weights = {} if weight is None or not takes_weights(name) else {"sample_weight": weight}
-    if constraints.quotas:  # who does not know them says so
-        return {"constraints": constraints if soft else constraints.hard_only(), **weights}
-    kinds = ["must_link", "cannot_link"]
-    if soft and constraints.n_soft:
-        if "soft_must_link_confidence" not in has:
-            return {"constraints": constraints, **weights}
-        for kind in ("soft_must_link", "soft_cannot_link"):
-            kinds += [kind, f"{kind}_confidence"]
-    return {**{kind: getattr(constraints, kind) for kind in kinds}, **weights}
+    known = constraints if takes_soft_pairs(name) else constraints.hard_only()
+    return {"constraints": known} | ({"sample_weight": weight} if takes_weights(name) else {})
 
 
 def _fit_parameters(name: str) -> Mapping[str, Any]:
