@@ -68,7 +68,7 @@ def test_report_and_recipe_show_them(cli, soft, tmp_path, capsys, method):
     assert "no pairs were given" not in page
     assert "of 2 soft pairs" in page
     blocks = [unescape(block) for block in re.findall(r"<pre>(.*?)</pre>", page, re.S)]
-    code = next(block for block in blocks if block.startswith("from smdeclust"))
+    code = next(block for block in blocks if "from smdeclust import" in block)
     capsys.readouterr()
     exec(code, {})
     before = json.loads((out / "result.json").read_text())["objective"]

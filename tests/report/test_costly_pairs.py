@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from smdeclust import SMDEClust
 from smdeclust.cli.app import run
 from smdeclust.problem import Problem
+from smdeclust.queries.picture import match_labels
 from smdeclust.report.costly_pairs import costly_pairs
-from smdeclust.report.moved import match_labels
 from smdeclust.structure.groups import find_bridges
 
 
@@ -134,6 +134,6 @@ def test_the_report_prices_pairs_with_the_sizes(tmp_path, seed):
 def test_matching_keeps_as_many_numbers_as_any_renumbering(both):
     """Against all renumberings of four clusters."""
     labels, others = np.array(both).T
-    matched = match_labels(labels, others, 4)
+    matched = match_labels(others, labels, 4)
     best = max((np.array(p)[others] == labels).sum() for p in permutations(range(4)))
     assert (matched == labels).sum() == best

@@ -17,6 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.queries.picture import match_labels
 from smdeclust.studio import opening, solving, view
 from smdeclust.studio.desk import Desk
 from smdeclust.studio.server import make_app, thumbnail
@@ -322,7 +323,7 @@ def test_k_by_splitting_and_merging() -> None:
     assert np.sort(((four[:, None] - means) ** 2).sum(axis=2).min(axis=1)).max() < 0.01
     same = solving.split_or_merge(np.ones((10, 1)), np.zeros(10, np.int64), 3)
     assert same.shape == (3, 1)
-    labels = solving.keep_numbers(np.array([2, 2, 0, 0, 1]), np.array([0, 0, 1, 1, 7]), 3)
+    labels = match_labels(np.array([2, 2, 0, 0, 1]), np.array([0, 0, 1, 1, 7]), 3)
     assert labels.tolist() == [0, 0, 1, 1, 2]
 
 

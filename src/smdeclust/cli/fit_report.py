@@ -31,11 +31,11 @@ def make_report(
 
     Returns the page, and what single pairs cost, for ``result.json``.
     """
+    from smdeclust.queries.picture import match_labels
     from smdeclust.report import Content, render_report
-    from smdeclust.report.moved import compare
 
     pairs, k, patience = inputs.constraints, setup.n_clusters, setup.patience
-    free, moved, costs = None, None, None
+    free, numbered, costs = None, None, None
     note = free_note = ""
     ended = f"Not computed: {_why(patience)} ended before."
     # In a learned distance, all clusterings are compared in the distance of the first.
@@ -51,7 +51,7 @@ def make_report(
         )
         free_note = ended if free is None else ""
     if free is not None:
-        moved = compare(run.labels, free.labels, k)
+        numbered = match_labels(free.labels, run.labels, k)
         if patience.over:
             free_note = f"This clustering was cut short: {_why(patience)} ended."
         if n_costs == 0:
@@ -95,7 +95,7 @@ def make_report(
         where=pairs.where,
         ids_named="row" if inputs.table.ids is None else "id",
         free_objective=None if free is None else free.objective,
-        moved=moved,
+        free_labels=numbered,
         costs=costs,
         costs_note=note,
         free_note=free_note,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from smdeclust.cli.errors import CommandError
 from smdeclust.io.cells import plain_cell
-from smdeclust.io.files import bad_line, decode, read_bytes, shown
+from smdeclust.io.files import PathLike, bad_line, decode, read_bytes, shown
+from smdeclust.io.per_point import named_entries
+from smdeclust.io.tokens import split_words
 
 
 def read_labels(path: Path, table: Any, *, partial: bool = False) -> Any:
@@ -47,38 +47,27 @@ def _read_column(path: Path, table: Any, what: str, *, partial: bool = False) ->
     """The second column, one value a point (None where `partial` and missing), in order."""
     parse, below, expected = _KINDS[what]
     text = decode(read_bytes(path), path)
-    try:
-        lines = list(csv.reader(io.StringIO(text), strict=True))
-    except csv.Error as error:
-        raise CommandError(f"{path}: this is not a CSV file ({error}).") from error
-    if not lines or len(lines[0]) < 2:
+    head = split_words(text.partition("\n")[0])
+    if len(head) < 2:
         raise bad_line(path, 1, "no two columns", f"a header such as id,{what}, and a line a point")
-    row_of = (
-        {str(row): row for row in range(len(table.X))}
-        if table.ids is None or lines[0][0].strip().lower() == "row" != table.id_name
-        else {name: row for row, name in enumerate(table.ids)}
-    )
+    by_row = table.ids is None or head[0].lower() == "row" != table.id_name
+    names = map(str, range(len(table.X))) if by_row else table.ids
+    rows = {name: row for row, name in enumerate(names)}
+
+    def row_of(word: str, path: PathLike, line: int) -> int | None:
+        row = rows.get(plain_cell(word), rows.get(word))
+        if row is None and not partial:
+            raise bad_line(path, line, f"the point {shown(word)}", "a point of the data")
+        return row
+
     values: list[Any] = [None] * len(table.X)
-    for number, cells in enumerate(lines[1:], start=2):
-        if not any(cells):
-            continue
-        if len(cells) < 2:
-            raise bad_line(path, number, f"{len(cells)} cell", f"a point and its {what}")
-        point = cells[0].strip()
-        row = row_of.get(point, row_of.get(plain_cell(point)))
-        if row is None and partial:
-            continue
-        if row is None:
-            raise bad_line(path, number, f"the point {shown(cells[0])}", "a point of the data")
+    for row, (word, line) in named_entries(text, path, row_of).items():
         try:
-            value = parse(cells[1])
+            values[row] = parse(word)
         except ValueError:
-            value = -1
-        if not 0 <= value < below:
-            raise bad_line(path, number, f"the {what} {shown(cells[1])}", expected)
-        if values[row] is not None:
-            raise bad_line(path, number, f"the point {shown(cells[0])} again", "every point once")
-        values[row] = value
+            values[row] = -1
+        if not 0 <= values[row] < below:
+            raise bad_line(path, line, f"the {what} {shown(word)}", expected)
     missing = [row for row, value in enumerate(values) if value is None]
     if missing and (not partial or len(missing) == len(values)):
         name = table.ids[missing[0]] if table.ids is not None else missing[0]

@@ -46,17 +46,16 @@ def snippet(
     method = METHODS[run.method]
     options = {f.name: getattr(reading, f.name) for f in fields(reading)}
     changed = {f.name: options[f.name] for f in fields(reading) if options[f.name] != f.default}
-    how = f", Reading({_arguments(changed)})" if changed else ""
-    read = f"read_inputs({_code(inputs.path)}, {_code(list(inputs.pair_paths))}{how})"
+    files = f"{_code(inputs.path)}, {_code(list(inputs.pair_paths))}"
     lines = [
         "from pathlib import Path",
         "",
         f"from smdeclust import {method.estimator}",
         "from smdeclust.cli.opening import read_inputs",
-        *(["from smdeclust.cli.options import Reading"] if changed else []),
+        "from smdeclust.cli.options import Reading",
         *(["from smdeclust.cli.quotas import with_quotas"] if quotas else []),
         "",
-        f"inputs = {read}",
+        f"inputs = read_inputs({files}, Reading({_arguments(changed)}))",
         *([f"inputs = with_quotas(inputs, {quotas!r})"] if quotas else []),
     ]
     chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
@@ -67,7 +66,8 @@ def snippet(
     if method.variant is None:
         model = f"{method.estimator}({setup.n_clusters}{named}"
     else:
-        model = f"{method.estimator}.from_paper({method.variant!r}, n_clusters={setup.n_clusters}{named}"
+        variant = f"{method.variant!r}, n_clusters={setup.n_clusters}"
+        model = f"{method.estimator}.from_paper({variant}{named}"
     left_out = inputs.constraints.n_soft and not methods.takes_soft_pairs(run.method)
     hard = ".hard_only()" if left_out else ""
     weight = methods.takes_weights(run.method) and inputs.weight is not None

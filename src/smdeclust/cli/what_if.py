@@ -129,7 +129,9 @@ def compare_runs(
     inputs: Inputs, changed: Inputs, runs: list[methods.Run], k: int
 ) -> dict[str, Any]:
     """The two clusterings side by side, and the points that move."""
-    from smdeclust.report.moved import compare
+    import numpy as np
+
+    from smdeclust.queries.picture import match_labels
     from smdeclust.structure.pairs import count_broken
 
     before, after = runs
@@ -141,18 +143,18 @@ def compare_runs(
     kept = sum(count_broken(pairs.must_link, pairs.cannot_link, before.labels)) == 0
     if kept and was < objective:
         objective, labels = was, before.labels
-    moved = compare(before.labels, labels, k)
-    where = moved.free_labels
+    where = match_labels(labels, before.labels, k)
+    moved = np.flatnonzero(where != before.labels).tolist()
     return {
         "objective": was,
         "objective_changed": objective,
         "difference": objective - was,
         "n_pairs": inputs.constraints.n_pairs,
         "n_pairs_changed": pairs.n_pairs,
-        "n_moved": len(moved.rows),
+        "n_moved": len(moved),
         "moved": [
             {"id": inputs.name(row), "from": int(before.labels[row]), "to": int(where[row])}
-            for row in moved.rows.tolist()
+            for row in moved
         ],
         "seconds": before.seconds + after.seconds,
     }

@@ -1,7 +1,7 @@
 """The forms in which pairs are written one by one: lines of words, CSV, JSON.
 
 Each reader yields entries (kind, point, other point, line, confidence): points as they are written,
-a confidence only for soft pairs.
+a confidence only for soft pairs. Those of CSV files end with a note and who wrote it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from smdeclust.io.tokens import (
 from smdeclust.io.wording import argument
 from smdeclust.structure.quotas import Quota
 
-Entry = tuple[str, str, str, int, float | None]
+Entry = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,8 @@ def _csv_entry(row: list[str], names: list[str], line: int, path: PathLike) -> E
         raise bad_line(path, line, f"the type {shown(cells['type'])}", expected)
     sure = cells.get("confidence")
     confidence = parse_confidence(sure, path, line) if sure else None
-    return kind, cells["i"], cells["j"], line, confidence
+    notes = cells.get("note", ""), cells.get("by", "")
+    return kind, cells["i"], cells["j"], line, confidence, *notes
 
 
 def write_csv(constraints: Constraints) -> str:

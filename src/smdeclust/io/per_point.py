@@ -9,7 +9,7 @@ apart across classes. Both may name the point of each line, below a header as ``
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,13 +17,15 @@ from smdeclust.constraints import Constraints
 from smdeclust.constraints.per_point import Column, all_pairs_within
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.arrays import NPY_MAGIC, parse_npy
-from smdeclust.io.files import bad_line, decode, lines_of, shown
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
 from smdeclust.io.pair_forms import Reading
+from smdeclust.io.table_file import records
 from smdeclust.io.tokens import parse_whole, split_words
 
 LABEL_NAMES = ("class", "label", "labels", "y", "group", "groups")
 _NO_CLASS = ("nan", "na", "none", "null")
 _NONE = np.empty((0, 2), dtype=np.int64)
+RowOf = Callable[[str, PathLike, int], int | None]
 
 
 def read_groups(content: bytes, reading: Reading) -> Constraints:
@@ -80,10 +82,13 @@ def _entries(content: bytes, reading: Reading) -> _Entries:
         words = [str(value) for value in array.tolist()]
     else:
         # Blank lines count here: an empty label is an unknown one.
-        words = [line.strip() for line in lines_of(decode(content, path))]
+        text = decode(content, path)
+        words = [line.strip() for line in lines_of(text)]
         header = words[0] if words and header_of(words[0]) is not None else ""
         if len(split_words(header)) == 2:
-            return _named_entries(words, reading)
+            found = named_entries(text, path, reading.rows)
+            rows = sorted(found)
+            return rows, [found[row][0] for row in rows], [found[row][1] for row in rows]
         first_line = 2 if header else 1
         words = [word.strip('"') for word in words[first_line - 1 :]]
     if n_points is not None and len(words) != n_points:
@@ -92,21 +97,28 @@ def _entries(content: bytes, reading: Reading) -> _Entries:
     return range(len(words)), words, range(first_line, first_line + len(words))
 
 
-def _named_entries(lines: list[str], reading: Reading) -> _Entries:
+def named_entries(text: str, path: PathLike, row_of: RowOf) -> dict[int, tuple[str, int]]:
+    """The entry of each point below a header such as ``id,label``, and its line, as they come.
+
+    `row_of` finds the row of a point (None: it is passed over).
+    """
+    separator = next((mark for mark in ",\t;" if mark in text.partition("\n")[0]), r"\s+")
+    (_, header), *lines = records(text, separator, path)
     found: dict[int, tuple[str, int]] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        if not line:
+    for number, cells in lines:
+        words = [cell.strip() for cell in cells]
+        if not any(words):
             continue
-        words = split_words(line)
-        if len(words) != 2:
-            raise bad_line(reading.path, number, shown(line), "a point and its entry")
-        row = reading.rows(words[0], reading.path, number)
+        if len(words) != len(header):
+            raise bad_line(path, number, shown(", ".join(words)), "a point and its entry")
+        row = row_of(words[0], path, number)
+        if row is None:
+            continue
         if row in found:
             expected = f"every point once, and it stands in line {found[row][1]} already"
-            raise bad_line(reading.path, number, f"the point {shown(words[0])} again", expected)
-        found[row] = (words[1], number)
-    rows = sorted(found)
-    return rows, [found[row][0] for row in rows], [found[row][1] for row in rows]
+            raise bad_line(path, number, f"the point {shown(words[0])} again", expected)
+        found[row] = words[1], number
+    return found
 
 
 def _pairs(

@@ -206,7 +206,7 @@ def _read(name: str, content: bytes, reading: Reading) -> Constraints:
     pairs: dict[str, list[int]] = {kind: [] for kind in KINDS}
     lines: dict[str, list[int]] = {kind: [] for kind in KINDS}
     sure: dict[str, list[float]] = {kind: [] for kind in KINDS[2:]}
-    for kind, i, j, line, confidence in _ENTRIES[name](content, reading):
+    for kind, i, j, line, confidence, *_ in _ENTRIES[name](content, reading):
         if confidence is not None:
             kind = kind if kind.startswith("soft_") else f"soft_{kind}"
             sure[kind].append(confidence)

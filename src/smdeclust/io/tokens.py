@@ -83,7 +83,7 @@ class RowResolver:
     def __call__(self, word: str, path: PathLike, line: int | None) -> int:
         """Return the row position that ``word`` stands for."""
         if self.row_of_id is not None:
-            row = self.row_of_id.get(word, self.row_of_id.get(plain_cell(word)))
+            row = self.row_of_id.get(plain_cell(word), self.row_of_id.get(word))
             if row is not None:
                 return row
             wrong = self._no_id(word)

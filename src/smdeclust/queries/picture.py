@@ -128,10 +128,11 @@ class Picture:
 
 
 def match_labels(labels: np.ndarray, onto: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Renumber `labels` so that they agree with `onto` on as many points as possible."""
+    """Renumber `labels` so that they agree with `onto` on as many points as possible.
+
+    Points of `onto` that are in no such cluster do not count.
+    """
+    there = (onto >= 0) & (onto < n_clusters)
     table = np.zeros((n_clusters, n_clusters))
-    np.add.at(table, (labels, onto), 1.0)
-    rows, columns = linear_sum_assignment(-table)
-    number = np.empty(n_clusters, dtype=np.int64)
-    number[rows] = columns
-    return number[labels]
+    np.add.at(table, (labels[there], onto[there]), 1.0)
+    return linear_sum_assignment(-table)[1].astype(np.int64)[labels]

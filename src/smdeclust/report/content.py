@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from smdeclust.report.costly_pairs import CostlyPairs
-from smdeclust.report.moved import Moved
 
 Lines = Sequence[tuple[str, object]]  # of a table
 
@@ -36,9 +35,10 @@ class Content:
     name: Callable[[int], str]  # from a row to its name
     where: Callable[[str, int], str]  # from kind and position of a pair to where it was written
     ids_named: str = "row"  # what the names of rows are: id or row
-    # The solution without pairs, the comparison with it, and why it is missing or cut short.
+    # The solution without pairs, its clusters numbered so that most points keep their number, and
+    # why it is missing or cut short.
     free_objective: float | None = None
-    moved: Moved | None = None
+    free_labels: np.ndarray | None = None
     free_note: str = ""
     # Soft pairs that the method used, and those that do not hold.
     n_soft_pairs: int = 0
@@ -55,6 +55,11 @@ class Content:
     snippet: str = ""  # the same in Python
     provenance: Lines = ()
     weight: np.ndarray | None = None  # how much each point counts
+
+    @property
+    def moved(self) -> np.ndarray:
+        """Points that are elsewhere because of the pairs."""
+        return np.flatnonzero(0 if self.free_labels is None else self.free_labels != self.labels)
 
     def squares(self, centers: np.ndarray) -> np.ndarray:
         """(N,) weighted squared distances of the points to the centers of their clusters."""

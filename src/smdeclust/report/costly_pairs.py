@@ -15,7 +15,7 @@ import numpy as np
 
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
-from smdeclust.report.moved import compare
+from smdeclust.queries.picture import match_labels
 from smdeclust.structure.groups import Bridges, find_bridges
 
 # must-links, cannot-links -> labels and objective of a run without one of the pairs
@@ -130,8 +130,8 @@ def _leave_out(
     # Differences of rounding are none.
     if best >= objective * (1 - 1e-10):
         return CostlyPair(kind, position, 0.0, 0)
-    moved = compare(labels, best_labels, problem.n_clusters)
-    return CostlyPair(kind, position, objective - best, len(moved.rows))
+    moved = match_labels(best_labels, labels, problem.n_clusters) != labels
+    return CostlyPair(kind, position, objective - best, int(moved.sum()))
 
 
 def _candidates(

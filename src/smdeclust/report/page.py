@@ -73,10 +73,10 @@ def _tiles(content: Content) -> list[tuple[str, str, bool]]:
         (html.number(content.objective, 7), "objective (sum of squares)", False),
         (html.number(n_broken), "broken pairs", n_broken > 0),
     ]
-    if content.free_objective is not None and content.moved is not None:
+    if content.free_objective is not None:
         entries += [
             (_percent(content), "added by the pairs", False),
-            (html.number(len(content.moved.rows)), "points moved by the pairs", False),
+            (html.number(len(content.moved)), "points moved by the pairs", False),
         ]
     if content.agreement is not None:
         entries.append((f"{content.agreement[0]:.3f}", "agreement with the classes (ARI)", False))
@@ -102,9 +102,7 @@ def _clusters(content: Content) -> dict[str, Any]:
     names = list(content.feature_names[:MAX_FEATURES])
     must = np.bincount(labels[content.must_link[:, 0]], minlength=k)
     cannot = np.bincount(labels[content.cannot_link].ravel(), minlength=k)
-    came = np.zeros(k, dtype=np.int64)
-    if content.moved is not None:
-        came = np.bincount(labels[content.moved.rows], minlength=k)
+    came = np.bincount(labels[content.moved], minlength=k)
     apart = standing_out(content)
     scatter = np.bincount(labels, content.squares(content.centers(content.X)), minlength=k)
     centers = content.centers(content.raw)[:, :MAX_FEATURES].tolist()
@@ -126,10 +124,10 @@ def _clusters(content: Content) -> dict[str, Any]:
 
 
 def _cost(content: Content) -> dict[str, Any] | None:
-    if content.free_objective is None or content.moved is None:
+    if content.free_objective is None or content.free_labels is None:
         return {"words": content.free_note, "rows": []} if content.free_note else None
     free = content.free_objective
-    broken = count_broken(content.must_link, content.cannot_link, content.moved.free_labels)
+    broken = count_broken(content.must_link, content.cannot_link, content.free_labels)
     rows = [
         ["with the pairs", content.objective, *content.broken],
         ["without any pair", free, *broken],
@@ -154,9 +152,9 @@ def _cost(content: Content) -> dict[str, Any] | None:
 
 
 def _moved(content: Content) -> dict[str, Any] | None:
-    if content.moved is None:
+    free, rows = content.free_labels, content.moved
+    if free is None:
         return None
-    rows = content.moved.rows
     if len(rows) == 0:
         return {"words": "None: the clustering without pairs is the same.", "rows": []}
     linked = np.zeros(len(content.X), dtype=np.int64)
@@ -166,7 +164,6 @@ def _moved(content: Content) -> dict[str, Any] | None:
     squares = (gaps**2).sum(axis=2)
     extra = squares[np.arange(len(rows)), content.labels[rows]] - squares.min(axis=1)
     order = np.argsort(-extra, kind="stable")[:MAX_ROWS]
-    free = content.moved.free_labels
     lines = [
         [content.name(row), int(free[row]), int(content.labels[row]), int(linked[row]), more]
         for row, more in zip(rows[order].tolist(), extra[order].tolist(), strict=True)

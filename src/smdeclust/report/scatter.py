@@ -58,12 +58,12 @@ def drawings(content: Content) -> list[Drawing]:
             "cannot-links dashed lines. Point at a sign to see its name.",
         )
     ]
-    if content.moved is not None:
+    if content.free_labels is not None:
         found.append(
             _draw(
                 content,
                 place,
-                content.moved.free_labels,
+                content.free_labels,
                 "Scatter plot of the clusters without constraints, broken pairs marked",
                 "For comparison, the clusters that the same method finds without any pair. Pairs "
                 "that it breaks are red.",

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from smdeclust.constraints import Constraints
+from smdeclust.queries.picture import match_labels
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.view import chosen_points
 from smdeclust.studio.wishes import Wishes
@@ -117,8 +117,9 @@ class _Solver:
         if wishes.metric == "shapes":
             guided = GuidedClustering(**given, max_time=SEARCH_TIME, callback=watch)
             found = guided.fit(X, constraints=pairs)
-            self.labels = keep_numbers(found.labels_, shown, wishes.n_clusters)
-            send("solution", _describe(found, self.labels, final=True))
+            numbered = match_labels(found.labels_, shown, wishes.n_clusters)
+            self.labels = numbered
+            send("solution", _describe(found, numbered, final=True))
             return
         stages: list[dict[str, Any]] = [{"max_time": SEARCH_TIME}]
         if X.size * wishes.n_clusters > LARGE:
@@ -156,7 +157,9 @@ class _Solver:
         self._keep(model, wishes, shown)
 
     def _keep(self, model: Any, wishes: Wishes, shown: np.ndarray | None) -> None:
-        self.labels = keep_numbers(model.labels_, shown, wishes.n_clusters)
+        # Numbered like the clusters on the screen that share most points with them.
+        labels = np.asarray(model.labels_, dtype=np.int64)
+        self.labels = labels if shown is None else match_labels(labels, shown, wishes.n_clusters)
         model.labels_ = self.labels
         self.model, self._key = model, (wishes, self.labels.tobytes())
 
@@ -334,18 +337,6 @@ def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.nda
             means[cluster] = own.mean(axis=0) if len(own) else means[cluster]
             squares[cluster] = float(((own - means[cluster]) ** 2).sum())
     return np.array(means)
-
-
-def keep_numbers(labels: np.ndarray, before: np.ndarray | None, n_clusters: int) -> np.ndarray:
-    """The same clusters, numbered like those on the screen that share most points with them."""
-    labels = np.asarray(labels, dtype=np.int64)
-    if before is None:
-        return labels
-    shared = np.zeros((n_clusters, n_clusters))
-    there = (before >= 0) & (before < n_clusters)
-    np.add.at(shared, (labels[there], before[there]), 1)
-    _, number = linear_sum_assignment(-shared)
-    return np.asarray(number[labels], dtype=np.int64)
 
 
 def _finite(value: float) -> float | None:

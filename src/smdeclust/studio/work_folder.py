@@ -18,7 +18,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +29,21 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import write_bytes, write_labels, write_text
 from smdeclust.io.cells import as_csv, plain_cell
+from smdeclust.io.files import bad_line, decode, read_bytes, shown
+from smdeclust.io.pair_forms import Reading, read_csv
+from smdeclust.io.per_point import named_entries
+from smdeclust.io.tokens import RowResolver, index_ids
 from smdeclust.studio.sheet import Sheet
-from smdeclust.studio.wishes import MOST_CLUSTERS, Ground, Pair, Wishes, add_pairs, change
+from smdeclust.studio.wishes import (
+    LONGEST_NAME,
+    LONGEST_NOTE,
+    MOST_CLUSTERS,
+    Ground,
+    Pair,
+    Wishes,
+    add_pairs,
+    change,
+)
 
 PAIRS, KNOWN, SETTINGS = "pairs.csv", "known.csv", "settings.json"
 LABELS, MAP, STEP = "labels.csv", "map.npz", ".step.json"
@@ -119,10 +132,8 @@ class WorkFolder:
         with _in_file(path):
             sheet = self.sheet.under(dict(first.roles))
         for name, read in ((PAIRS, read_pairs), (KNOWN, read_known)):
-            path = self.path / name
-            if path.exists():
-                with _in_file(path):
-                    first = read(path.read_text("utf-8"), first, sheet, ground)
+            if (self.path / name).exists():
+                first = read(self.path / name, first, sheet)
         return first
 
     def load_labels(self) -> np.ndarray | None:
@@ -182,66 +193,27 @@ def known_text(wishes: Wishes, sheet: Sheet) -> str:
     return as_csv([["row" if sheet.ids is None else "id", "label"], *said]).decode()
 
 
-def read_pairs(text: str, wishes: Wishes, sheet: Sheet, ground: Ground) -> Wishes:
-    """Read what :func:`pairs_text` wrote, or any file of that form."""
-    none = replace(wishes, pairs=())
-
-    def read(words: dict[str, Any], row_of: Callable[[str], int]) -> Sequence[Pair]:
-        ends, kind = [row_of("i"), row_of("j")], _word(words, "type")
-        if kind not in ("ml", "cl"):
-            raise InvalidInputError(f"the type is {kind[:80]!r}, expected ml or cl.")
-        action = {
-            "do": "pairs",
-            "pairs": [ends],
-            "together": kind == "ml",
-            "confidence": float(words.get("confidence") or 1.0),
-            "note": plain_cell(words.get("note") or ""),
-            "by": plain_cell(words.get("by") or ""),
-        }
-        return change(none, action, ground).pairs
-
-    return add_pairs(none, [pair for said in _each_line(text, sheet, read) for pair in said])
+def read_pairs(path: Path, wishes: Wishes, sheet: Sheet) -> Wishes:
+    """Read what :func:`pairs_text` wrote, or any CSV of pairs."""
+    reading, pairs = Reading(path, _resolver(sheet)), []
+    for kind, i, j, line, sure, note, by in read_csv(read_bytes(path), reading):
+        first, second = (reading.rows(word, path, line) for word in (i, j))
+        if first == second:
+            raise bad_line(path, line, f"{shown(i)} paired with itself", "two points")
+        said = plain_cell(note)[:LONGEST_NOTE], plain_cell(by)[:LONGEST_NAME]
+        pairs.append(Pair(first, second, kind == "must_link", sure or 1.0, *said))
+    return add_pairs(replace(wishes, pairs=()), pairs)
 
 
-def read_known(text: str, wishes: Wishes, sheet: Sheet, ground: Ground) -> Wishes:
+def read_known(path: Path, wishes: Wishes, sheet: Sheet) -> Wishes:
     """Read what :func:`known_text` wrote."""
-    column = "row" if sheet.ids is None else "id"
-
-    def read(words: dict[str, Any], row_of: Callable[[str], int]) -> dict[str, Any]:
-        name = plain_cell(_word(words, "label"))
-        return {"do": "label", "rows": [row_of(column)], "name": name}
-
-    wishes = replace(wishes, labelled=())
-    for action in _each_line(text, sheet, read):
-        wishes = change(wishes, action, ground)
-    return wishes
+    found = named_entries(decode(read_bytes(path), path), path, _resolver(sheet))
+    said = ((row, plain_cell(word)[:LONGEST_NAME]) for row, (word, _) in found.items())
+    return replace(wishes, labelled=tuple((row, name) for row, name in said if name))
 
 
-def _each_line(text: str, sheet: Sheet, read: Callable[..., Any]) -> list[Any]:
-    """What `read` makes of each line of a CSV; it gets the cells by name and finds rows by id."""
-    rows = {sheet.name(row): row for row in range(len(sheet))}
-    found = []
-    for line, words in enumerate(csv.DictReader(io.StringIO(text)), start=2):
-        try:
-            found.append(read(words, lambda name, words=words: _row_of(words, name, rows)))
-        except (InvalidInputError, ValueError) as error:
-            raise InvalidInputError(f"line {line}: {error}") from None
-    return found
-
-
-def _word(words: dict[str, Any], name: str) -> str:
-    word = words.get(name)
-    if not isinstance(word, str):
-        raise InvalidInputError(f"the column {name} is missing.")
-    return word
-
-
-def _row_of(words: dict[str, Any], name: str, rows: dict[str, int]) -> int:
-    word = _word(words, name)
-    found = rows.get(plain_cell(word), rows.get(word))
-    if found is None:
-        raise InvalidInputError(f"there is no point {word[:80]!r}.")
-    return found
+def _resolver(sheet: Sheet) -> RowResolver:
+    return RowResolver(len(sheet), None if sheet.ids is None else index_ids(sheet.ids))
 
 
 @contextmanager
