@@ -34,6 +34,7 @@ def test_counts_and_sums(cli, pupils):
     assert all(3 <= held <= 4 for held in girls["held"])
     assert sum(girls["held"]) == 10
     assert max(amounts["held"]) <= 25
+    assert all(len(quota["price"]) == 3 for quota in document["quotas"])
 
 
 @pytest.mark.parametrize(
@@ -80,3 +81,21 @@ def test_certificates_and_files(cli, pupils, tmp_path):
     )
     result = cli("convert", tmp_path / "known.json", "--data", pupils, "--to", "csv")
     assert "1 quotas, which the format csv cannot hold" in " ".join(result.err.split())
+
+
+def test_report_of_bounds(cli, pupils, tmp_path):
+    """Counts and shares against bounds for each cluster, and what one more would save."""
+    options = ["-k", 3, "--features", "a,b", "--size-min", 7, "--quota", "girl:1=0.4.."]
+    result = cli("fit", pupils, *options, "--out", tmp_path / "result", "--pair-costs", 0)
+    assert result.code == 0, result.err
+    assert "share of girl 1 (0.4..)" in result.out
+    assert "one more (or less) would save" in result.out
+    page = (tmp_path / "result" / "report.html").read_text()
+    assert "Bounds on clusters" in page
+    assert "share of girl 1" in page
+    document = json.loads((tmp_path / "result" / "result.json").read_text())
+    assert document["sizes_held"] == document["cluster_sizes"]
+    assert len(document["size_prices"]) == 3
+    sizes, (girls,) = document["cluster_sizes"], document["quotas"]
+    for size, share in zip(sizes, girls["held"], strict=True):
+        assert f"{round(size * share)} of {size} ({share:.0%})" in page

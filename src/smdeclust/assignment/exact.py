@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.bounded import assign
+from smdeclust.assignment.bounded import assign, assign_bounded
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.compiled import assign_compiled
 from smdeclust.assignment.distances import linked_costs, nearest_centers
@@ -92,6 +92,20 @@ def assign_groups(
     if bounds is None:
         bounds = Bounds.none_empty(known.weights, np.zeros(known.n_clusters))
     return assign(costs, known.graph, bounds, upper, budget)
+
+
+def bound_prices(
+    known: Structure, costs: np.ndarray, labels: np.ndarray, budget: Budget
+) -> np.ndarray:
+    """(B, K) prices of the bounds on clusters, where these (G,) labels are the cheapest.
+
+    Where a price is positive, one more than `high` would save that much at these (G, K) costs (at
+    most); where it is negative, one less than `low` would.
+    """
+    bounds = known.group_bounds
+    assert bounds is not None
+    taken = bounds.ordered(bounds.match(bounds.held(labels)))
+    return assign_bounded(costs, known.graph, taken, labels, budget).prices
 
 
 def assign_points(

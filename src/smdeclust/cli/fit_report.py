@@ -10,7 +10,7 @@ from smdeclust.cli import methods, opening, provenance
 from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import Reading
 from smdeclust.cli.patience import Patience
-from smdeclust.cli.result_lines import facts, run_facts
+from smdeclust.cli.result_lines import BOUNDS, bound_rows, facts, run_facts
 from smdeclust.cli.settings import has_option
 from smdeclust.io import Constraints
 
@@ -109,6 +109,7 @@ def make_report(
         command=result["command"],
         snippet=provenance.snippet(inputs, reading, run, setup, quotas),
         weight=inputs.weight if methods.takes_weights(run.method) else None,
+        bounds=(BOUNDS, bound_rows(result)),
         provenance=[
             *((f"{name}", version) for name, version in result["versions"].items()),
             (f"SHA-256 of {inputs.path}", result["data"]["sha256"]),

@@ -207,12 +207,20 @@ def _facts(model: Any) -> dict[str, Any]:
         found["lower_bound"] = float(model.lower_bound_)
         found["proof"] = {"sentence": above_best(float(model.inertia_), found["lower_bound"])}
     if getattr(model, "quotas_", None):
-        found["quotas"] = [quota | {"held": quota["held"].tolist()} for quota in model.quotas_]
+        found["quotas"] = [
+            {key: _plain(value) for key, value in quota.items()} for quota in model.quotas_
+        ]
     prices = getattr(model, "soft_prices_", None)
     if prices is not None:
         found["soft_prices"] = {"spread": float(prices.spread), "penalty": prices.penalty}
     if hasattr(model, "size_bounds_"):
         found["size_bounds"] = model.size_bounds_.tolist()
+        found["sizes_held"] = model.cluster_sizes_.tolist()
+        found["size_prices"] = _plain(getattr(model, "size_prices_", None))
     if getattr(model, "objective_", model.inertia_) != model.inertia_:  # broken pairs were paid for
         found["objective_with_penalties"] = float(model.objective_)
     return found
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -77,7 +77,7 @@ def run_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
 def _tight(result: dict[str, Any]) -> str:
     """The clusters at their least or largest size."""
     at: dict[str, list[int]] = {"least": [], "largest": []}
-    both = zip(result["cluster_sizes"], result["size_bounds"], strict=True)
+    both = zip(result["sizes_held"], result["size_bounds"], strict=True)
     for cluster, (size, (low, high)) in enumerate(both):
         if size in (low, high):
             at["least" if size == low else "largest"].append(cluster)
@@ -90,14 +90,52 @@ def _tight(result: dict[str, Any]) -> str:
     return "; ".join(parts) or "none is tight"
 
 
+BOUNDS = ("bound", "cluster", "least", "largest", "holds", "one more would save")
+
+
+def bound_rows(result: dict[str, Any]) -> list[list[object]]:
+    """Bounds on each cluster: what it holds, and what one more (or one less) would save."""
+    rows: list[list[object]] = []
+    sizes, free = result["cluster_sizes"], [None] * len(result["cluster_sizes"])
+    if "size_bounds" in result:
+        prices = result["size_prices"] or free
+        both = zip(result["size_bounds"], result["sizes_held"], prices, strict=True)
+        for cluster, (ends, held, price) in enumerate(both):
+            ends = [end if math.isfinite(end) else "" for end in ends]
+            rows.append(["size", cluster, *ends, f"{held:g}", _saved(price)])
+    for quota in result.get("quotas", []):
+        both = zip(quota["held"], sizes, quota.get("price", free), strict=True)
+        for cluster, (held, size, price) in enumerate(both):
+            words = f"{held:.6g}"
+            if quota["value"] is not None:
+                count = round(held * size if quota["of"] == "share" else held)
+                words = f"{count} of {size} ({count / max(size, 1):.0%})"
+            ends = ["" if quota[end] is None else quota[end] for end in ("low", "high")]
+            rows.append([_what(quota), cluster, *ends, words, _saved(price)])
+    return rows
+
+
+def _saved(price: float | None) -> object:
+    return "" if price is None or math.isnan(price) else abs(price)
+
+
+def _what(quota: dict[str, Any]) -> str:
+    value = "" if quota["value"] is None else f" {quota['value']}"
+    return f"{quota['of']} of {quota['name']}{value}"
+
+
 def _quotas(quotas: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Each quota, its bounds, and what the clusters hold."""
+    """Each quota, its bounds, what the clusters hold, and what its bounds cost."""
     lines = []
     for quota in quotas:
-        what = quota["name"] if quota["value"] is None else f"{quota['name']} {quota['value']}"
         low, high = ("" if quota[end] is None else f"{quota[end]:g}" for end in ("low", "high"))
         held = ", ".join(f"{value:.4g}" for value in quota["held"])
-        lines.append((f"{quota['of']} of {what} ({low}..{high})", held))
+        lines.append((f"{_what(quota)} ({low}..{high})", held))
+        paid = [(k, p) for k, p in enumerate(quota.get("price", ())) if p and not math.isnan(p)]
+        if paid:
+            named = ", ".join(f"{abs(p):.4g} in cluster {k}" for k, p in paid[:_NAMED])
+            more = ", ..." if len(paid) > _NAMED else ""
+            lines.append(("  one more (or less) would save", f"up to {named}{more}"))
     return lines
 
 

@@ -242,8 +242,11 @@ def _take_over(
         number = earlier.numbers(inner.labels_, centers)
     order = np.argsort(number)
     model.labels_, model.cluster_centers_ = number[inner.labels_], centers[order]
-    for name in ("cluster_sizes_", "size_bounds_"):
+    for name in ("cluster_sizes_", "size_bounds_", "size_prices_"):
         if hasattr(inner, name):
             setattr(model, name, getattr(inner, name)[order])
     if hasattr(inner, "quotas_"):
-        model.quotas_ = [quota | {"held": quota["held"][order]} for quota in inner.quotas_]
+        model.quotas_ = [
+            quota | {name: quota[name][order] for name in ("held", "price")}
+            for quota in inner.quotas_
+        ]

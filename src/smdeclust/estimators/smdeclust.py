@@ -28,7 +28,7 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.estimators.search import NAMES as SEARCH
 from smdeclust.estimators.search import Search
-from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
+from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of, prices_of_bounds
 from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import (
@@ -168,8 +168,11 @@ class SMDEClust(SoftClusterer):
         What breaking a soft pair costs, made once: ``soft_prices_(0.9)`` is the price of one of
         confidence 0.9, here and in ``predict``.
     quotas_
-        One entry a quota: ``name``, ``value``, ``of``, ``low``, ``high``, and ``held``, what each
-        cluster holds of it.
+        One entry a quota: ``name``, ``value``, ``of``, ``low``, ``high``; ``held``, what each
+        cluster holds of it; and ``price``, what its bound costs each cluster: with the centers as
+        they are, one more (point, or unit of a number) than `high` allows would save up to this
+        much, or one less than `low` up to minus this much. NaN where that was not computed (Dask,
+        more than 10^7 points x clusters).
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
@@ -182,6 +185,8 @@ class SMDEClust(SoftClusterer):
         must-links that it kept plus the share of held-out cannot-links, less 1.
     cluster_sizes_, size_bounds_
         With bounds on sizes: the (K,) sizes of the clusters, and the (K, 2) bounds that each took.
+    size_prices_
+        (K,) what these bounds cost, as ``price`` in `quotas_`.
     n_iter_
         Generations, of all populations together.
     n_populations_
@@ -300,7 +305,20 @@ class SMDEClust(SoftClusterer):
             if soft:
                 self.soft_prices_ = prices
             self._weigh_soft_pairs(problem, known, deadline)
+            self._price_bounds(problem)
             return self
+
+    def _price_bounds(self, problem: Problem) -> None:
+        """Set what the bounds cost, one price a bound and cluster."""
+        if problem.bounds is None or not self._proof_pivots[1]:
+            return
+        prices = prices_of_bounds(problem, self.labels_, self.cluster_centers_)
+        ends = np.cumsum([1, *(len(quota.sums()) for quota in problem.quotas)])
+        own, *others = np.split(prices, ends[:-1])
+        if problem.has_sizes:
+            self.size_prices_ = own[0]
+        for quota, price in zip(self.quotas_, others, strict=True):
+            quota["price"] = price.sum(axis=0)
 
     def _weigh_soft_pairs(
         self, problem: Problem, known: Constraints | None, deadline: float | None

@@ -1,8 +1,8 @@
-"""Soft pairs in an estimator: what a broken one costs, and which were broken in the end.
+"""Prices in an estimator: what a broken soft pair costs, which were broken, what bounds cost.
 
-Prices are made once a fit. They depend on the points, their weights and K alone: not on the order
-of the rows, not on anybody's seed, and not on the pairs, so that clusterings with and without a
-pair pay the same for all others.
+Prices of pairs are made once a fit. They depend on the points, their weights and K alone: not on
+the order of the rows, not on anybody's seed, and not on the pairs, so that clusterings with and
+without a pair pay the same for all others.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from smdeclust.assignment import Budget, assign_groups
+from smdeclust.assignment import Budget, assign_groups, bound_prices
 from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
+from smdeclust.points import is_dask
 from smdeclust.points.sparse_rows import squares_to
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs
@@ -33,6 +34,9 @@ MOST_SORTED = 2**23
 # one such search may cost on dense pairs.
 MOST_KEPT = 20
 KEPT_PIVOTS = 2_000
+
+# Points x clusters up to which bounds are priced, and the seconds that this may take.
+MOST_PRICED, PRICE_SECONDS = 10_000_000, 0.5
 
 
 @dataclass(frozen=True)
@@ -212,9 +216,7 @@ def _costs_of_keeping(
     """The least increase of the rest of the objective where each of these soft pairs is kept."""
     soft = problem.soft
     assert soft is not None
-    squares = np.concatenate([some for _, some in squares_to(problem.X, centers)])
-    if problem.sample_weight is not None:
-        squares *= problem.sample_weight[:, None]
+    squares = _squares(problem, centers)
     now = float(
         squares[np.arange(len(labels)), labels].sum() + soft.price[soft.broken(labels)].sum()
     )
@@ -237,3 +239,23 @@ def _costs_of_keeping(
         else:
             found.append(max(cost + known.always_broken - (now - soft.price[m]), 0.0))
     return found
+
+
+def prices_of_bounds(problem: Problem, labels: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """(B, K) what the bounds on clusters cost at the centers of these labels; see `bound_prices`.
+
+    NaN where that would take long.
+    """
+    bounds = problem.group_bounds
+    assert bounds is not None
+    if is_dask(problem.X) or problem.n_points * problem.n_clusters > MOST_PRICED:
+        return np.full(bounds.low.shape, np.nan)
+    costs = problem.group_costs(_squares(problem, centers))
+    budget = Budget.of(max_time=PRICE_SECONDS, max_pivots=KEPT_PIVOTS)
+    return bound_prices(problem, costs, problem.group_labels(labels), budget)
+
+
+def _squares(problem: Problem, centers: np.ndarray) -> np.ndarray:
+    """(N, K) weighted squared distances of the points to centers."""
+    squares = np.concatenate([some for _, some in squares_to(problem.X, centers)])
+    return squares if problem.sample_weight is None else squares * problem.sample_weight[:, None]

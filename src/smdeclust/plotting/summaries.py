@@ -41,35 +41,50 @@ def plot_choice(choice: Any, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def plot_sizes(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw a bar for each cluster, and the bounds on its size.
+def plot_sizes(model: Any, *, quota: int | None = None, ax: Axes | None = None) -> Axes:
+    """Draw a bar for each cluster, and the bounds on its size, or on what it holds of a quota.
 
     A bar of the second color touches a bound: that bound is tight, and without it the clusters
-    could be better. A line spans from the least to the largest size that the cluster may have.
+    could be better. A line spans from the least to the largest that the cluster may have.
 
     Parameters
     ----------
     model
-        Fitted with ``size_min`` or ``size_max``.
+        Fitted with ``size_min`` or ``size_max``, or with quotas.
+    quota
+        Which of ``model.quotas_`` to draw, from 0; ``None``: the sizes.
     ax
         Where to draw. By default a new figure.
     """
-    if not hasattr(model, "size_bounds_"):
+    given: Any = getattr(model, "size_bounds_", None) if quota is None else model.quotas_
+    if given is None or (quota is not None and not 0 <= quota < len(given)):
         raise InvalidInputError(
             "The model has no bounds on sizes: fit it with size_min or size_max first."
+            if quota is None
+            else f"The model has {len(given)} quotas, and quota={quota} is none of them."
         )
-    sizes, (low, high) = np.asarray(model.cluster_sizes_), model.size_bounds_.T
-    slack = 1e-9 * float(sizes.sum())
-    tight = (sizes <= low + slack) | (sizes >= high - slack)
-    ax, places = _bars(ax, [f"cluster {k}" for k in range(len(sizes))], "size")
+    if quota is None:
+        held, (low, high), words = np.asarray(model.cluster_sizes_), given.T, "size"
+    else:
+        which = given[quota]
+        held, value = which["held"], "" if which["value"] is None else f" {which['value']}"
+        words = f"{which['of']} of {which['name']}{value}"
+        ends = (-np.inf, which["low"]), (np.inf, which["high"])
+        low, high = (np.full(len(held), free if end is None else end) for free, end in ends)
+    slack = 1e-9 * float(np.abs(held).sum())
+    tight = (held <= low + slack) | (held >= high - slack)
+    ax, places = _bars(ax, [f"cluster {k}" for k in range(len(held))], words)
     for chosen, color, name in ((~tight, 0, "between its bounds"), (tight, 1, "at a bound")):
         if chosen.any():
-            ax.barh(places[chosen], sizes[chosen], 0.7, color=style.COLORS[color], label=name)
-    most = 1.05 * float(max(sizes.max(), high[np.isfinite(high)].max(initial=0.0)))
-    ax.hlines(places, low, np.minimum(high, most), color=style.INK, linewidth=1.2, zorder=3)
+            ax.barh(places[chosen], held[chosen], 0.7, color=style.COLORS[color], label=name)
+    every = np.concatenate([held, low, high, [0.0]])
+    every = every[np.isfinite(every)]
+    least, most = 1.05 * every.min(), 1.05 * every.max()
+    left, right = np.maximum(low, least), np.minimum(high, most)
+    ax.hlines(places, left, right, color=style.INK, linewidth=1.2, zorder=3)
     for ends in (low, high):
         ax.plot(ends, places, "|", color=style.INK, markersize=9, zorder=3)
-    ax.set_xlim(0.0, most)
+    ax.set_xlim(least, most)
     style.legend_outside(ax)
     return ax
 

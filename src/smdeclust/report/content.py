@@ -55,6 +55,7 @@ class Content:
     snippet: str = ""  # the same in Python
     provenance: Lines = ()
     weight: np.ndarray | None = None  # how much each point counts
+    bounds: tuple[Sequence[str], Sequence[Sequence[object]]] = ((), ())  # a header and rows
 
     @property
     def moved(self) -> np.ndarray:

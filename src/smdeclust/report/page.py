@@ -35,6 +35,7 @@ def render_report(content: Content) -> str:
         drawings=drawings(content),
         profiles=profiles(content),
         details=pictures.details(content),
+        bounds=content.bounds,
         cost=_cost(content),
         moved=_moved(content),
         pairs=_pairs(content),
