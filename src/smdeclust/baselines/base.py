@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from smdeclust.constraints import Constraints
 from smdeclust.estimators.base import ConstrainedClusterer
 from smdeclust.estimators.parameters import (
     anything,
@@ -82,8 +83,8 @@ class Baseline(ConstrainedClusterer, ABC):
 class StrictBaseline(Baseline):
     """Pairs always hold: they are in the problem."""
 
-    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
-        problem = self._build_problem(X, must_link, cannot_link, weight)
+    def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
+        problem = self._build_problem(X, known, weight)
         return self._set_solution(problem, self._solve(Task(problem, deadline)))
 
 
@@ -97,10 +98,11 @@ class SoftBaseline(Baseline):
         "n_violations_": "Broken pairs, of those given to ``fit``.",
     }
 
-    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
-        problem = self._build_problem(X, must_link if self._contract else None, None, weight)
-        together = as_pairs(must_link, problem.n_points, "must_link")
-        apart = as_pairs(cannot_link, problem.n_points, "cannot_link")
+    def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
+        hard = Constraints(known.must_link if self._contract else None)
+        problem = self._build_problem(X, hard, weight)
+        together = as_pairs(known.must_link, problem.n_points, "must_link")
+        apart = as_pairs(known.cannot_link, problem.n_points, "cannot_link")
         reject_self_cannot_links(apart)
         self._set_solution(problem, self._solve(Task(problem, deadline, together, apart)))
         self.n_violations_ = sum(count_broken(together, apart, self.labels_))

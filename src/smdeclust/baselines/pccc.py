@@ -126,17 +126,13 @@ class PCCC(FromCenters, Baseline):
         deadline = deadline_after(self.max_time)
         check_parameters(self)
         bare = {
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link,
-            "soft_cannot_link": soft_cannot_link,
-        }
+            "must_link": must_link, "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link, "soft_cannot_link": soft_cannot_link,
+        }  # fmt: skip
         confidences = {
-            "must_link": _one_of(
-                "must_link_confidence", soft_must_link_confidence, must_link_confidence
-            ),
+            "must_link": _one_of("must_link", soft_must_link_confidence, must_link_confidence),
             "cannot_link": _one_of(
-                "cannot_link_confidence", soft_cannot_link_confidence, cannot_link_confidence
+                "cannot_link", soft_cannot_link_confidence, cannot_link_confidence
             ),
         }
         known = known_pairs(self, X, y, constraints, bare, soft=True)
@@ -144,7 +140,8 @@ class PCCC(FromCenters, Baseline):
             _refuse_prices(known)
             bare = {name: getattr(known, name) for name in bare}
             confidences = {kind: getattr(known, f"soft_{kind}_confidence") for kind in confidences}
-        problem = self._build_problem(X, bare["must_link"], bare["cannot_link"], sample_weight)
+        hard = Constraints(bare["must_link"], bare["cannot_link"])
+        problem = self._build_problem(X, hard, sample_weight)
         together = as_pairs(bare["soft_must_link"], problem.n_points, "soft_must_link")
         apart = as_pairs(bare["soft_cannot_link"], problem.n_points, "soft_cannot_link")
         reject_self_cannot_links(apart)
@@ -158,8 +155,7 @@ class PCCC(FromCenters, Baseline):
             for (kind, given), pairs in zip(confidences.items(), (together, apart), strict=True)
         ]  # fmt: skip
         soft = SoftPairs(together, prices[0], apart, prices[1])
-        hard = bare["must_link"], bare["cannot_link"]
-        problem = self._build_problem(X, *hard, sample_weight, soft=soft)
+        problem = Problem.of(problem.with_soft(soft), problem.X)
         self.n_repositions_ = 0
         labels = self._solve(Task(problem, deadline))
         self._set_solution(problem, labels)
@@ -196,10 +192,11 @@ def _refuse_prices(known: Constraints) -> None:
             )
 
 
-def _one_of(name: str, given: Any, earlier: Any) -> Any:
+def _one_of(kind: str, given: Any, earlier: Any) -> Any:
     """The confidences under their name or under the earlier one, not both."""
     if earlier is None:
         return given
+    name = f"{kind}_confidence"
     warn_renamed("PCCC.fit", name, f"soft_{name}")
     if given is not None:
         raise InvalidInputError(f"Give soft_{name} or {name}, which means the same, not both.")

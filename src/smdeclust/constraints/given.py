@@ -65,6 +65,12 @@ def known_pairs(
         )
     _check_points(X, constraints)
     known = constraints.hardened()
+    _refuse(asker, known, soft=soft, quotas=quotas)
+    return known
+
+
+def _refuse(asker: Any, known: Constraints, *, soft: bool, quotas: bool) -> None:
+    """Raise an error where something is known that `asker` cannot use."""
     name = asker if isinstance(asker, str) else type(asker).__name__
     if known.quotas and not quotas:
         instead = "Use SMDEClust or GuidedClustering, or constraints without them."
@@ -82,7 +88,6 @@ def known_pairs(
             f"constraints are soft. Use an estimator that does (PCCC), make them hard, or drop "
             f"them."
         )
-    return known
 
 
 def _mention_index(X: Any, name: str) -> None:
@@ -111,16 +116,15 @@ def hard_pairs(
     return (must_link, cannot_link) if known is None else (known.must_link, known.cannot_link)
 
 
-def given_pairs(
-    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, quotas: bool
-) -> tuple[Any, Any, Constraints | None]:
-    """Return the hard must-links and cannot-links, and all that is known where some is soft."""
-    known = known_pairs(asker, X, y, constraints, bare, soft=True, quotas=quotas)
-    if known is None and any(bare[f"soft_{kind}"] is not None for kind in KINDS):
-        known = Constraints(**bare, n_points=n_rows_of(X)).hardened()
+def all_known(
+    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, soft: bool, quotas: bool
+) -> Constraints:
+    """Return what is known of the rows of `X`, as constraints or as bare pairs."""
+    known = known_pairs(asker, X, y, constraints, bare, soft=soft, quotas=quotas)
     if known is None:
-        return bare["must_link"], bare["cannot_link"], None
-    return known.must_link, known.cannot_link, known if known.n_soft or known.quotas else None
+        known = Constraints(**bare, n_points=n_rows_of(X)).hardened()
+        _refuse(asker, known, soft=soft, quotas=quotas)
+    return known
 
 
 def known_of_new(

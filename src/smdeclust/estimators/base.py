@@ -23,9 +23,9 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import check_order, given_pairs, hard_pairs, known_of_new
+from smdeclust.constraints.given import all_known, check_order, known_of_new
 from smdeclust.estimators.parameters import check_number, check_parameters
-from smdeclust.estimators.soft import SoftPrices
+from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
 from smdeclust.estimators.warm import Earlier, digest_of
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.memetic import State
@@ -36,8 +36,6 @@ from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import SizeBounds
-from smdeclust.structure.graph import SoftPairs
-from smdeclust.structure.quotas import Quota
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -128,6 +126,10 @@ class ConstrainedClusterer(
     max_time: float | None
     random_state: Any
 
+    # What else than hard pairs it can use.
+    _knows_soft: ClassVar[bool] = False
+    _knows_quotas: ClassVar[bool] = False
+
     @all_or_nothing
     def fit(
         self,
@@ -136,6 +138,8 @@ class ConstrainedClusterer(
         *,
         must_link: Any = None,
         cannot_link: Any = None,
+        soft_must_link: Any = None,
+        soft_cannot_link: Any = None,
         constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
@@ -144,11 +148,17 @@ class ConstrainedClusterer(
         Parameters
         ----------
         X
-            (N, d) points.
+            (N, d) points: an array; with :class:`SMDEClust` also a scipy.sparse matrix (kept as it
+            is where it is CSR and large), or a Dask array or data frame (``labels_`` is a Dask
+            array then).
         y
             Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
-            Pairs of row positions that belong together, or apart: (m, 2) integers.
+            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        soft_must_link, soft_cannot_link
+            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``, the confidence
+            from 0.5 (worth nothing) to 1 (hard), 0.95 where none is given. They may be broken, at
+            a price. (Methods that know hard pairs alone refuse them.)
         constraints
             The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
@@ -156,11 +166,17 @@ class ConstrainedClusterer(
         """
         check_parameters(self)
         deadline = deadline_after(self.max_time)
-        pairs = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        return self._fit(X, *pairs, sample_weight, deadline)
+        bare = {
+            "must_link": must_link, "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link, "soft_cannot_link": soft_cannot_link,
+        }  # fmt: skip
+        known = all_known(
+            self, X, y, constraints, bare, soft=self._knows_soft, quotas=self._knows_quotas
+        )
+        return self._fit(X, known, sample_weight, deadline)
 
-    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
-        """Cluster, under pairs that are still to be validated."""
+    def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
+        """Cluster, under what is known of the rows."""
         raise NotImplementedError
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
@@ -337,23 +353,19 @@ class ConstrainedClusterer(
     def _build_problem(
         self,
         X: Any,
-        must_link: Any,
-        cannot_link: Any,
+        known: Constraints,
         sample_weight: Any,
         storage: Any = None,
-        soft: SoftPairs | None = None,
-        quotas: tuple[Quota, ...] = (),
     ) -> Problem:
         points = X if is_dask(X) else self._check_points(X, reset=True)
-        pairs = must_link, cannot_link
         sizes = {
             name: getattr(self, name)
             for name in ("size_min", "size_max", "size_by")
             if hasattr(self, name)
         }
         problem = Problem.build(
-            points, self.n_clusters, *pairs, sample_weight, storage=storage, soft=soft,
-            quotas=quotas, **sizes,
+            points, self.n_clusters, known.must_link, known.cannot_link, sample_weight,
+            storage=storage, quotas=known.quotas, **sizes,
         )  # fmt: skip
         if is_dask(X):
             self._remember_features(X, problem.n_features)
@@ -402,6 +414,15 @@ class ConstrainedClusterer(
             self.size_bounds_ = np.column_stack(taken)
         return self
 
+    def _weigh_soft_pairs(
+        self, problem: Problem, known: Constraints, deadline: float | None
+    ) -> None:
+        """Set what was minimized, and which soft pairs were broken."""
+        self.broken_: list[BrokenPair] = broken_pairs_of(
+            known, problem, self.labels_, self.cluster_centers_, deadline
+        )
+        self.objective_: float = self.inertia_ + sum(pair.price for pair in self.broken_)
+
     def _told(self, state: State) -> np.ndarray:
         """Set what is told of a genetic search; returns the labels of the best solution."""
         assert state.best is not None
@@ -415,61 +436,6 @@ class ConstrainedClusterer(
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
-
-
-class SoftClusterer(ConstrainedClusterer):
-    """The same for those who know soft pairs."""
-
-    _knows_quotas: ClassVar[bool] = False
-
-    @all_or_nothing
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        soft_must_link: Any = None,
-        soft_cannot_link: Any = None,
-        constraints: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X
-            (N, d) points: an array; with :class:`SMDEClust` also a scipy.sparse matrix (kept as it
-            is where it is CSR and large), or a Dask array or data frame (``labels_`` is a Dask
-            array then).
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
-        soft_must_link, soft_cannot_link
-            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``, the confidence
-            from 0.5 (worth nothing) to 1 (hard), 0.95 where none is given. They may be broken, at
-            a price.
-        constraints
-            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
-        """
-        check_parameters(self)
-        deadline = deadline_after(self.max_time)
-        bare = {
-            "must_link": must_link, "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link, "soft_cannot_link": soft_cannot_link,
-        }  # fmt: skip
-        given = given_pairs(self, X, y, constraints, bare, quotas=self._knows_quotas)
-        return self._fit_known(X, *given, sample_weight, deadline)
-
-    def _fit_known(
-        self, X: Any, must: Any, cannot: Any, known: Constraints | None, weight: Any, deadline: Any
-    ) -> Self:
-        """Cluster; `known` is all that is known, where that is more than hard pairs."""
-        raise NotImplementedError
 
 
 def _ranks(order: np.ndarray) -> np.ndarray:

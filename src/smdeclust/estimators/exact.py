@@ -62,12 +62,11 @@ class ExactMSSC(ConstrainedClusterer):
     parts: int | str = "auto"
     n_jobs: int | None = None
 
-    def _fit(self, X: Any, must_link: Any, cannot_link: Any, weight: Any, deadline: Any) -> Self:
+    def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         """Cluster the rows of `X` and prove how good the result is."""
         from smdeclust.exact import certify  # the proofs' room is slow to import
 
-        problem = self._build_problem(X, must_link, cannot_link, weight)
-        pairs: dict[str, Any] = {"must_link": problem.must_link, "cannot_link": problem.cannot_link}
+        problem = self._build_problem(X, known, weight)
         half = None if self.max_time is None else 0.5 * self.max_time
         heuristic = SMDEClust(
             self.n_clusters,
@@ -76,7 +75,6 @@ class ExactMSSC(ConstrainedClusterer):
             size_min=self.size_min,
             size_max=self.size_max,
         )
-        known = Constraints(**pairs, n_points=problem.n_points)
         heuristic.fit(problem.X, sample_weight=problem.sample_weight, constraints=known)
         left = None if deadline is None else max(deadline - time.perf_counter(), 0.0)
         certificate = certify(
@@ -89,7 +87,7 @@ class ExactMSSC(ConstrainedClusterer):
             size_min=self.size_min,
             size_max=self.size_max,
             parts=self.parts,
-            **pairs,
+            constraints=known,
         )
         self.certificate_ = certificate
         self.lower_bound_ = certificate.lower_bound

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from smdeclust.assignment import Budget, assign_groups
 from smdeclust.constraints import Constraints
-from smdeclust.estimators.base import SoftClusterer
+from smdeclust.estimators.base import ConstrainedClusterer
 from smdeclust.estimators.parameters import anything, check_callable, documented, number
 from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
@@ -68,7 +68,7 @@ BLOCK = 20_000
 
 
 @documented
-class GuidedClustering(SoftClusterer):
+class GuidedClustering(ConstrainedClusterer):
     """Find the clusters that people have in mind, round or not.
 
     Several views of the points are clustered, each under all constraints: the points as given; two
@@ -147,17 +147,15 @@ class GuidedClustering(SoftClusterer):
     callback: Callable[[Any], bool | None] | None = anything(None, check=check_callable)
     verbose: int = 0
 
-    def _fit_known(
-        self, X: Any, must: Any, cannot: Any, known: Constraints | None, weight: Any, deadline: Any
-    ) -> Self:
+    _knows_soft = True
+
+    def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         if is_dask(X):
             raise InvalidInputError(
                 "GuidedClustering takes a dense array in memory, and X is a Dask collection. Pass "
                 "X.compute(), or use SMDEClust, which works on Dask."
             )
         points = self._check_points(X, reset=True)
-        if known is None:
-            known = Constraints(must, cannot, n_points=len(points), by_row=True)
         known = known._with(n_points=len(points))
         weight = as_weights(weight, len(points))
         sizes = {name: getattr(self, name) for name in ("size_min", "size_max", "size_by")}

@@ -71,9 +71,7 @@ class Lesson:
 def fit_in_distance(
     model: Any,
     X: Any,
-    must: Any,
-    cannot: Any,
-    known: Constraints | None,
+    known: Constraints,
     sample_weight: Any,
     deadline: float | None,
 ) -> Any:
@@ -83,7 +81,7 @@ def fit_in_distance(
     seed = state.randint(np.iinfo(np.int32).max)
     # One source a step, so that "auto" is one of the others to the last digit.
     to_sample, to_learn, to_compare = np.random.default_rng(seed).spawn(3)
-    lesson = _prepare(model, points, must, cannot, known, sample_weight, to_sample)
+    lesson = _prepare(model, points, known, sample_weight, to_sample)
     model.held_out_ = None
     distance = None
     if lesson.known and (model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare)):
@@ -93,8 +91,7 @@ def fit_in_distance(
     shape = {"n_points": n_points, "n_features": n_features, "n_clusters": model.n_clusters}
     earlier = model._earlier(SimpleNamespace(X=points, **shape))
     inner = _plain(model, deadline, state, _start(earlier, distance, points))
-    pairs = {"must_link": must, "cannot_link": cannot} if known is None else {"constraints": known}
-    inner.fit(mapped, sample_weight=sample_weight, **pairs)
+    inner.fit(mapped, constraints=known, sample_weight=sample_weight)
     _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
         model.history_ = {**model.history_, "criterion": distance.history_["criterion"]}
@@ -128,20 +125,12 @@ def _admit(model: Any, X: Any) -> Any:
 
 
 def _prepare(
-    model: Any,
-    points: Any,
-    must: Any,
-    cannot: Any,
-    known: Constraints | None,
-    sample_weight: Any,
-    rng: np.random.Generator,
+    model: Any, points: Any, known: Constraints, sample_weight: Any, rng: np.random.Generator
 ) -> Lesson:
     """Choose the rows to learn from and bring them here."""
     n_points = points.shape[0]
-    must = as_pairs(must, n_points, "must_link")
-    cannot = as_pairs(cannot, n_points, "cannot_link")
-    if known is None:
-        known = Constraints(must, cannot, n_points=n_points, by_row=True)
+    for kind in ("must_link", "cannot_link"):
+        as_pairs(getattr(known, kind), n_points, kind)
     known = known._with(n_points=n_points, quotas=())  # distances are learned from pairs alone
     if is_dask(sample_weight):
         sample_weight = sample_weight.compute()

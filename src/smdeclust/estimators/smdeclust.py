@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from smdeclust.constraints import Constraints
-from smdeclust.estimators.base import SoftClusterer
+from smdeclust.estimators.base import ConstrainedClusterer
 from smdeclust.estimators.parameters import (
     DEPRECATED,
     anything,
@@ -28,7 +28,7 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.estimators.search import NAMES as SEARCH
 from smdeclust.estimators.search import Search
-from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of, prices_of_bounds
+from smdeclust.estimators.soft import SoftPrices, prices_of_bounds
 from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import (
@@ -82,7 +82,7 @@ def check_penalty(name: str, value: Any) -> None:
 
 
 @documented
-class SMDEClust(SoftClusterer):
+class SMDEClust(ConstrainedClusterer):
     """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints.
 
     A population of solutions evolves by differential crossover of matched centers and optional
@@ -242,7 +242,7 @@ class SMDEClust(SoftClusterer):
     max_local_iter: Any = DEPRECATED
     replacement: Any = DEPRECATED
 
-    _knows_quotas = True
+    _knows_soft = _knows_quotas = True
     # What proofs may cost on a dense core: that of each local search, and the last one.
     _proof_pivots: ClassVar[tuple[int, int]] = (PROOF_PIVOTS, LAST_PROOF_PIVOTS)
 
@@ -259,27 +259,22 @@ class SMDEClust(SoftClusterer):
         setting = {"assignment": assignment, "mutation": mutation} | setting
         return cls(n_clusters, search=search.replace(**setting), **overrides)
 
-    def _fit_known(
-        self, X: Any, must: Any, cannot: Any, known: Constraints | None, weight: Any, deadline: Any
-    ) -> Self:
+    def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         self._search = self._chosen_search()
         if self.metric != "euclidean":
             from smdeclust.estimators.metric import fit_in_distance
 
-            return fit_in_distance(self, X, must, cannot, known, weight, deadline)
+            return fit_in_distance(self, X, known, weight, deadline)
         self.metric_, self.distance_ = "euclidean", None
         self._check_device(X)
-        soft = known is not None and known.n_soft > 0
-        if soft and is_dask(X):
+        if known.n_soft and is_dask(X):
             raise InvalidInputError(
                 "Soft pairs do not work on Dask collections yet: make them hard, drop them, or "
                 "pass an array in memory."
             )
         with self._where(X) as storage:
-            quotas = () if known is None else known.quotas
-            given = X, must, cannot, weight, storage
-            problem = self._build_problem(*given, quotas=quotas)
-            if known is not None and soft:
+            problem = self._build_problem(X, known, weight, storage)
+            if known.n_soft:
                 prices = SoftPrices.estimate(problem, self.penalty, deadline)
                 problem = Problem.of(problem.with_soft(prices.pairs(known)), problem.X, storage)
             now = self._fitting_on(problem)
@@ -302,7 +297,7 @@ class SMDEClust(SoftClusterer):
             self.n_unproven_, self.proven_ = int(not best.proven), bool(best.proven)
             self._take_notes(problem)
             self._set_solution(problem, best.labels, like=earlier)
-            if soft:
+            if known.n_soft:
                 self.soft_prices_ = prices
             self._weigh_soft_pairs(problem, known, deadline)
             self._price_bounds(problem)
@@ -319,19 +314,6 @@ class SMDEClust(SoftClusterer):
             self.size_prices_ = own[0]
         for quota, price in zip(self.quotas_, others, strict=True):
             quota["price"] = price.sum(axis=0)
-
-    def _weigh_soft_pairs(
-        self, problem: Problem, known: Constraints | None, deadline: float | None
-    ) -> None:
-        """Set what was minimized, and which soft pairs were broken."""
-        self.objective_: float = self.inertia_
-        self.broken_: list[BrokenPair] = []
-        if known is None or problem.soft is None:
-            return
-        self.broken_ = broken_pairs_of(
-            known, problem, self.labels_, self.cluster_centers_, deadline
-        )
-        self.objective_ += sum(pair.price for pair in self.broken_)
 
     def _fitting_on(self, problem: Problem) -> FittedOn | None:
         """What this fit is of, where a warm start may find that it has been solved before."""

@@ -187,7 +187,8 @@ def broken_pairs_of(
     `centers` are those of the labels; after the deadline nobody asks what keeping pairs costs.
     """
     soft = problem.soft
-    assert soft is not None
+    if soft is None:
+        return []
     confidence = np.concatenate(
         [known.soft_must_link_confidence, known.soft_cannot_link_confidence]
     )
