@@ -9,7 +9,6 @@ import pytest
 
 from smdeclust import BLPKMeans, COPKMeans, NoFeasibleSolutionError
 from smdeclust.assignment.exact import assign_points
-from smdeclust.baselines.cop_kmeans import forbidding
 from smdeclust.baselines.pck_means import place
 from smdeclust.problem import Problem
 
@@ -22,8 +21,9 @@ def place_groups(problem, centers, order):
     order = np.concatenate([order, rest]).astype(np.int64)
     slots = np.arange(problem.n_groups)
     rows = np.empty((problem.n_groups, problem.n_clusters))
-    graph = forbidding(problem)
-    placed = place(points, weights, *graph, order, centers, labels, slots, rows)
+    graph = problem.graph.with_free(problem.n_groups)
+    pairs = graph.indptr, graph.indices, -np.array(graph.price)
+    placed = place(points, weights, *pairs, order, centers, labels, slots, rows)
     return labels if placed else None
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smdeclust import PCKMeans
 from smdeclust.baselines.pck_means import neighborhood_centers, pck_means
-from smdeclust.baselines.pieces import SoftPairs
+from smdeclust.baselines.pieces import cost_of_broken, signed_pairs
 from smdeclust.problem import Problem
 from smdeclust.structure.groups import contract
 
@@ -73,7 +73,7 @@ def test_objective_is_what_it_says(seed, w):
     ml, cl = rng.integers(0, 25, (8, 2)), rng.integers(0, 25, (8, 2))
     cl[:, 1] = np.where(cl[:, 0] == cl[:, 1], (cl[:, 1] + 1) % 25, cl[:, 1])
     problem = Problem.build(X, 3)
-    pairs = SoftPairs.build(25, ml, cl, np.full(8, w), np.full(8, w))
+    pairs = signed_pairs(25, ml, cl, np.full(8, w), np.full(8, w))
     centers = neighborhood_centers(problem, contract(25, ml, NONE), rng)
     found = pck_means(problem, pairs, centers, rng, 50)
     f = problem.objective(found.labels)
@@ -81,7 +81,7 @@ def test_objective_is_what_it_says(seed, w):
     n_broken = sum(found.labels[i] != found.labels[j] for i, j in distinct_ml)
     n_broken += sum(found.labels[i] == found.labels[j] for i, j in distinct_cl)
     assert found.objective == pytest.approx(f + w * n_broken)
-    assert pairs.cost(found.labels) == pytest.approx(w * n_broken)
+    assert cost_of_broken(*pairs, found.labels) == pytest.approx(w * n_broken)
 
 
 def test_dear_pairs_are_all_kept_where_they_can_be():

@@ -11,10 +11,10 @@ import numpy as np
 
 from smdeclust.assignment import milp_assignment
 from smdeclust.baselines.base import FromCenters, Sized, StrictBaseline, Task
+from smdeclust.baselines.pieces import alternate
 from smdeclust.estimators.parameters import DEPRECATED, choice, current, documented, former
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import PROOF_PIVOTS, local_search
-from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.problem import Problem, Solution
 
 
@@ -44,8 +44,7 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
         if solver == "structured":
             limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": task.deadline}
             return local_search(task.problem, centers, max_iter=self.max_iter, **limits)
-        outside = task.problem.contracted.leave(centers)
-        return milp_search(task.problem, outside, solver=solver, max_iter=self.max_iter)
+        return milp_search(task.problem, centers, solver, self.max_iter, task.deadline)
 
     def _describe(self, best: Solution) -> None:
         self.n_unproven_, self.proven_ = int(not best.proven), best.proven
@@ -58,33 +57,16 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
 
 
 def milp_search(
-    problem: Problem, centers: np.ndarray, *, solver: str, max_iter: int | None = None
+    problem: Problem, centers: np.ndarray, solver: str, max_iter: int, deadline: float | None
 ) -> Solution:
-    """Assign by the MILP and move centers in turn, until the objective does not fall.
+    """The same loop around the plain MILP, from (K, d') centers."""
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    centers
-        (K, d) start, in the coordinates of the data.
-    solver
-        ``"highs"`` or ``"gurobi"``.
-    max_iter
-        Most iterations, or ``None``.
-    """
-    best: Solution | None = None
-    n_done = 0
-    while max_iter is None or n_done < max_iter:
-        point_labels = milp_assignment(problem, centers, solver=solver).labels
+    def step(centers: np.ndarray) -> Solution:
+        outside = problem.contracted.leave(centers)
+        point_labels = milp_assignment(problem, outside, solver=solver).labels
         if point_labels is None:
             raise NoFeasibleSolutionError()
-        n_done += 1
         labels = problem.group_labels(point_labels)
-        objective = problem.objective(labels)
-        if best is not None and not objective < best.objective * (1 - LEAST_FALL):
-            break
-        centers = problem.centers(labels)
-        best = Solution(labels, centers, objective, n_done)
-    assert best is not None
-    return Solution(best.labels, problem.enter(best.centers), best.objective, n_done)
+        return Solution(labels, problem.enter(problem.centers(labels)), problem.objective(labels))
+
+    return alternate(step, centers, max_iter, deadline)

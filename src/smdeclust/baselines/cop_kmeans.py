@@ -13,7 +13,7 @@ import numpy as np
 from smdeclust.baselines.base import FromCenters, StrictBaseline, Task
 from smdeclust.baselines.pck_means import search_by_placing
 from smdeclust.estimators.parameters import documented
-from smdeclust.problem import Problem, Solution
+from smdeclust.problem import Solution
 
 # A start ends after so many iterations in a row without a better solution: orders are drawn again,
 # so one that does not help says little.
@@ -44,14 +44,9 @@ class COPKMeans(FromCenters, StrictBaseline):
         improvement: the best solution so far stays. `rng` draws the order of the groups again in
         every iteration.
         """
-        graph = forbidding(task.problem)
-        found = search_by_placing(task.problem, graph, centers, rng, self.max_iter, PATIENCE, 1)
+        graph = task.problem.graph.with_free(task.problem.n_groups)
+        forbidden = graph.indptr, graph.indices, -np.array(graph.price)
+        found = search_by_placing(task.problem, forbidden, centers, rng, self.max_iter, PATIENCE, 1)
         if found.objective == np.inf:
             return None
         return replace(found, objective=found.objective + task.problem.scatter)
-
-
-def forbidding(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cannot-links of all groups, as pairs of infinite prices."""
-    graph = problem.graph.with_free(problem.n_groups)
-    return graph.indptr, graph.indices, -np.array(graph.price)

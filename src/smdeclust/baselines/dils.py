@@ -14,9 +14,10 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from smdeclust.baselines.base import Task, UnweightedBaseline
-from smdeclust.baselines.pieces import SoftPairs, make_seed, shuffle
+from smdeclust.baselines.pieces import SignedPairs, make_seed, shuffle, signed_pairs
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.kernels import kernel
+from smdeclust.local_search.kempe import squared_distance
 from smdeclust.problem import Problem, Solution
 
 # The largest distance is measured on at most so many points.
@@ -58,7 +59,7 @@ class DILS(UnweightedBaseline):
         rng = self._generator()
         cost = penalty(problem.contracted.points, len(together) + len(apart), rng)
         costs = np.full(len(together), cost), np.full(len(apart), cost)
-        pairs = SoftPairs.build(problem.n_points, together, apart, *costs)
+        pairs = signed_pairs(problem.n_points, together, apart, *costs)
         best, self.n_evaluations_ = dils(problem, pairs, self, rng, deadline)
         self.n_iter_, self.objective_ = best.n_iterations, best.objective
         return best.labels
@@ -66,7 +67,7 @@ class DILS(UnweightedBaseline):
 
 def dils(
     problem: Problem,
-    pairs: SoftPairs,
+    pairs: SignedPairs,
     method: DILS,
     rng: np.random.Generator,
     deadline: float | None = None,
@@ -79,9 +80,7 @@ def dils(
     def improve(labels: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal left
         fill(labels, k, rng)
-        fitness, spent = _descend(
-            points, pairs.indptr, pairs.indices, pairs.signed, labels, k, seed, left
-        )
+        fitness, spent = _descend(points, *pairs, labels, k, seed, left)
         left -= max(1, spent)
         return fitness, labels
 
@@ -103,8 +102,7 @@ def dils(
             better, worse = worse, better
         if worse[0] - better[0] > method.similarity * abs(better[0]):
             worse = improve(random_labels())
-    labels = better[1]
-    solution = Solution(labels, problem.contracted.points[:k].copy(), better[0], n_done, False)
+    solution = Solution(better[1], points[:k].copy(), better[0], n_done, False)
     return solution, method.max_evaluations - left
 
 
@@ -146,11 +144,7 @@ def _deviation(points, labels, k, center):
         center[j] /= n
     for i in range(len(points)):
         if labels[i] == k:
-            square = 0.0
-            for j in range(n_features):
-                gap = points[i, j] - center[j]
-                square += gap * gap
-            total += np.sqrt(square)
+            total += np.sqrt(squared_distance(points[i], center))
     return total / n
 
 

@@ -7,6 +7,8 @@ holds all the time; then centers move to the means, now and then with a perturba
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -44,39 +46,30 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
         """Run one start; `rng` draws the perturbations."""
-        problem, contracted = task.problem, task.problem.contracted
+        problem, graph = task.problem, task.problem.graph
+        points, weights = problem.contracted.points, problem.contracted.weights
         # The first labels only have to be feasible: one exact assignment.
-        first = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
-        labels, centers = np.array(first.labels), first.centers.copy()
-        best, n_done, share = first.objective, 1, FIRST_SHARE
-        best_labels, best_centers = labels.copy(), centers.copy()
+        best = local_search(problem, centers, max_iter=1, proof_pivots=PROOF_PIVOTS)
+        n_done, share = 1, 0.0
         for turn in range(self.n_perturbations + 1):
-            if turn > 0:
-                labels = best_labels.copy()
-                spread = np.sqrt(
-                    max(best - problem.scatter, 0.0) / max(contracted.weights.sum(), 1e-300)
-                )
-                noise = rng.normal(size=centers.shape) / np.sqrt(centers.shape[1])
-                centers = best_centers + share * spread * noise
-                share *= FADING
+            labels = np.array(best.labels)
+            size = max(best.objective - problem.scatter, 0.0) / max(weights.sum(), 1e-300)
+            noise = rng.normal(size=centers.shape) if turn > 0 else np.zeros(centers.shape)
+            centers = best.centers + share * np.sqrt(size / centers.shape[1]) * noise
+            share = share * FADING if turn > 0 else FIRST_SHARE
             for _ in range(self.max_iter):
                 n_done += 1
-                costs = contracted.weights[:, None] * cdist(
-                    contracted.points, centers, "sqeuclidean"
-                )
-                swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
-                move_centers(contracted.points, contracted.weights, labels, centers)
+                costs = weights[:, None] * cdist(points, centers, "sqeuclidean")
+                swaps = swap_chains(costs, graph.indptr, graph.indices, labels)
+                move_centers(points, weights, labels, centers)
                 if swaps == 0:
                     break
-            f = (
-                float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
-                + problem.scatter
-            )
-            if f < best * (1 - 1e-12):
-                best, best_labels, best_centers = f, labels.copy(), centers.copy()
+            f = float(sum_of_squares(points, weights, labels, centers)) + problem.scatter
+            if f < best.objective * (1 - 1e-12):
+                best = Solution(labels, centers, f)
             if task.is_late:
                 break
-        return Solution(best_labels, best_centers, best, n_done, False)
+        return replace(best, n_iterations=n_done, proven=False)
 
 
 @kernel()

@@ -19,7 +19,6 @@ from smdeclust.assignment.distances import nearest_centers, transposed
 from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented, number
-from smdeclust.kernels import kernel
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300
@@ -116,57 +115,42 @@ def incremental(
 
 
 def _value_and_slope(flat, points, weights, must_link, cannot_link, n_clusters, penalty):
-    centers = np.ascontiguousarray(flat).reshape(n_clusters, points.shape[1])
-    slope = np.zeros_like(centers)
-    value = penalized(points, weights, must_link, cannot_link, centers, penalty, slope)
+    centers = flat.reshape(n_clusters, points.shape[1])
+    value, slope = penalized(points, weights, must_link, cannot_link, centers, penalty)
     return value, slope.ravel()
 
 
-@kernel()
-def penalized(points, weights, must_link, cannot_link, centers, penalty, slope):
-    """The objective; adds a subgradient to `slope`. O(N K d + m K)."""
-    n_points, n_clusters, n_features = len(points), len(centers), points.shape[1]
-    squares = np.zeros((n_points, n_clusters))
-    first = np.zeros(n_points, np.int64)
-    second = np.full(n_points, -1)
-    pull = np.zeros((n_points, n_clusters))
-    value = 0.0
-    for i in range(n_points):
-        for k in range(n_clusters):
-            for j in range(n_features):
-                squares[i, k] += weights[i] * (points[i, j] - centers[k, j]) ** 2
-            if k > 0 and squares[i, k] < squares[i, first[i]]:
-                second[i], first[i] = first[i], k
-            elif k > 0 and (second[i] < 0 or squares[i, k] < squares[i, second[i]]):
-                second[i] = k
-        value += squares[i, first[i]]
-        pull[i, first[i]] += 1.0
-    for e in range(len(must_link)):
-        i, j = must_link[e, 0], must_link[e, 1]
-        if first[i] == first[j]:
-            continue
-        best = 0
-        for k in range(1, n_clusters):
-            if squares[i, k] + squares[j, k] < squares[i, best] + squares[j, best]:
-                best = k
-        excess = squares[i, best] + squares[j, best]
-        value += penalty * (excess - squares[i, first[i]] - squares[j, first[j]])
-        for g in (i, j):
-            pull[g, best] += penalty
-            pull[g, first[g]] -= penalty
-    for e in range(len(cannot_link)):
-        i, j = cannot_link[e, 0], cannot_link[e, 1]
-        if first[i] != first[j] or second[i] < 0:
-            continue
-        at_i = squares[i, second[i]] - squares[i, first[i]]
-        at_j = squares[j, second[j]] - squares[j, first[j]]
-        g = i if at_i <= at_j else j
-        value += penalty * min(at_i, at_j)
-        pull[g, second[g]] += penalty
-        pull[g, first[g]] -= penalty
-    for i in range(n_points):
-        for k in range(n_clusters):
-            if pull[i, k] != 0:
-                for j in range(n_features):
-                    slope[k, j] += 2 * pull[i, k] * weights[i] * (centers[k, j] - points[i, j])
-    return value
+def penalized(
+    points: np.ndarray,
+    weights: np.ndarray,
+    must_link: np.ndarray,
+    cannot_link: np.ndarray,
+    centers: np.ndarray,
+    penalty: float,
+) -> tuple[float, np.ndarray]:
+    """The objective and a subgradient of it. O(N K d + m K)."""
+    squares = weights[:, None] * cdist(points, centers, "sqeuclidean")
+    order = np.argsort(squares, axis=1, kind="stable")
+    first, second = order[:, 0], order[:, min(1, len(centers) - 1)]  # of one center the same
+    every = np.arange(len(points))
+    least, next_least = squares[every, first], squares[every, second]
+    value = float(least.sum())
+    pull = np.zeros_like(squares)  # how often each distance counts
+    pull[every, first] = 1.0
+
+    def move(rows: np.ndarray, to: np.ndarray) -> None:
+        np.add.at(pull, (rows, to), penalty)
+        np.add.at(pull, (rows, first[rows]), -penalty)
+
+    broken = must_link[first[must_link[:, 0]] != first[must_link[:, 1]]]
+    both = squares[broken].sum(axis=1)
+    value += penalty * float((both.min(axis=1) - least[broken].sum(axis=1)).sum())
+    for rows in broken.T:
+        move(rows, both.argmin(axis=1))
+    broken = cannot_link[first[cannot_link[:, 0]] == first[cannot_link[:, 1]]]
+    excess = (next_least - least)[broken]
+    value += penalty * float(excess.min(axis=1).sum())
+    rows = np.take_along_axis(broken, excess.argmin(axis=1)[:, None], axis=1)[:, 0]
+    move(rows, second[rows])
+    pull *= weights[:, None]
+    return value, 2 * (pull.sum(axis=0)[:, None] * centers - pull.T @ points)

@@ -6,8 +6,7 @@ use its q nearest centers. Clusters that are empty or hardly needed are repositi
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.baselines.base import Baseline, FromCenters, Task
-from smdeclust.baselines.pieces import fill_empty_clusters, one_per_pair
+from smdeclust.baselines.pieces import alternate, fill_empty_clusters, one_per_pair
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import known_pairs
 from smdeclust.estimators.base import all_or_nothing, deadline_after
@@ -31,6 +30,7 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
+from smdeclust.local_search.limits import is_past
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Contracted, Problem, Solution
@@ -137,7 +137,12 @@ class PCCC(FromCenters, Baseline):
         }
         known = known_pairs(self, X, y, constraints, bare, soft=True)
         if known is not None:
-            _refuse_prices(known)
+            prices = known.soft_must_link_price, known.soft_cannot_link_price
+            if np.isfinite(np.concatenate(prices)).any():
+                raise InvalidInputError(
+                    "PCCC takes confidences of soft pairs, and some of the constraints have a "
+                    "price."
+                )
             bare = {name: getattr(known, name) for name in bare}
             confidences = {kind: getattr(known, f"soft_{kind}_confidence") for kind in confidences}
         hard = Constraints(bare["must_link"], bare["cannot_link"])
@@ -145,8 +150,9 @@ class PCCC(FromCenters, Baseline):
         together = as_pairs(bare["soft_must_link"], problem.n_points, "soft_must_link")
         apart = as_pairs(bare["soft_cannot_link"], problem.n_points, "soft_cannot_link")
         reject_self_cannot_links(apart)
-        self.penalty_ = _scale(problem) if self.penalty is None else float(self.penalty)
-        prices = [
+        spread = problem.total_squares / problem.weights.sum()
+        self.penalty_ = float(spread if self.penalty is None else self.penalty)
+        paid = [
             self.penalty_
             * one_per_pair(
                 f"soft_{kind}_confidence", 1.0 if given is None else given, len(pairs),
@@ -154,7 +160,7 @@ class PCCC(FromCenters, Baseline):
             )
             for (kind, given), pairs in zip(confidences.items(), (together, apart), strict=True)
         ]  # fmt: skip
-        soft = SoftPairs(together, prices[0], apart, prices[1])
+        soft = SoftPairs(together, paid[0], apart, paid[1])
         problem = Problem.of(problem.with_soft(soft), problem.X)
         self.n_repositions_ = 0
         labels = self._solve(Task(problem, deadline))
@@ -165,31 +171,16 @@ class PCCC(FromCenters, Baseline):
         return self
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
-        outcome = pccc_search(
+        found, n_repositions = pccc_search(
             task.problem,
             centers,
-            q=task.problem.n_clusters if self.q is None else min(self.q, task.problem.n_clusters),
+            q=min(self.q or task.problem.n_clusters, task.problem.n_clusters),
             max_iter=self.max_iter,
             repositioning=self.repositioning,
-            deadline=np.inf if task.deadline is None else task.deadline,
+            deadline=task.deadline,
         )
-        self.n_repositions_ += outcome.n_repositions
-        return outcome.solution
-
-
-def _scale(problem: Problem) -> float:
-    """The mean squared distance of the points from their mean: what a distance is like here."""
-    gaps = problem.means
-    between = float(np.einsum("ij,ij->i", gaps, gaps) @ problem.weights)
-    return (between + problem.scatter) / float(problem.weights.sum())
-
-
-def _refuse_prices(known: Constraints) -> None:
-    for prices in (known.soft_must_link_price, known.soft_cannot_link_price):
-        if np.isfinite(prices).any():
-            raise InvalidInputError(
-                "PCCC takes confidences of soft pairs, and some of the constraints have a price."
-            )
+        self.n_repositions_ += n_repositions
+        return found
 
 
 def _one_of(kind: str, given: Any, earlier: Any) -> Any:
@@ -204,7 +195,7 @@ def _one_of(kind: str, given: Any, earlier: Any) -> Any:
 
 
 def soft_assignment(
-    contracted: Contracted, centers: np.ndarray, q: int, deadline: float = np.inf
+    contracted: Contracted, centers: np.ndarray, q: int, deadline: float | None = None
 ) -> np.ndarray:
     """Return (G,) cheapest labels given (K, d') centers; clusters may be empty.
 
@@ -220,7 +211,8 @@ def soft_assignment(
     costs = np.empty((n_linked, n_clusters))
     linked_costs(contracted.points, contracted.weights, n_linked, centers, centers_t, costs)
     while True:
-        budget = Budget(deadline=deadline, max_pivots=PCCC_PIVOTS)
+        until = np.inf if deadline is None else deadline
+        budget = Budget(deadline=until, max_pivots=PCCC_PIVOTS)
         found, _, _ = assign(_nearest(costs, q), graph, None, labels[:n_linked], budget)
         if found is not None:
             labels[:n_linked] = found
@@ -239,15 +231,6 @@ def _nearest(costs: np.ndarray, q: int) -> np.ndarray:
     return costs + allowed
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A local optimum, and how many clusters were repositioned on the way."""
-
-    solution: Solution
-    n_iterations: int
-    n_repositions: int
-
-
 def pccc_search(
     problem: Problem,
     centers: np.ndarray,
@@ -255,62 +238,49 @@ def pccc_search(
     q: int,
     max_iter: int,
     repositioning: bool = True,
-    deadline: float = np.inf,
-) -> Outcome:
-    """Run one start from (K, d') centers; the objective is f plus the prices of broken soft pairs.
+    deadline: float | None = None,
+) -> tuple[Solution, int]:
+    """Run one start from (K, d') centers; returns it and how many clusters were repositioned.
 
-    See `PCCC` for the parameters. (An empty cluster is always repositioned.)
+    The objective is f plus the prices of broken soft pairs; see `PCCC` for the parameters. (An
+    empty cluster is always repositioned.)
     """
-    best = _descend(problem, centers, q, max_iter, deadline)
-    n_iterations, n_repositions = best.n_iterations, best.n_repositions
-    while repositioning and problem.n_clusters > 1 and time.perf_counter() < deadline:
-        moved = best.solution.centers.copy()
+    limits = q, max_iter, deadline
+    best, n_repositions = _descend(problem, centers, *limits)
+    n_iterations = best.n_iterations
+    while repositioning and problem.n_clusters > 1 and not is_past(deadline):
+        moved = best.centers.copy()
         poor = _least_needed(problem.contracted, moved)
-        moved[poor] = _worst_served(problem.contracted, best.solution.labels, moved, poor)
-        found = _descend(problem, moved, q, max_iter, deadline)
+        moved[poor] = _worst_served(problem.contracted, best.labels, moved, poor)
+        found, n_more = _descend(problem, moved, *limits)
         n_iterations += found.n_iterations
-        least = best.solution.objective * (1 - LEAST_FALL)
-        if not found.solution.objective < least:
+        if not found.objective < best.objective * (1 - LEAST_FALL):
             break
-        best = found
-        n_repositions += 1 + found.n_repositions
-    solution = replace(best.solution, n_iterations=n_iterations)
-    return Outcome(solution, n_iterations, n_repositions)
+        best, n_repositions = found, n_repositions + 1 + n_more
+    return replace(best, n_iterations=n_iterations), n_repositions
 
 
 def _descend(
-    problem: Problem,
-    centers: np.ndarray,
-    q: int,
-    max_iter: int,
-    deadline: float,
-) -> Outcome:
-    """Assign and move centers in turn, until the objective does not fall."""
-    contracted = problem.contracted
-    centers = np.array(centers, dtype=np.float64, order="C")
-    best: Solution | None = None
-    n_done = n_repositions = 0
-    while n_done < max_iter and (best is None or time.perf_counter() < deadline):
-        n_done += 1
+    problem: Problem, centers: np.ndarray, q: int, max_iter: int, deadline: float | None
+) -> tuple[Solution, int]:
+    """Assign and move centers in turn; returns how many clusters were repositioned, too."""
+    contracted, n_moved = problem.contracted, 0
+    points, weights, k = contracted.points, contracted.weights, problem.n_clusters
+
+    def step(start: np.ndarray) -> Solution:
+        nonlocal n_moved
+        centers = np.array(start, dtype=np.float64, order="C")
         labels = soft_assignment(contracted, centers, q, deadline)
-        if best is None or n_repositions < problem.n_clusters:
-            for empty in _empty_clusters(contracted, labels):
-                centers[empty] = _worst_served(contracted, labels, centers, empty)
-                labels = soft_assignment(contracted, centers, q, deadline)
-                n_repositions += 1
-        n_repositions += fill_empty_clusters(contracted.points, contracted.weights, labels, centers)
-        move_centers(contracted.points, contracted.weights, labels, centers)
-        squares = float(sum_of_squares(contracted.points, contracted.weights, labels, centers))
-        objective = squares + problem.scatter + problem.penalty(labels)
-        if best is not None and not objective < best.objective * (1 - LEAST_FALL):
-            break
-        best = Solution(labels, centers.copy(), objective, n_done)
-    assert best is not None
-    return Outcome(best, n_done, n_repositions)
+        for empty in np.flatnonzero(np.bincount(labels, weights, k) == 0) if n_moved < k else ():
+            centers[empty] = _worst_served(contracted, labels, centers, empty)
+            labels = soft_assignment(contracted, centers, q, deadline)
+            n_moved += 1
+        n_moved += fill_empty_clusters(points, weights, labels, centers)
+        move_centers(points, weights, labels, centers)
+        squares = float(sum_of_squares(points, weights, labels, centers))
+        return Solution(labels, centers, squares + problem.scatter + problem.penalty(labels))
 
-
-def _empty_clusters(contracted: Contracted, labels: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.bincount(labels, contracted.weights, contracted.n_clusters) == 0)
+    return alternate(step, centers, max_iter, deadline), n_moved
 
 
 def _least_needed(contracted: Contracted, centers: np.ndarray) -> int:

@@ -15,12 +15,13 @@ import numpy as np
 from smdeclust.assignment.distances import squared_distances
 from smdeclust.baselines.base import MultiStart, SoftBaseline, Task
 from smdeclust.baselines.pieces import (
-    SoftPairs,
+    SignedPairs,
     cost_of_broken,
     fill_empty_clusters,
     make_seed,
     one_per_pair,
     shuffle,
+    signed_pairs,
 )
 from smdeclust.estimators.parameters import anything, current, documented, former
 from smdeclust.kernels import kernel
@@ -63,7 +64,7 @@ class PCKMeans(MultiStart, SoftBaseline):
             "penalty", current(self, "penalty"), len(together) + len(apart),
             "finite and not negative", lambda price: np.isfinite(price) & (price >= 0),
         )  # fmt: skip
-        pairs = SoftPairs.build(
+        pairs = signed_pairs(
             problem.n_points, together, apart, cost[: len(together)], cost[len(together) :]
         )
         groups = contract(problem.n_points, together, np.empty((0, 2), dtype=np.int64))
@@ -111,19 +112,19 @@ def neighborhood_centers(
 
 
 def pck_means(
-    problem: Problem, pairs: SoftPairs, centers: np.ndarray, rng: np.random.Generator, max_iter: int
-) -> Solution:
+    problem: Problem, pairs: SignedPairs, centers: np.ndarray, rng: np.random.Generator,
+    max_iter: int,
+) -> Solution:  # fmt: skip
     """Run one start from (K, d') centers; the objective is f plus the prices of the broken pairs.
 
     `rng` draws the order of the points again in every iteration.
     """
-    graph = pairs.indptr, pairs.indices, pairs.signed
-    return search_by_placing(problem, graph, centers, rng, max_iter, PATIENCE, MOST_PASSES)
+    return search_by_placing(problem, pairs, centers, rng, max_iter, PATIENCE, MOST_PASSES)
 
 
 def search_by_placing(
     problem: Problem,
-    graph: tuple[np.ndarray, np.ndarray, np.ndarray],
+    pairs: SignedPairs,
     centers: np.ndarray,
     rng: np.random.Generator,
     max_iter: int,
@@ -138,7 +139,7 @@ def search_by_placing(
     labels = np.full(problem.n_groups, -1, dtype=np.int64)
     points, weights, seed = contracted.points, contracted.weights, make_seed(rng)
     objective, n_iterations = _run(
-        points, weights, *graph, centers, labels, best_centers, seed, max_iter, patience, n_passes
+        points, weights, *pairs, centers, labels, best_centers, seed, max_iter, patience, n_passes
     )
     return Solution(labels, best_centers, objective, n_iterations, False)
 

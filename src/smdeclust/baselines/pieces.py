@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
+from smdeclust.local_search.kempe import squared_distance
+from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.memetic import State, stopping
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Solution
@@ -44,7 +47,7 @@ def fill_empty_clusters(points, weights, labels, centers):
 
     Returns how many moved. O(K + (number of empty clusters) G d).
     """
-    n_clusters, n_features = centers.shape
+    n_clusters = len(centers)
     counts = np.zeros(n_clusters, np.int64)
     for g in range(len(points)):
         if weights[g] > 0:
@@ -57,12 +60,9 @@ def fill_empty_clusters(points, weights, labels, centers):
         for g in range(len(points)):
             if weights[g] <= 0 or counts[labels[g]] < 2:
                 continue
-            square = 0.0
-            for j in range(n_features):
-                gap = points[g, j] - centers[labels[g], j]
-                square += gap * gap
-            if weights[g] * square > farthest:
-                worst, farthest = g, weights[g] * square
+            cost = weights[g] * squared_distance(points[g], centers[labels[g]])
+            if cost > farthest:
+                worst, farthest = g, cost
         counts[labels[worst]] -= 1
         counts[k] = 1
         labels[worst] = k
@@ -71,43 +71,24 @@ def fill_empty_clusters(points, weights, labels, centers):
     return moved
 
 
-@dataclass(frozen=True)
-class SoftPairs:
-    """Soft pairs with what breaking each costs, sorted by point; a pair with itself is left out.
+# indptr and indices of the pairs of each point, and what each costs where it is broken: being apart
+# from a must-linked point, or, with a minus, being with a cannot-linked one.
+SignedPairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    Attributes
-    ----------
-    indptr, indices
-        Neighbors of each point, symmetric.
-    signed
-        The cost of being apart from a must-linked neighbor, or minus the cost of being with a
-        cannot-linked one; of a pair that was listed several times, the largest.
-    """
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    signed: np.ndarray
-
-    @classmethod
-    def build(
-        cls,
-        n_points: int,
-        must_link: np.ndarray,
-        cannot_link: np.ndarray,
-        must_cost: np.ndarray,
-        cannot_cost: np.ndarray,
-    ) -> SoftPairs:
-        """Sort the pairs by point, in O(N + m log m)."""
-        must_link, must_cost = merge_repeated(must_link, must_cost)
-        cannot_link, cannot_cost = merge_repeated(cannot_link, cannot_cost)
-        cost = np.concatenate([must_cost, -cannot_cost])
-        together = np.repeat([True, False], [len(must_link), len(cannot_link)])
-        graph = links_of(n_points, must_link, cannot_link, cost, together)
-        return cls(graph.indptr, graph.indices, graph.price)
-
-    def cost(self, labels: np.ndarray) -> float:
-        """Return what the pairs that these (N,) labels break cost together."""
-        return float(cost_of_broken(self.indptr, self.indices, self.signed, labels))
+def signed_pairs(
+    n_points: int,
+    must_link: np.ndarray,
+    cannot_link: np.ndarray,
+    must_cost: np.ndarray,
+    cannot_cost: np.ndarray,
+) -> SignedPairs:
+    """Sort pairs by point, in O(N + m log m); of one listed several times the largest cost."""
+    must_link, must_cost = merge_repeated(must_link, must_cost)
+    cannot_link, cannot_cost = merge_repeated(cannot_link, cannot_cost)
+    cost = np.concatenate([must_cost, -cannot_cost])
+    graph = links_of(n_points, must_link, cannot_link, cost)
+    return graph.indptr, graph.indices, graph.price
 
 
 def one_per_pair(name: str, given: Any, n_pairs: int, rule: str, fits: Any) -> np.ndarray:
@@ -134,16 +115,31 @@ def one_per_pair(name: str, given: Any, n_pairs: int, rule: str, fits: Any) -> n
 
 
 def links_of(
-    n_points: int,
-    must_link: np.ndarray,
-    cannot_link: np.ndarray,
-    value: np.ndarray,
-    together: np.ndarray,
+    n_points: int, must_link: np.ndarray, cannot_link: np.ndarray, value: np.ndarray
 ) -> PairGraph:
     """The pairs of points, must-links first, without those of a point with itself."""
     pairs = np.concatenate([must_link, cannot_link])
+    together = np.arange(len(pairs)) < len(must_link)
     real = pairs[:, 0] != pairs[:, 1]
     return PairGraph.from_edges(pairs[real], value[real], together[real], n_points)
+
+
+def alternate(
+    step: Callable[[np.ndarray], Solution],
+    centers: np.ndarray,
+    max_iter: int,
+    deadline: float | None,
+) -> Solution:
+    """Assign and move centers in turn, which is what `step` does, until the objective does not
+    fall; at least once, whatever the time."""
+    best, n_done = step(centers), 1
+    while n_done < max_iter and not is_past(deadline):
+        found = step(best.centers)
+        n_done += 1
+        if not found.objective < best.objective * (1 - LEAST_FALL):
+            break
+        best = found
+    return replace(best, n_iterations=n_done)
 
 
 @kernel()

@@ -146,9 +146,9 @@ class Model:
         variance_floor: float,
     ) -> Model:
         """Sort the links by point; the floor is a share of the variance of all points."""
-        cannot = np.repeat([False, True], [len(must_link), len(cannot_link)])
-        links = links_of(problem.n_points, must_link, cannot_link, np.ones(len(cannot)), cannot)
-        layers = links.together.astype(np.int64)
+        ones = np.ones(len(must_link) + len(cannot_link))
+        links = links_of(problem.n_points, must_link, cannot_link, ones)
+        layers = np.where(links.together, MUST, CANNOT)
         points = problem.contracted.points
         variance = float((points**2).sum()) / (problem.n_points * problem.n_features)
         return cls(

@@ -11,7 +11,7 @@ import numpy as np
 
 from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pck_means import pck_means
-from smdeclust.baselines.pieces import SoftPairs
+from smdeclust.baselines.pieces import signed_pairs
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.memetic.initialization import random_points
 
@@ -62,7 +62,7 @@ class VNSClustering(SoftBaseline):
             span = np.ptp(points, axis=0)
             cost = 2.0 * float(span @ span) * float(problem.contracted.weights.max())
         prices = np.empty(0), np.full(len(between), float(cost))
-        pairs = SoftPairs.build(problem.n_groups, between[:0], between, *prices)
+        pairs = signed_pairs(problem.n_groups, between[:0], between, *prices)
         rng, largest = self._generator(), self.largest_shake or self.n_clusters
         best = pck_means(problem, pairs, random_points(problem)(rng), rng, MOST_ITERATIONS)
         n_done, idle, size = 1, 0, 1

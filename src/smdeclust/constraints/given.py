@@ -117,7 +117,14 @@ def hard_pairs(
 
 
 def all_known(
-    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], *, soft: bool, quotas: bool
+    asker: Any,
+    X: Any,
+    y: Any,
+    constraints: Any,
+    bare: dict[str, Any],
+    *,
+    soft: bool = False,
+    quotas: bool = False,
 ) -> Constraints:
     """Return what is known of the rows of `X`, as constraints or as bare pairs."""
     known = known_pairs(asker, X, y, constraints, bare, soft=soft, quotas=quotas)

@@ -19,24 +19,12 @@ CONSTANT = 1e-12
 
 @dataclass(frozen=True)
 class Frame:
-    """From the columns of the data to coordinates that do not depend on their units.
+    """From the columns of the data to coordinates that do not depend on their units."""
 
-    Attributes
-    ----------
-    mean
-        (d,) means of the columns.
-    factor
-        (d,) what each column is multiplied by; 0 where it is constant.
-    spread
-        (d,) standard deviations of the columns.
-    basis
-        (d, r) orthonormal directions that are kept, or ``None`` for the columns themselves.
-    """
-
-    mean: np.ndarray
-    factor: np.ndarray
-    spread: np.ndarray
-    basis: np.ndarray | None = None
+    mean: np.ndarray  # (d,) of the columns
+    factor: np.ndarray  # (d,) what each column is multiplied by; 0 where it is constant
+    spread: np.ndarray  # (d,) standard deviations of the columns
+    basis: np.ndarray | None = None  # (d, r) orthonormal directions; None: the columns themselves
 
     @classmethod
     def of(cls, points: Any, weights: np.ndarray, *, rotate: bool) -> Frame:
@@ -66,11 +54,6 @@ class Frame:
         """The columns as they are, centered where they are dense."""
         mean, unit, square, _ = _moments(points, weights)
         return cls(mean, np.ones(len(mean)), np.sqrt(square) * unit)
-
-    @property
-    def n_directions(self) -> int:
-        """r, the number of coordinates."""
-        return len(self.factor) if self.basis is None else self.basis.shape[1]
 
     @property
     def n_columns(self) -> int:

@@ -33,24 +33,12 @@ MANY_ROUNDS = (6, 4, 4, 1, 1)
 
 @dataclass(frozen=True)
 class Learned:
-    """A distance at the end of the rounds.
+    """A distance at the end of the rounds."""
 
-    Attributes
-    ----------
-    root
-        The distance: what takes the coordinates to those in which it is Euclidean.
-    target
-        M + v T: the scatter inside must-link groups and the identity, which no round forgets.
-    labels
-        (N,) clusters of the points in this distance; ``None`` where there was no clustering.
-    criterion
-        N log det(M + c W + v T) after each round; falls.
-    """
-
-    root: np.ndarray
-    target: np.ndarray
-    labels: np.ndarray | None
-    criterion: list[float]
+    root: np.ndarray  # takes the coordinates to those in which the distance is Euclidean
+    target: np.ndarray  # M + v T, which no round forgets
+    labels: np.ndarray | None  # (N,) clusters in this distance, if there was a clustering
+    criterion: list[float]  # N log det(M + c W + v T) after each round; falls
 
 
 def learn(
@@ -70,27 +58,10 @@ def learn(
     The first distance is that of the must-link groups alone (shrunk relevant component analysis).
     Each round clusters in the present distance and adds the scatter inside the clusters.
 
-    Parameters
-    ----------
-    points
-        (N, r) coordinates of a :class:`~smdeclust.distance.Frame`.
-    groups
-        (N,) must-link group of each point.
-    weights
-        (N,) weights: how many points each one stands for.
-    spread
-        ``FULL`` or ``DIAGONAL``.
-    cluster
-        Clusters points under the constraints.
-    n_columns
-        Columns of the data, which the strengths of clusters and identity go by.
-    n_starts
-        Random starts of the clustering, one number a round.
-    from_all
-        Whether all points count fully and the first distance is that of all points: Friedman and
-        Rubin's criterion, which often finds other clusters.
-    is_late
-        Whether to stop where it is.
+    `points` are coordinates of a :class:`~smdeclust.distance.Frame`, `groups` and `weights` go with
+    them; the strengths of clusters and identity go by `n_columns` of the data. With `from_all`, all
+    points count fully and the first distance is theirs: Friedman and Rubin's criterion, which often
+    finds other clusters.
     """
     target = spread.within(points, groups, weights)
     target = target + SHRINKAGE * n_columns * spread.target(points.shape[1])
@@ -103,8 +74,9 @@ def learn(
         scatter, worth = target + spread.within(points, everyone, weights), worth + total
     labels: np.ndarray | None = None
     criterion: list[float] = []
-    for fresh in n_starts if cluster is not None else ():
-        assert cluster is not None
+    for fresh in n_starts:
+        if cluster is None or (criterion and is_late()):
+            break
         found = cluster(spread.apply(points, spread.root(scatter / worth)), labels, fresh)
         after = target + clusters / total * spread.within(points, found, weights)
         value = total * spread.log_det(after)
@@ -113,19 +85,4 @@ def learn(
         labels, scatter = found, after
         worth = linked + SHRINKAGE * n_columns + clusters
         criterion.append(value)
-        if is_late():
-            break
     return Learned(spread.root(scatter / worth), target, labels, criterion)
-
-
-def with_clusters(
-    points: Any,
-    labels: np.ndarray,
-    weights: np.ndarray,
-    spread: Spread,
-    target: np.ndarray,
-    n_columns: int,
-) -> np.ndarray:
-    """M + c W + v T, where W is the scatter inside the clusters and c N is `CLUSTERS` a column."""
-    inside = spread.within(points, labels, weights)
-    return target + CLUSTERS * n_columns / float(weights.sum()) * inside

@@ -330,25 +330,7 @@ class ConstrainedClusterer(
                 f"X is sparse, and {type(self).__name__} works on dense arrays: pass X.toarray(), "
                 f"or use SMDEClust or BLPKMeans(init='random'), which keep it sparse."
             )
-        try:
-            X = validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite=False,
-                accept_sparse="csr" if sparse else False,
-            )
-        except (ValueError, TypeError) as error:
-            place = _text_in(X)
-            if place is None:
-                raise
-            name = type(self).__name__
-            raise InvalidInputError(
-                f"{place}, and {name} clusters numbers. Prepare the table first: "
-                f"make_pipeline(TableFeatures(), {name}(...)); or leave the column out."
-            ) from error
-        return as_sparse_points(X) if issparse(X) else as_points(X)
+        return validated(self, X, reset=reset, sparse=sparse)
 
     def _build_problem(
         self,
@@ -443,6 +425,29 @@ def _ranks(order: np.ndarray) -> np.ndarray:
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place
+
+
+def validated(model: Any, X: Any, *, reset: bool, sparse: bool) -> Any:
+    """Points as scikit-learn and we want them, or an error that says where a bad value is."""
+    try:
+        X = validate_data(
+            model,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            accept_sparse="csr" if sparse else False,
+        )
+    except (ValueError, TypeError) as error:
+        place = _text_in(X)
+        if place is None:
+            raise
+        name = type(model).__name__
+        raise InvalidInputError(
+            f"{place}, and {name} takes numbers. Prepare the table first: "
+            f"make_pipeline(TableFeatures(), {name}(...)); or leave the column out."
+        ) from error
+    return as_sparse_points(X) if issparse(X) else as_points(X)
 
 
 def _text_in(X: Any) -> str | None:

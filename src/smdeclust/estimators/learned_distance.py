@@ -7,20 +7,20 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import hard_pairs
+from smdeclust.constraints.given import all_known
 from smdeclust.distance import DIAGONAL, FULL, Cluster, Frame, Learned, learn
-from smdeclust.distance.learn import N_STARTS, with_clusters
+from smdeclust.distance.learn import CLUSTERS, N_STARTS
 from smdeclust.distance.spread import is_sparse
-from smdeclust.estimators.base import random_state_of
+from smdeclust.estimators.base import random_state_of, validated
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
-from smdeclust.points.sparse_validation import as_sparse_points
-from smdeclust.points.validation import as_points, as_weights
+from smdeclust.points.dask_arrays import in_memory
+from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import as_pairs
@@ -122,49 +122,38 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         sample_weight
             (N,) non-negative weights: how many points each one stands for.
         """
-        must, cannot = hard_pairs(self, X, y, constraints, must_link, cannot_link)
-        points = self._check(X, reset=True)
-        n_points = points.shape[0]
-        together = as_pairs(must, n_points, "must_link")
-        apart = as_pairs(cannot, n_points, "cannot_link")
-        weight = as_weights(sample_weight, n_points)
-        seed = random_state_of(self).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
-        known = Constraints(together, apart, n_points=n_points, by_row=True)
-        rows = rows_to_learn_from(n_points, known, rng, MAX_ROWS)
-        if len(rows) < n_points:
-            points, known = points[rows], known[rows]
-            weight = None if weight is None else weight[rows]
-        self._learn(points, known.must_link, known.cannot_link, weight, rng, rows, None)
-        return self
+        bare = {"must_link": must_link, "cannot_link": cannot_link}
+        known = all_known(self, X, y, constraints, bare)
+        rng = np.random.default_rng(random_state_of(self).randint(np.iinfo(np.int32).max))
+        return self._learn(*some_rows(self._check(X, reset=True), known, sample_weight, rng), rng)
 
     def _learn(
         self,
         points: Any,
-        must_link: np.ndarray,
-        cannot_link: np.ndarray,
+        known: Constraints,
         weight: np.ndarray | None,
-        rng: np.random.Generator,
         rows: np.ndarray,
-        deadline: float | None,
+        rng: np.random.Generator,
+        deadline: float | None = None,
         n_starts: tuple[int, ...] = N_STARTS,
     ) -> Self:
         """Learn from validated rows."""
+        pairs = known.must_link, known.cannot_link
         self._spread = DIAGONAL if self.diagonal else FULL
         self._weights = np.ones(len(rows)) if weight is None else weight
-        if len(must_link) + len(cannot_link) == 0:
+        if not sum(map(len, pairs)):
             self._frame = Frame.as_given(points, self._weights)
             same = self._spread.target(points.shape[1])
             self._describe(Learned(same, same, None, []), rows)
             return self
         cluster = None
         if self.n_clusters is not None:
-            problem = Problem.build(points, self.n_clusters, must_link, cannot_link, weight)
+            problem = Problem.build(points, self.n_clusters, *pairs, weight)
             cluster = quick_clusters(problem, rng, deadline)
         self._frame = Frame.of(points, self._weights, rotate=not self.diagonal)
         learned = learn(
             self._frame.enter(points),
-            contract(points.shape[0], must_link, cannot_link).of_point,
+            contract(points.shape[0], *pairs).of_point,
             self._weights,
             self._spread,
             cluster,
@@ -198,10 +187,10 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def criterion(self, X: Any, labels: np.ndarray) -> float:
         """N log det(M + c W + v T) of these labels of the rows that it was learned from."""
         check_is_fitted(self, "components_")
-        points, labels = self._frame.enter(self._check(X, reset=False)), np.asarray(labels)
-        known = self._weights, self._spread, self._target, self._frame.n_columns
-        scatter = with_clusters(points, labels, *known)
-        return float(self._weights.sum()) * self._spread.log_det(scatter)
+        points, total = self._frame.enter(self._check(X, reset=False)), float(self._weights.sum())
+        inside = self._spread.within(points, np.asarray(labels), self._weights)
+        worth = CLUSTERS * self._frame.n_columns / total
+        return total * self._spread.log_det(self._target + worth * inside)
 
     def transform(self, X: Any) -> Any:
         """Return the points in coordinates where the learned distance is Euclidean.
@@ -257,20 +246,27 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 "X is sparse, and a full distance would make it dense. Use diagonal=True, which "
                 "learns one weight for each column, or pass X.toarray()."
             )
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            accept_sparse="csr",
-        )
-        return as_sparse_points(X) if is_sparse(X) else as_points(X)
+        return validated(self, X, reset=reset, sparse=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self.diagonal)
         return tags
+
+
+def some_rows(
+    points: Any, known: Constraints, sample_weight: Any, rng: np.random.Generator
+) -> tuple[Any, Constraints, np.ndarray | None, np.ndarray]:
+    """The rows to learn from, what is known of them, their weights, and which rows they are."""
+    n_points = points.shape[0]
+    for kind in ("must_link", "cannot_link"):
+        as_pairs(getattr(known, kind), n_points, kind)
+    known = known._with(n_points=n_points, quotas=())  # distances are learned from pairs alone
+    weight = as_weights(in_memory(sample_weight), n_points)
+    rows = rows_to_learn_from(n_points, known, rng, MAX_ROWS)
+    if len(rows) == n_points:
+        return points, known, weight, rows
+    return points[rows], known[rows], None if weight is None else weight[rows], rows
 
 
 def quick_clusters(problem: Problem, rng: np.random.Generator, deadline: float | None) -> Cluster:

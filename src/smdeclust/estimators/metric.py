@@ -12,18 +12,15 @@ import numpy as np
 from smdeclust.constraints import Constraints
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
-from smdeclust.estimators import learned_distance
 from smdeclust.estimators.base import deadline_after, random_state_of
-from smdeclust.estimators.learned_distance import LearnedDistance
+from smdeclust.estimators.learned_distance import LearnedDistance, some_rows
 from smdeclust.estimators.warm import Earlier, cluster_means, digest_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.choose import fits_contracted
 from smdeclust.points.validation import as_weights
-from smdeclust.structure.pairs import as_pairs
 from smdeclust.views import HeldOut, folds, kept_as_hard
-from smdeclust.views.scene import rows_to_learn_from
 
 # Of a limit on time, what learning may take; the clustering gets the rest.
 SHARE_OF_TIME = 0.5
@@ -56,10 +53,8 @@ class Lesson:
         if known.n_soft:
             known = kept_as_hard(known, self.plain_labels(rng, known) if plain is None else plain)
         distance = LearnedDistance(self.quick(0).n_clusters, diagonal=self.diagonal)
-        pairs = known.must_link, known.cannot_link
-        return distance._learn(
-            self.points, *pairs, self.weight, rng, self.rows, self.deadline, n_starts
-        )
+        given = self.points, known, self.weight, self.rows
+        return distance._learn(*given, rng, self.deadline, n_starts)
 
     def plain_labels(self, rng: np.random.Generator, known: Constraints) -> np.ndarray:
         """Clusters in the Euclidean distance under these pairs."""
@@ -128,22 +123,10 @@ def _prepare(
     model: Any, points: Any, known: Constraints, sample_weight: Any, rng: np.random.Generator
 ) -> Lesson:
     """Choose the rows to learn from and bring them here."""
-    n_points = points.shape[0]
-    for kind in ("must_link", "cannot_link"):
-        as_pairs(getattr(known, kind), n_points, kind)
-    known = known._with(n_points=n_points, quotas=())  # distances are learned from pairs alone
-    if is_dask(sample_weight):
-        sample_weight = sample_weight.compute()
-    weight = as_weights(sample_weight, n_points)
-    rows = rows_to_learn_from(n_points, known, rng, learned_distance.MAX_ROWS)
-    elsewhere = is_sparse(points) or is_dask(points)
-    if len(rows) < n_points:
-        points = points[rows]
-        known = known[rows]
-        weight = None if weight is None else weight[rows]
+    diagonal = model.metric == "diagonal" or is_sparse(points) or is_dask(points)
+    points, known, weight, rows = some_rows(points, known, sample_weight, rng)
     if is_dask(points):
         points = np.asarray(points.compute(), dtype=np.float64)
-    diagonal = model.metric == "diagonal" or elsewhere
     limit = None if model.max_time is None else SHARE_OF_TIME * model.max_time
     deadline = deadline_after(limit)
     settings = model._settings() | NO_SIZES | {"callback": None}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smdeclust.exact.admm import Ending, Settings
-from smdeclust.exact.certificate import Proof
+from smdeclust.exact.certificate import Multipliers, Proof
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation
 from smdeclust.exact.tree import Search, TreeResult
-from smdeclust.exact.verify_bound import EPS, Leaf, Multipliers, gamma, leaf_bound
+from smdeclust.exact.verify_bound import EPS, Leaf, gamma, leaf_bound
 from smdeclust.exact.verify_tree import close
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import local_search
@@ -85,7 +85,7 @@ def without_search(problem: Problem, labels: IntArray) -> Proven:
         groups = close(data.n_points, data.must_link, data.cannot_link, data.n_clusters)
         assert groups is not None
         leaf = Leaf(data.points, data.weights, groups, np.empty((0, 2), np.int64), data.n_clusters)
-        bound, lost = leaf_bound(leaf, Multipliers.empty())
+        bound, lost = leaf_bound(leaf, Multipliers())
         lower = block.lower(bound - lost, np.inf)
     upper = cost_of(problem, labels)
     return Proven(min(lower, upper), upper, labels, False, lower, None, Proof())
@@ -148,13 +148,7 @@ class Block:
 
     def rows_of(self, proof: Proof) -> Proof:
         """The proof on the scale and by the rows of the problem."""
-        up = 2 * (self.shift + self.weight_shift)
-        return replace(
-            proof.renamed(self.rows),
-            lambda_value=np.ldexp(proof.lambda_value, up),
-            cut_value=np.ldexp(proof.cut_value, up),
-            size_value=np.ldexp(proof.size_value, up),
-        )
+        return proof.renamed(self.rows).scaled(2 * (self.shift + self.weight_shift))
 
 
 @dataclass

@@ -6,8 +6,8 @@ import numpy as np
 
 from smdeclust.exact import cuts as cutting
 from smdeclust.exact.admm import Dual, State
+from smdeclust.exact.certificate import Multipliers
 from smdeclust.exact.relaxation import FloatArray, IntArray, Relaxation
-from smdeclust.exact.verify_bound import Multipliers
 
 
 def representatives(node: Relaxation) -> IntArray:

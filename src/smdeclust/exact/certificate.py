@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import zipfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import IO, Any
+from functools import partial
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,38 +23,77 @@ class InvalidCertificateError(SMDEClustError, ValueError):
     """The claim of a certificate does not follow from what it contains."""
 
 
+_rows, _values = partial(np.empty, 0, np.int32), partial(np.empty, 0)
+_no_pair, _root, _no_leaf = (partial(np.array, given) for given in ([-1], [0], [0, 0]))
+
+# The kinds of multipliers, and the arrays that hold them.
+KINDS = {
+    "lambda": ("lambda_row", "lambda_column", "lambda_value"),
+    "cut": ("cut_rows", "cut_value"),
+    "size": ("size_row", "size_value"),
+}
+OWNED = tuple(name for names in KINDS.values() for name in names)
+VALUES = tuple(f"{kind}_value" for kind in KINDS)
+
+
 @dataclass(frozen=True)
-class Proof:
-    """The branching tree and the multipliers of its leaves, all in terms of rows of the data.
+class Multipliers:
+    """The multipliers of a leaf, in terms of rows of the data.
+
+    ``lambda_value`` are coefficients of ``Z[lambda_row, lambda_column]``. A cut is a center row, up
+    to five member rows (-1: none) and a multiplier. ``size_value`` are multipliers of the sizes:
+    positive where ``Z[size_row, size_row]`` is at least 1 / size_max, negative where it is at most
+    1 / size_min.
+    """
+
+    lambda_row: NDArray[np.int32] = field(default_factory=_rows)
+    lambda_column: NDArray[np.int32] = field(default_factory=_rows)
+    lambda_value: NDArray[np.float64] = field(default_factory=_values)
+    cut_rows: NDArray[np.int32] = field(default_factory=partial(np.empty, (0, 6), np.int32))
+    cut_value: NDArray[np.float64] = field(default_factory=_values)
+    size_row: NDArray[np.int32] = field(default_factory=_rows)
+    size_value: NDArray[np.float64] = field(default_factory=_values)
+
+    def scaled(self, exponent: int) -> Self:
+        """All values times 2 to this power; one that overflows is infinite."""
+        with np.errstate(over="ignore"):
+            values = {name: np.ldexp(getattr(self, name), exponent) for name in VALUES}
+        return replace(self, **values)
+
+
+@dataclass(frozen=True)
+class Proof(Multipliers):
+    """The branching tree, and the multipliers of its leaves one after the other.
 
     Node 0 is the root. Every other node adds one pair to those of its parent: ``kind`` 1 puts rows
     ``first`` and ``second`` together, ``kind`` -1 apart. Nodes without children are leaves. Leaf
-    ``leaf_node[l]`` owns the multipliers ``lambda_ptr[l]:lambda_ptr[l + 1]`` (coefficients
-    of ``Z[row, column]``) and the cuts ``cut_ptr[l]:cut_ptr[l + 1]``:
-    a center row, up to five member rows (-1: none) and a multiplier. ``size_row`` and
-    ``size_value`` hold multipliers of the sizes: positive where ``Z[row, row]`` is at least
-    1 / size_max, negative where it is at most 1 / size_min.
+    ``leaf_node[l]`` owns the multipliers ``lambda_ptr[l]:lambda_ptr[l + 1]``, the cuts
+    ``cut_ptr[l]:cut_ptr[l + 1]`` and the sizes ``size_ptr[l]:size_ptr[l + 1]``.
 
     Where the rows are split into parts, ``part`` numbers the part of each row, and every part has a
     root of its own (a node without parent), in this order. The bounds of the parts add up.
     """
 
-    parent: NDArray[np.int64] = field(default_factory=lambda: np.array([-1]))
-    kind: NDArray[np.int64] = field(default_factory=lambda: np.array([0]))
-    first: NDArray[np.int64] = field(default_factory=lambda: np.array([-1]))
-    second: NDArray[np.int64] = field(default_factory=lambda: np.array([-1]))
-    leaf_node: NDArray[np.int64] = field(default_factory=lambda: np.array([0]))
-    lambda_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    lambda_row: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    lambda_column: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    lambda_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    cut_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    cut_rows: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 6), np.int32))
-    cut_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    size_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    size_row: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    size_value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    part: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    parent: NDArray[np.int64] = field(default_factory=_no_pair)
+    kind: NDArray[np.int64] = field(default_factory=_root)
+    first: NDArray[np.int64] = field(default_factory=_no_pair)
+    second: NDArray[np.int64] = field(default_factory=_no_pair)
+    leaf_node: NDArray[np.int64] = field(default_factory=_root)
+    lambda_ptr: NDArray[np.int64] = field(default_factory=_no_leaf)
+    cut_ptr: NDArray[np.int64] = field(default_factory=_no_leaf)
+    size_ptr: NDArray[np.int64] = field(default_factory=_no_leaf)
+    part: NDArray[np.int64] = field(default_factory=partial(np.empty, 0, np.int64))
+
+    @classmethod
+    def of_tree(
+        cls, decisions: list[tuple[int, int, int, int]], leaves: dict[int, Multipliers]
+    ) -> Proof:
+        """From parent, kind, first and second of each node, and what the leaves own."""
+        tree = dict(zip(("parent", "kind", "first", "second"), np.array(decisions).T, strict=True))
+        owned = [leaves[node] for node in sorted(leaves)]
+        counts = {name: [len(getattr(leaf, name)) for leaf in owned] for name in VALUES}
+        ends = {f"{kind}_ptr": np.cumsum([0, *counts[f"{kind}_value"]]) for kind in KINDS}
+        return cls(leaf_node=np.array(sorted(leaves)), **tree, **ends, **_stacked(owned, OWNED))
 
     def renamed(self, rows: NDArray[np.int64]) -> Proof:
         """Return the same proof with row i called ``rows[i]``."""
@@ -59,47 +101,30 @@ class Proof:
         def name(values: NDArray[Any]) -> NDArray[Any]:
             return np.where(values < 0, -1, rows[values]).astype(values.dtype)
 
-        return replace(
-            self,
-            first=name(self.first),
-            second=name(self.second),
-            lambda_row=name(self.lambda_row),
-            lambda_column=name(self.lambda_column),
-            cut_rows=name(self.cut_rows),
-            size_row=name(self.size_row),
-        )
+        named = ("first", "second", *(name for name in OWNED if name not in VALUES))
+        return replace(self, **{which: name(getattr(self, which)) for which in named})
+
+
+def _stacked(parts: Sequence[Any], names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
 
 
 def join_proofs(proofs: list[Proof], part: NDArray[np.int64]) -> Proof:
     """One proof from those of the parts, in the order of their numbers; rows named alike."""
+    nodes = np.cumsum([0, *(len(proof.parent) for proof in proofs)]).tolist()
 
-    def stacked(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(proof, name) for proof in proofs])
+    def shifted(name: str) -> NDArray[np.int64]:
+        numbers = [getattr(proof, name) for proof in proofs]
+        moved = zip(numbers, nodes, strict=False)
+        return np.concatenate([np.where(some < 0, -1, some + first) for some, first in moved])
 
-    def shifted(name: str, by: list[int]) -> NDArray[np.int64]:
-        moved = [
-            np.where(getattr(proof, name) < 0, -1, getattr(proof, name) + first)
-            for proof, first in zip(proofs, by, strict=True)
-        ]
-        return np.concatenate(moved)
-
-    def pointer(name: str, value: str) -> NDArray[np.int64]:
-        counts = [np.diff(getattr(proof, name)) for proof in proofs]
-        out = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
-        assert out[-1] == sum(len(getattr(proof, value)) for proof in proofs)
-        return out
-
-    nodes = [0, *np.cumsum([len(proof.parent) for proof in proofs])[:-1].tolist()]
-    same = ("kind", "first", "second", "lambda_row", "lambda_column", "lambda_value", "cut_rows",
-            "cut_value", "size_row", "size_value")  # fmt: skip
+    ends = {}
+    for kind in KINDS:
+        counts = [np.diff(getattr(proof, f"{kind}_ptr")) for proof in proofs]
+        ends[f"{kind}_ptr"] = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    same = _stacked(proofs, ("kind", "first", "second", *OWNED))
     return Proof(
-        part=part,
-        parent=shifted("parent", nodes),
-        leaf_node=shifted("leaf_node", nodes),
-        lambda_ptr=pointer("lambda_ptr", "lambda_value"),
-        cut_ptr=pointer("cut_ptr", "cut_value"),
-        size_ptr=pointer("size_ptr", "size_value"),
-        **{name: stacked(name) for name in same},
+        part=part, parent=shifted("parent"), leaf_node=shifted("leaf_node"), **ends, **same
     )
 
 
@@ -235,14 +260,7 @@ _KINDS = "biufU"
 
 
 def _read_arrays(stream: IO[bytes], *, max_bytes: int) -> dict[str, np.ndarray]:
-    """All arrays of an archive, by name.
-
-    Raises
-    ------
-    ValueError
-        The archive is damaged, an array's header contradicts its size, it holds objects, or all of
-        them together would take more than ``max_bytes``.
-    """
+    """All arrays of an archive by name, or a ValueError that says what is wrong with it."""
     arrays = {}
     try:
         with zipfile.ZipFile(stream) as archive:
@@ -258,8 +276,7 @@ def _read_arrays(stream: IO[bytes], *, max_bytes: int) -> dict[str, np.ndarray]:
                     raise ValueError(f"it holds {member.filename!r}, which is no array")
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     raise ValueError(f"{member.filename} is packed in a way that save never uses")
-                with archive.open(member) as file:
-                    arrays[member.filename[:-4]] = _read_array(file, member)
+                arrays[member.filename[:-4]] = _read_array(archive.read(member), member.filename)
     except (ValueError, OSError, MemoryError):
         raise
     except Exception as error:  # zipfile, zlib, numpy and tokenize each have their own kinds
@@ -267,24 +284,23 @@ def _read_arrays(stream: IO[bytes], *, max_bytes: int) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _read_array(file: IO[bytes], member: zipfile.ZipInfo) -> np.ndarray:
+def _read_array(content: bytes, name: str) -> np.ndarray:
     """One array; its header must promise exactly the bytes that are there."""
+    file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
-    else:
-        raise ValueError(f"{member.filename}: array format {version} is not known")
+    if version not in _HEADERS:
+        raise ValueError(f"{name}: array format {version} is not known")
+    shape, fortran, dtype = _HEADERS[version](file)
     if dtype.kind not in _KINDS or dtype.hasobject:
-        raise ValueError(f"{member.filename}: values of type {dtype} do not belong here")
-    promised = math.prod(shape) * dtype.itemsize
-    here = member.file_size - file.tell()
+        raise ValueError(f"{name}: values of type {dtype} do not belong here")
+    promised, here = math.prod(shape) * dtype.itemsize, len(content) - file.tell()
     if min(shape, default=0) < 0 or promised != here:
-        raise ValueError(f"{member.filename}: {here} bytes where its header promises {promised}")
-    content = file.read(promised)
-    file.read(1)  # at the end the checksum is compared
-    if len(content) != promised:
-        raise ValueError(f"{member.filename}: cut off")
-    array = np.frombuffer(content, dtype)
+        raise ValueError(f"{name}: {here} bytes where its header promises {promised}")
+    array = np.frombuffer(content, dtype, offset=file.tell())
     return array.reshape(shape, order="F" if fortran else "C")
+
+
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}

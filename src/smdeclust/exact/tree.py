@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from smdeclust.exact.admm import Ending, Outcome, Settings, State, cold_start, solve
 from smdeclust.exact.branching import as_rows, branching_pair, child_state
-from smdeclust.exact.certificate import Proof
+from smdeclust.exact.certificate import Multipliers, Proof
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, relax
-from smdeclust.exact.verify_bound import Leaf, Multipliers, leaf_bound
+from smdeclust.exact.verify_bound import Leaf, leaf_bound
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Node:
     together: IntArray
     apart: IntArray
     bound: float
-    multipliers: Multipliers = field(default_factory=Multipliers.empty)
+    multipliers: Multipliers = field(default_factory=Multipliers)
     relaxation: Relaxation | None = None
     state: State | None = None
 
@@ -54,50 +54,6 @@ class TreeResult:
     proof: Proof
     n_nodes: int
     n_iterations: int
-
-
-@dataclass
-class _Tree:
-    """The branching decisions so far, and the multipliers of closed nodes."""
-
-    parent: list[int] = field(default_factory=lambda: [-1])
-    kind: list[int] = field(default_factory=lambda: [0])
-    first: list[int] = field(default_factory=lambda: [-1])
-    second: list[int] = field(default_factory=lambda: [-1])
-    leaves: dict[int, Multipliers] = field(default_factory=dict)
-
-    def add(self, parent: int, kind: int, pair: tuple[int, int]) -> int:
-        self.parent.append(parent)
-        self.kind.append(kind)
-        self.first.append(pair[0])
-        self.second.append(pair[1])
-        return len(self.parent) - 1
-
-    def cut(self, size: int) -> None:
-        """Forget the nodes from this number on."""
-        for column in (self.parent, self.kind, self.first, self.second):
-            del column[size:]
-
-    def proof(self) -> Proof:
-        order = sorted(self.leaves)
-        parts = [self.leaves[number] for number in order]
-        return Proof(
-            parent=np.array(self.parent),
-            kind=np.array(self.kind),
-            first=np.array(self.first),
-            second=np.array(self.second),
-            leaf_node=np.array(order),
-            lambda_ptr=np.cumsum([0, *(len(p.value) for p in parts)]),
-            lambda_row=np.concatenate([p.row for p in parts]),
-            lambda_column=np.concatenate([p.column for p in parts]),
-            lambda_value=np.concatenate([p.value for p in parts]),
-            cut_ptr=np.cumsum([0, *(len(p.cut_value) for p in parts)]),
-            cut_rows=np.concatenate([p.cut_rows for p in parts]),
-            cut_value=np.concatenate([p.cut_value for p in parts]),
-            size_ptr=np.cumsum([0, *(len(p.size_value) for p in parts)]),
-            size_row=np.concatenate([p.size_row for p in parts]),
-            size_value=np.concatenate([p.size_value for p in parts]),
-        )
 
 
 @dataclass
@@ -116,7 +72,8 @@ class Search:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        self.tree = _Tree()
+        self.decisions = [(-1, 0, -1, -1)]  # parent, kind and pair of every node
+        self.leaves: dict[int, Multipliers] = {}
         self.closed = np.inf
         self.root_bound = self.lost = 0.0
         self.closing = 0.0  # seconds to close a node when its time is up
@@ -135,7 +92,7 @@ class Search:
         """Take the open node of the lowest bound, until the target or an end is reached."""
         self._bound_root()
         while self.heap and self.heap[0][0] < self.target(self.upper_bound):
-            size = len(self.tree.parent)
+            size = len(self.decisions)
             if time.perf_counter() > self.deadline - self.closing:
                 self.ending = Ending.TIME
                 break
@@ -154,7 +111,7 @@ class Search:
                     for node, outcome in zip(batch, outcomes, strict=True)
                 ]
             except KeyboardInterrupt:
-                self.tree.cut(size)
+                del self.decisions[size:]
                 self.ending = Ending.INTERRUPTED
                 break
             for node, children in zip(batch, found, strict=True):
@@ -168,8 +125,8 @@ class Search:
         for _, _, node in self.heap:
             self._close(node)
         return TreeResult(
-            max(self.closed, 0.0), self.root_bound, self.ending, self.tree.proof(), self.n_nodes,
-            self.n_iterations,
+            max(self.closed, 0.0), self.root_bound, self.ending,
+            Proof.of_tree(self.decisions, self.leaves), self.n_nodes, self.n_iterations,
         )  # fmt: skip
 
     def _bound_root(self) -> None:
@@ -183,7 +140,7 @@ class Search:
         self.heap[0] = (root.bound, 0, root)
 
     def _close(self, node: Node) -> None:
-        self.tree.leaves[node.number] = node.multipliers
+        self.leaves[node.number] = node.multipliers
         if node.relaxation is not None:
             self.closed = min(self.closed, node.bound)
 
@@ -252,7 +209,24 @@ class Search:
         # From the multipliers of the best bound, not those the iteration happened to end with.
         best = outcome.dual
         start = replace(outcome.state, U=best.U, rho=best.rho, cuts=best.cuts, mu=best.mu)
-        return [_child(self.data, self.tree, node, start, kind, pair) for kind in (1, -1)]
+        return [self._child(node, start, kind, pair) for kind in (1, -1)]
+
+    def _child(
+        self, node: Node, state: State, kind: int, pair: tuple[int, int]
+    ) -> tuple[float, int, Node]:
+        """Make the child that puts the pair together (1) or apart (-1), started from its parent."""
+        assert node.relaxation is not None
+        number = len(self.decisions)
+        self.decisions.append((node.number, kind, *pair))
+        decision = np.array([pair], np.int64)
+        together = np.vstack([node.together, decision]) if kind > 0 else node.together
+        apart = np.vstack([node.apart, decision]) if kind < 0 else node.apart
+        relaxation = relax(self.data, together, apart)
+        child = Node(number, together, apart, node.bound, node.multipliers, relaxation)
+        if relaxation is None:
+            return -np.inf, number, child  # closed as soon as it is looked at
+        child.state = child_state(node.relaxation, relaxation, state)
+        return child.bound, number, child
 
 
 def solve_alone(
@@ -284,20 +258,3 @@ def proven_bound(
         1.0 / data.z_low if data.z_low > 0.0 else np.inf,
     )
     return leaf_bound(leaf, multipliers, sys.maxsize)
-
-
-def _child(
-    data: PointData, tree: _Tree, node: Node, state: State, kind: int, pair: tuple[int, int]
-) -> tuple[float, int, Node]:
-    """Make the child that puts the pair together (1) or apart (-1), started from its parent."""
-    assert node.relaxation is not None
-    number = tree.add(node.number, kind, pair)
-    decision = np.array([pair], np.int64)
-    together = np.vstack([node.together, decision]) if kind > 0 else node.together
-    apart = np.vstack([node.apart, decision]) if kind < 0 else node.apart
-    relaxation = relax(data, together, apart)
-    child = Node(number, together, apart, node.bound, node.multipliers, relaxation)
-    if relaxation is None:
-        return -np.inf, number, child  # closed as soon as it is looked at
-    child.state = child_state(node.relaxation, relaxation, state)
-    return child.bound, number, child

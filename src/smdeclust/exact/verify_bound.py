@@ -26,11 +26,11 @@ terms carry ``gamma(k)`` of the sum of absolute values.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.exact.certificate import InvalidCertificateError
+from smdeclust.exact.certificate import VALUES, InvalidCertificateError, Multipliers
 
 EPS = float(np.finfo(np.float64).eps)
 # Square matrices of numbers, one row a group, that are in memory while a leaf is checked; and the
@@ -48,37 +48,6 @@ def require(condition: bool, message: str) -> None:
 def gamma(k: float) -> float:
     """Relative error bound of k successive roundings (Higham, 2002), doubled to be generous."""
     return 2.0 * k * EPS / (1.0 - 2.0 * k * EPS)
-
-
-@dataclass(frozen=True)
-class Multipliers:
-    """The multipliers of one leaf: of single entries, of cuts, and of sizes (see the module)."""
-
-    row: np.ndarray
-    column: np.ndarray
-    value: np.ndarray
-    cut_rows: np.ndarray
-    cut_value: np.ndarray
-    size_row: np.ndarray
-    size_value: np.ndarray
-
-    @classmethod
-    def empty(cls) -> Multipliers:
-        """No multipliers."""
-        rows, values = np.empty(0, np.int32), np.empty(0)
-        return cls(rows, rows, values, np.empty((0, 6), np.int32), values, rows, values)
-
-    @property
-    def none(self) -> bool:
-        """Whether there are none at all."""
-        return not (len(self.value) or len(self.cut_value) or len(self.size_value))
-
-    def scaled(self, exponent: int) -> Multipliers:
-        """All values times 2 to this power."""
-        values = (self.value, self.cut_value, self.size_value)
-        with np.errstate(over="ignore"):  # an infinite one is refused
-            entry, cut, size = (np.ldexp(value, exponent) for value in values)
-        return replace(self, value=entry, cut_value=cut, size_value=size)
 
 
 @dataclass(frozen=True)
@@ -128,7 +97,7 @@ def leaf_bound(
     slip = 3.0 * gamma(largest + 8) * energy + gamma(d + 4) * energy
     u = np.sqrt(weight / math.fsum(weight))
 
-    if multipliers.none and d < len(heavy):
+    if not any(len(getattr(multipliers, name)) for name in VALUES) and d < len(heavy):
         below, margin = _without_multipliers(B, u, k)
         lost = margin + slip + 2 * k * gamma(2 * len(heavy) + d + 16) * energy
         return energy + below - lost, lost
@@ -182,10 +151,11 @@ def _sum_up(
         require(bool(np.all(found >= 0)), "a row without weight carries a multiplier")
         return found
 
-    values = multipliers.value
-    require(len(multipliers.row) == len(multipliers.column) == len(values), "multipliers: lengths")
+    values = multipliers.lambda_value
+    rows, columns = multipliers.lambda_row, multipliers.lambda_column
+    require(len(rows) == len(columns) == len(values), "multipliers: lengths")
     require(bool(np.all(np.isfinite(values))), "a multiplier is not finite")
-    i, j = place(multipliers.row), place(multipliers.column)
+    i, j = place(rows), place(columns)
     require(
         bool(np.all(values[~apart[i, j]] >= 0)),
         "a negative multiplier of rows not kept apart (are these the pairs of the proof?)",

@@ -13,14 +13,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from smdeclust.exact.certificate import Proof
-from smdeclust.exact.verify_bound import Multipliers, in_range, require
-
-_INTEGERS = (
-    "part", "parent", "kind", "first", "second", "leaf_node", "lambda_ptr", "lambda_row",
-    "lambda_column", "cut_ptr", "cut_rows", "size_ptr", "size_row",
-)  # fmt: skip
-_NUMBERS = ("lambda_value", "cut_value", "size_value")
+from smdeclust.exact.certificate import KINDS, VALUES, Multipliers, Proof
+from smdeclust.exact.verify_bound import in_range, require
 
 
 @dataclass(frozen=True)
@@ -82,24 +76,19 @@ def check_forest(proof: Proof, n: int) -> list[Tree]:
 
 
 def _check_shapes(proof: Proof) -> None:
-    for name in (*_INTEGERS, *_NUMBERS):
-        array = getattr(proof, name)
-        kinds = "f" if name in _NUMBERS else "iu"
+    for name, array in vars(proof).items():
+        kinds, n_axes = "f" if name in VALUES else "iu", 2 if name == "cut_rows" else 1
         plain = isinstance(array, np.ndarray) and array.dtype.kind in kinds
-        require(
-            plain and array.ndim == (2 if name == "cut_rows" else 1), f"{name} has no such form"
-        )
+        require(plain and array.ndim == n_axes, f"{name} has no such form")
     for name in ("kind", "first", "second"):
         require(len(getattr(proof, name)) == len(proof.parent), f"{name} has the wrong length")
-    for pointer, value in (("lambda_ptr", "lambda_value"), ("cut_ptr", "cut_value"),
-                           ("size_ptr", "size_value")):  # fmt: skip
-        at = getattr(proof, pointer)
-        require(len(at) == len(proof.leaf_node) + 1, f"{pointer} has the wrong length")
-        ends = at[0] == 0 and at[-1] == len(getattr(proof, value))
-        require(bool(ends and np.all(at[1:] >= at[:-1])), f"{pointer} does not add up")
-    for name, value in (("lambda_row", "lambda_value"), ("lambda_column", "lambda_value"),
-                        ("cut_rows", "cut_value"), ("size_row", "size_value")):  # fmt: skip
-        require(len(getattr(proof, name)) == len(getattr(proof, value)), f"{name}: length")
+    for kind, names in KINDS.items():
+        at, n = getattr(proof, f"{kind}_ptr"), len(getattr(proof, f"{kind}_value"))
+        require(len(at) == len(proof.leaf_node) + 1, f"{kind}_ptr has the wrong length")
+        ends = at[0] == 0 and at[-1] == n
+        require(bool(ends and np.all(at[1:] >= at[:-1])), f"{kind}_ptr does not add up")
+        for name in names:
+            require(len(getattr(proof, name)) == n, f"{name}: length")
 
 
 def multipliers_of(proof: Proof, leaf: int, place: np.ndarray) -> Multipliers:
@@ -111,16 +100,13 @@ def multipliers_of(proof: Proof, leaf: int, place: np.ndarray) -> Multipliers:
         require(bool(np.all((found >= 0) | (names < 0))), "a multiplier of a row of another part")
         return found
 
-    entry, cut, size = (
-        slice(int(pointer[leaf]), int(pointer[leaf + 1]))
-        for pointer in (proof.lambda_ptr, proof.cut_ptr, proof.size_ptr)
-    )
-    return Multipliers(
-        rows(proof.lambda_row[entry]), rows(proof.lambda_column[entry]),
-        proof.lambda_value[entry].astype(np.float64),
-        rows(proof.cut_rows[cut]), proof.cut_value[cut].astype(np.float64),
-        rows(proof.size_row[size]), proof.size_value[size].astype(np.float64),
-    )  # fmt: skip
+    owned = {}
+    for kind, names in KINDS.items():
+        low, high = getattr(proof, f"{kind}_ptr")[leaf : leaf + 2]
+        for name in names:
+            mine = getattr(proof, name)[int(low) : int(high)]
+            owned[name] = mine.astype(np.float64) if name in VALUES else rows(mine)
+    return Multipliers(**owned)
 
 
 def close(n: int, together: np.ndarray, apart: np.ndarray, k: int) -> np.ndarray | None:
