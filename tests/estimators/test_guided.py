@@ -373,3 +373,22 @@ def test_weights_count_in_every_view(moons, view):
     light = np.r_[np.ones(len(X)), np.full(40, 1e-9)]
     found = fit(np.vstack([X, bridge]), light)[: len(X)]
     assert adjusted_rand_score(y, found) >= adjusted_rand_score(y, fit(X, None)) - 0.1
+
+
+def test_broken_soft_pairs_are_told():
+    """broken_ holds the soft pairs that are not kept, and objective_ adds their prices."""
+    X = np.concatenate([np.arange(8.0), 100 + np.arange(8.0)])[:, None]
+    known = Constraints(
+        must_link=[(0, 1)], cannot_link=[(0, 8)], n_points=16,
+        soft_must_link=[(2, 3, 0.9), (4, 12, 0.6)],
+    )  # fmt: skip
+    model = GuidedClustering(2, views="given", random_state=0).fit(X, constraints=known)
+    (broken,) = model.broken_
+    assert broken.pair == (4, 12)
+    assert (broken.kind, broken.confidence) == ("must_link", 0.6)
+    assert np.isnan(broken.keeping)
+    assert broken.price > 0
+    assert model.objective_ == pytest.approx(model.inertia_ + broken.price)
+    model.fit(X, must_link=[(0, 1)])
+    assert model.broken_ == []
+    assert model.objective_ == model.inertia_

@@ -36,6 +36,7 @@ from smdeclust.points.sparse_validation import as_sparse_points
 from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import SizeBounds
+from smdeclust.structure.graph import SoftPairs
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -397,12 +398,18 @@ class ConstrainedClusterer(
         return self
 
     def _weigh_soft_pairs(
-        self, problem: Problem, known: Constraints, deadline: float | None
+        self,
+        soft: SoftPairs | None,
+        known: Constraints,
+        problem: Problem | None = None,
+        deadline: float | None = None,
     ) -> None:
-        """Set what was minimized, and which soft pairs were broken."""
-        self.broken_: list[BrokenPair] = broken_pairs_of(
-            known, problem, self.labels_, self.cluster_centers_, deadline
-        )
+        """Set what was minimized, and which soft pairs were broken; with a `problem` also what
+        keeping each would have cost, as far as the deadline allows."""
+        self.broken_: list[BrokenPair] = []
+        if soft is not None:
+            centers = self.cluster_centers_
+            self.broken_ = broken_pairs_of(soft, known, self.labels_, centers, problem, deadline)
         self.objective_: float = self.inertia_ + sum(pair.price for pair in self.broken_)
 
     def _told(self, state: State) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -21,7 +20,6 @@ from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.points import is_dask
-from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure import Structure
 from smdeclust.structure.pairs import count_broken
@@ -36,7 +34,7 @@ from smdeclust.views import (
     View,
     guide,
 )
-from smdeclust.views.scene import rows_to_learn_from
+from smdeclust.views.scene import Clock, rows_to_learn_from
 
 # Views by name; the plainest first, because it is seen whatever the time.
 VIEWS: dict[str, Callable[[], View]] = {
@@ -111,6 +109,9 @@ class GuidedClustering(ConstrainedClusterer):
         need not be round: `predict` does not go by these means.)
     inertia_
         Sum of (weighted) squared distances of the points to the means of their clusters.
+    objective_, broken_
+        As in :class:`SMDEClust`: `inertia_` plus the prices of the soft pairs that are not kept,
+        and these pairs (without what keeping them would have cost).
     view_weights_
         Weight of each view by its name; they add up to 1.
     held_out_
@@ -147,7 +148,8 @@ class GuidedClustering(ConstrainedClusterer):
     callback: Callable[[Any], bool | None] | None = anything(None, check=check_callable)
     verbose: int = 0
 
-    _knows_soft = True
+    _knows_soft = _knows_quotas = True
+    _by_centers = False
 
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         if is_dask(X):
@@ -155,21 +157,17 @@ class GuidedClustering(ConstrainedClusterer):
                 "GuidedClustering takes a dense array in memory, and X is a Dask collection. Pass "
                 "X.compute(), or use SMDEClust, which works on Dask."
             )
-        points = self._check_points(X, reset=True)
-        known = known._with(n_points=len(points))
-        weight = as_weights(weight, len(points))
-        sizes = {name: getattr(self, name) for name in ("size_min", "size_max", "size_by")}
         # Says what is wrong with pairs and sizes before anything else is done.
-        problem = Problem.build(
-            points, self.n_clusters, *_hard(known), weight, quotas=known.quotas, **sizes
-        )
-        seed = int(self._generator().integers(2**31))
-        engine = _Engine(self.n_clusters, sizes, weight, seed, _Clock(deadline), self.callback)
+        problem = self._build_problem(X, known, weight)
+        points, known = problem.X, known._with(n_points=problem.n_points)
+        sizes = {name: getattr(self, name) for name in ("size_min", "size_max", "size_by")}
+        seed, clock = int(self._generator().integers(2**31)), Clock(deadline)
+        engine = _Engine(self.n_clusters, sizes, problem.sample_weight, seed, clock, self.callback)
         self._frame = _Unit.of(points)
-        known = _confident(known, points, self._frame, engine)
+        confident = _confident(known, points, self._frame, engine)
         with threadpool_limits(1, user_api="blas"):  # two are slower on matrices this small
-            labels = self._guide(points, known, engine, seed)
-        self._describe(problem, labels)
+            labels = self._guide(points, confident, engine, seed)
+        self._describe(problem, known, labels)
         return self
 
     def _guide(
@@ -235,11 +233,12 @@ class GuidedClustering(ConstrainedClusterer):
             )
         return found
 
-    def _describe(self, problem: Problem, labels: np.ndarray) -> None:
+    def _describe(self, problem: Problem, known: Constraints, labels: np.ndarray) -> None:
         """Set what is told of the result."""
-        guided, k = self._guided, self.n_clusters
+        guided = self._guided
         self._set_solution(problem, problem.group_labels(labels))
-        self._order = np.empty(k, dtype=np.int64)
+        self._weigh_soft_pairs(self.soft_prices_.pairs(known), known)
+        self._order = np.empty(self.n_clusters, dtype=np.int64)
         self._order[self.labels_] = labels
         self.soft_prices_ = SoftPrices(guided.unit)
         self.view_weights_ = guided.weights
@@ -248,8 +247,6 @@ class GuidedClustering(ConstrainedClusterer):
         self.decided_by_ = guided.decided_by
         left_out = [view.name for view in guided.views if view.name not in guided.seen]
         self.notes_ = _words(guided, left_out)
-
-    _by_centers, _knows_quotas = False, True
 
     def _costs(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Every view places the points, and the weighted views decide."""
@@ -267,29 +264,6 @@ class _Short(SMDEClust):
     _proof_pivots = (0, 0)
 
 
-class _Clock:
-    """Until when a run, and the present step of it, may go on; how often it ended too early."""
-
-    def __init__(self, deadline: float | None) -> None:
-        self.deadline = self.until = deadline
-        self.begun = time.perf_counter()
-        self.stopped = False
-        self.n_stand_ins = 0
-
-    def spent(self) -> float:
-        """Which share of the time is over: 0 without a limit, 1 where somebody has said so."""
-        if self.stopped or self.deadline is None:
-            return float(self.stopped)
-        total = self.deadline - self.begun
-        return (time.perf_counter() - self.begun) / total if total > 0 else 1.0
-
-    def left(self) -> float | None:
-        """Seconds left for the present step."""
-        if self.stopped:
-            return 0.0
-        return None if self.until is None else max(0.0, self.until - time.perf_counter())
-
-
 @dataclass(eq=False)
 class _Engine:
     """Clusters and assigns by the package's own methods, within limits.
@@ -302,7 +276,7 @@ class _Engine:
     sizes: dict[str, Any]
     weight: np.ndarray | None
     seed: int
-    clock: _Clock
+    clock: Clock
     callback: Callable[[Any], bool | None] | None
     first: np.ndarray | None = None
 
@@ -319,35 +293,11 @@ class _Engine:
         """Whether there are bounds on sizes."""
         return any(self.sizes.get(name) is not None for name in ("size_min", "size_max"))
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is a limit on time."""
-        return self.clock.deadline is not None
-
-    @property
-    def n_stand_ins(self) -> int:
-        """How often labels had to stand in for others."""
-        return self.clock.n_stand_ins
-
-    def spent(self) -> float:
-        """Which share of the time is over."""
-        return self.clock.spent()
-
-    def is_late(self) -> bool:
-        """Whether the time is over, or somebody has said so."""
-        return self.spent() >= 1
-
-    def begin_step(self, share: float) -> None:
-        """What follows may take this share of the time that is left."""
-        clock, now = self.clock, time.perf_counter()
-        if clock.deadline is not None:
-            clock.until = now + share * max(0.0, clock.deadline - now)
-
     def cluster(
         self, points: np.ndarray, known: Constraints, init: np.ndarray | None, n_searches: int
     ) -> np.ndarray:
         """Labels of a short run of SMDEClust."""
-        if self.is_late() and self.first is not None:
+        if self.clock.spent() >= 1 and self.first is not None:
             return self._stand_in(known, init)
         n_searches = int(np.clip(WORK / (points.size * self.n_clusters), 4, n_searches))
         model = _Short(
@@ -392,7 +342,7 @@ class _Engine:
         self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray | None
     ) -> np.ndarray:
         """The labels of least cost, as far as the time and `PIVOTS` allow to look for them."""
-        if self.is_late() and otherwise is not None:
+        if self.clock.spent() >= 1 and otherwise is not None:
             self.clock.n_stand_ins += 1
             return otherwise
         soft = SoftPrices(unit).pairs(known)

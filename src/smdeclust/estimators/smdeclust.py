@@ -299,7 +299,7 @@ class SMDEClust(ConstrainedClusterer):
             self._set_solution(problem, best.labels, like=earlier)
             if known.n_soft:
                 self.soft_prices_ = prices
-            self._weigh_soft_pairs(problem, known, deadline)
+            self._weigh_soft_pairs(problem.soft, known, problem, deadline)
             self._price_bounds(problem)
             return self
 

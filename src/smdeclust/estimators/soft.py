@@ -176,26 +176,25 @@ def _part(
 
 
 def broken_pairs_of(
+    soft: SoftPairs,
     known: Constraints,
-    problem: Problem,
     labels: np.ndarray,
     centers: np.ndarray,
+    problem: Problem | None,
     deadline: float | None = None,
 ) -> list[BrokenPair]:
     """The soft pairs that these (N,) labels break, the most expensive first.
 
-    `centers` are those of the labels; after the deadline nobody asks what keeping pairs costs.
+    `centers` are those of the labels; what keeping pairs costs is asked where there is a `problem`
+    whose objective the labels minimize, until the deadline.
     """
-    soft = problem.soft
-    if soft is None:
-        return []
     confidence = np.concatenate(
         [known.soft_must_link_confidence, known.soft_cannot_link_confidence]
     )
     broken = np.flatnonzero(soft.broken(labels))
     broken = broken[np.lexsort((*soft.pairs[broken].T[::-1], -soft.price[broken]))]
     keeping = np.full(len(broken), np.nan)
-    if len(broken):
+    if len(broken) and problem is not None:
         keeping[:MOST_KEPT] = _costs_of_keeping(
             problem, broken[:MOST_KEPT], labels, centers, np.inf if deadline is None else deadline
         )

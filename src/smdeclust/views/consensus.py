@@ -194,31 +194,31 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
 
     The first of the views is seen whatever the time. Others are left out where it is over.
     """
-    engine = scene.engine
+    clock = scene.engine.clock
     known, share_right = calibrated(scene, views)
     scene = replace(scene, known=known, n_searches=WHOLE)
-    if len(views) > 1 or engine.is_limited:
-        engine.begin_step(1 / (len(views) + 2))
-        engine.first = scene.plain
+    if len(views) > 1 or clock.deadline is not None:
+        clock.begin_step(1 / (len(views) + 2))
+        scene.engine.first = scene.plain
     held_out, weights = HeldOut(), {view.name: 1.0 for view in views}
     if len(views) > 1:
         held_out, weights = weigh(scene, views)
     views = [copy.deepcopy(view) for view in views]
     seen: dict[str, Seen] = {}
     for number, view in enumerate(views):
-        if seen and engine.spent() >= 1:
+        if seen and clock.spent() >= 1:
             break
-        engine.begin_step(1 / (len(views) - number + 1))
+        clock.begin_step(1 / (len(views) - number + 1))
         seen[view.name] = _prepared(view, scene).see(scene)
         logger.info("view %s seen", view.name)
     if not held_out.names:
         weights = agreement(seen)
     total = sum(weights[name] for name in seen)
     weights = {name: weights[name] / total for name in seen}
-    engine.begin_step(1.0)
+    clock.begin_step(1.0)
     merged = Merged.of(seen, weights, scene)
     decision: Merged | Refined = merged
-    if REFINED in held_out.names and engine.spent() < 1 and prefers(held_out, REFINED, CONSENSUS):
+    if REFINED in held_out.names and clock.spent() < 1 and prefers(held_out, REFINED, CONSENSUS):
         decision = Refined.of(seen, merged, scene) or merged
     names = held_out.names
     return Guided(
@@ -278,11 +278,11 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     """
     rng = np.random.default_rng(scene.seed)
     scene = scene.on(rows_to_learn_from(len(scene.X), scene.known, rng, MAX_WEIGHED))
-    engine, names = scene.engine, [view.name for view in views]
+    clock, names = scene.engine.clock, [view.name for view in views]
     views = [copy.deepcopy(view) for view in views]
     trials: list[tuple[Fold, Scene, dict[str, Seen]]] = []
     record = HeldOut()
-    enough = engine.spent() + SHARE_OF_WEIGHING * (1 - engine.spent())
+    enough = clock.spent() + SHARE_OF_WEIGHING * (1 - clock.spent())
     step = SHARE_OF_WEIGHING / (N_FOLDS * (len(views) + 1))  # of the whole time
     for number, fold in enumerate(folds(scene.known, rng)):
         if not trials:
@@ -291,9 +291,9 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
         part = replace(scene, known=fold.known, n_searches=QUICK)
         seen = {}
         for place, view in enumerate(views):
-            engine.begin_step(step / (1 - step * (number * (len(views) + 1) + place)))
+            clock.begin_step(step / (1 - step * (number * (len(views) + 1) + place)))
             seen[view.name] = view.see(part)
-            if engine.n_stand_ins or engine.spent() > enough:
+            if clock.n_stand_ins or clock.spent() > enough:
                 break
         else:
             trials.append((fold, part, seen))
@@ -305,7 +305,7 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     weights = weights_of(record)
     record = HeldOut()
     for fold, part, seen in trials:
-        engine.begin_step(step)
+        clock.begin_step(step)
         labels = {name: one.labels for name, one in seen.items()}
         merged = Merged.of(seen, weights, part)
         refined = Refined.of(seen, merged, part)

@@ -7,6 +7,7 @@ under some knowledge, and `place` says where new points are.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -63,6 +64,35 @@ class View(Protocol):
         """Place new points among what was seen: their labels and coordinates."""
 
 
+class Clock:
+    """Until when a run, and the present step of it, may go on; how often it ended too early."""
+
+    def __init__(self, deadline: float | None) -> None:
+        self.deadline = self.until = deadline
+        self.begun = time.perf_counter()
+        self.stopped = False
+        self.n_stand_ins = 0
+
+    def spent(self) -> float:
+        """Which share of the time is over: 0 without a limit, 1 where somebody has said so."""
+        if self.stopped or self.deadline is None:
+            return float(self.stopped)
+        total = self.deadline - self.begun
+        return (time.perf_counter() - self.begun) / total if total > 0 else 1.0
+
+    def left(self) -> float | None:
+        """Seconds left for the present step."""
+        if self.stopped:
+            return 0.0
+        return None if self.until is None else max(0.0, self.until - time.perf_counter())
+
+    def begin_step(self, share: float) -> None:
+        """What follows may take this share of the time that is left."""
+        if self.deadline is not None:
+            now = time.perf_counter()
+            self.until = now + share * max(0.0, self.deadline - now)
+
+
 class Engine(Protocol):
     """What clusters and assigns under knowledge: `GuidedClustering` provides it."""
 
@@ -79,22 +109,8 @@ class Engine(Protocol):
     def on(self, rows: np.ndarray) -> Engine:
         """The same for some of the rows."""
 
-    def spent(self) -> float:
-        """Which share of the time is over: 0 without a limit, 1 and more at the end."""
-
-    def begin_step(self, share: float) -> None:
-        """What follows may take this share of the time that is left."""
-
-    # Labels that keep everything, if some are known.
-    first: np.ndarray | None
-
-    @property
-    def n_stand_ins(self) -> int:
-        """How often labels had to stand in for others, because time was over."""
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is a limit on time."""
+    clock: Clock
+    first: np.ndarray | None  # labels that keep everything, if some are known
 
 
 @dataclass(eq=False)
