@@ -29,6 +29,19 @@ def find_chromium() -> str | None:
     return next((path for path in map(shutil.which, names) if path), None)
 
 
+def sheet_of(X: Any, names: tuple[str, ...], ids: Any = None) -> Any:
+    """A table of numbers, and a column of ids where there are any."""
+    from pandas import DataFrame
+
+    from smdeclust.studio.sheet import Sheet
+
+    frame, fixed = DataFrame(X, columns=list(names)), dict.fromkeys(names, "number")
+    if ids is not None:
+        frame.insert(0, "id", list(ids))
+        fixed["id"] = "id"
+    return Sheet(frame, fixed=fixed)
+
+
 class Running:
     """A studio in a process of its own."""
 

@@ -19,12 +19,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Table
 from smdeclust.studio import view
 from smdeclust.studio.desk import Desk
 from smdeclust.studio.server import make_app
-from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.work_folder import STEP
+from tests.studio.live import sheet_of
 from tests.studio.test_server import HOST, TOKEN, Idle
 
 N = 1600
@@ -35,7 +34,7 @@ def make_desk(folder: Path, n_clusters: int | None = None) -> Desk:
     X = np.random.default_rng(0).normal(size=(N, 3))
     ids = tuple(f"p{i}" for i in range(N))
     desk = Desk(folder)
-    desk.open(Table(X=X, feature_names=("a", "b", "c"), ids=ids), "made", None, n_clusters)
+    desk.open(sheet_of(X, ("a", "b", "c"), ids), "made", None, n_clusters)
     return desk
 
 
@@ -324,7 +323,7 @@ def test_costs_of_different_spaces_are_not_compared(client: TestClient, desk: De
 def test_no_cluster_is_set_apart_by_nothing() -> None:
     """Columns in which a cluster is like all points are not named, constant ones neither."""
     X = np.column_stack([np.repeat([0.0, 1.0], 50), np.tile([0.0, 1.0], 50), np.ones(100)])
-    sheet = Sheet.of_table(Table(X=X, feature_names=("a", "b", "c")))
+    sheet = sheet_of(X, ("a", "b", "c"))
     found = view.portraits(sheet, np.repeat([0, 1], 50), 2)
     assert [[a["column"] for a in cluster["apart"]] for cluster in found] == [["a"], ["a"]]
 

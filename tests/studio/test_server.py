@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from smdeclust.io import Table
 from smdeclust.studio import guard
 from smdeclust.studio.desk import Desk
 from smdeclust.studio.server import make_app
+from tests.studio.live import sheet_of
 
 TOKEN, HOST = "s3cret", "127.0.0.1:8000"
 EVIL = '<script>alert(1)</script>"&'
@@ -40,7 +40,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     desk = Desk(tmp_path / "work")
     X = np.random.default_rng(0).normal(size=(12, 3))
     ids = (EVIL, *(f"p{i}" for i in range(1, 12)))
-    desk.open(Table(X=X, feature_names=("a", EVIL, "c"), ids=ids), "made", None, 3)
+    desk.open(sheet_of(X, ("a", EVIL, "c"), ids), "made", None, 3)
     return desk
 
 

@@ -23,6 +23,7 @@ from smdeclust.studio.desk import Desk
 from smdeclust.studio.server import make_app, thumbnail
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.wishes import Ground, Wishes, change
+from tests.studio.live import sheet_of
 from tests.studio.test_server import HOST, TOKEN, Idle
 
 Image = pytest.importorskip("PIL.Image")
@@ -373,11 +374,10 @@ def test_shapes_too() -> None:
     """Two rings are found by shape, pairs hold, and a new pair moves few points at first."""
     from sklearn.datasets import make_circles
 
-    from smdeclust.io import Table
     from smdeclust.studio.worker import Job
 
     X, y = make_circles(200, factor=0.4, noise=0.04, random_state=0)
-    sheet = Sheet.of_table(Table(X=X, feature_names=("a", "b")))
+    sheet = sheet_of(X, ("a", "b"))
     handlers, ground = solving.make_handlers(sheet), Ground(200, ("a", "b"))
     rng = np.random.default_rng(0)
     wishes = Wishes(2, ("a", "b"), metric="shapes")

@@ -69,8 +69,7 @@ def certify(
     from smdeclust.exact.certificate import above_best
     from smdeclust.io import write_bytes
 
-    if out is not None:
-        check_file(out, force=force)
+    check_file(out, force=force)
     with screen.progress("Proving") as update:
         update("reading")
         reading = replace(reading, result=reading.result or beside(labels))

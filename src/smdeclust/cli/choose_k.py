@@ -42,8 +42,7 @@ def choose_k(
     from smdeclust.queries.choose_k import Choice
 
     numbers = _numbers(clusters)
-    if plot is not None:
-        check_file(plot, force=force)
+    check_file(plot, force=force)
     inputs = opening.read_inputs(data, constraints, reading)
     opening.mention_columns(inputs)
     opening.mention_weights(inputs, "all rows count alike here")

@@ -54,8 +54,7 @@ def compare(
       --out -o DIR: Folder for comparison.csv, comparison.png, comparison.json.
     """
     names = _names(chosen)
-    if out is not None:
-        check_folder(out, [TABLE, PICTURE, RESULT], force=force)
+    check_folder(out, [TABLE, PICTURE, RESULT], force=force)
     patience = Patience()
     with screen.progress("Comparing", total=len(names) * runs) as update, patience.listen():
         update("reading", 0)

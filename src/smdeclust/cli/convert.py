@@ -45,8 +45,7 @@ def convert(
     target = to or (_SUFFIXES.get(out.suffix.lower(), "json") if out is not None else "json")
     if target not in WRITABLE_FORMATS:
         raise CommandError(f"--to is {target!r}, expected one of {', '.join(WRITABLE_FORMATS)}.")
-    if out is not None:
-        check_file(out, force=force)
+    check_file(out, force=force)
     n_points = ids = None
     if data is not None:
         table = read_table(

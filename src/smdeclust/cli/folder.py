@@ -11,7 +11,7 @@ from smdeclust.cli.errors import CommandError
 from smdeclust.io.write import aside, write_new
 
 
-def check_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
+def check_folder(folder: Path | None, names: Iterable[str], *, force: bool) -> None:
     """Say before the work begins if the results could not be written in the end.
 
     Raises
@@ -20,6 +20,8 @@ def check_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
         The folder is a file, cannot be written to, or holds files of these names and `force` was
         not given.
     """
+    if folder is None:
+        return
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"{folder}: this is a file, expected a folder. Choose another --out.")
     taken = [name for name in names if (folder / name).exists()]
@@ -37,8 +39,10 @@ def check_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
         raise CommandError(f"{folder}: no permission to write to {present}. Choose another --out.")
 
 
-def check_file(path: Path, *, force: bool) -> None:
+def check_file(path: Path | None, *, force: bool) -> None:
     """The same for a single output file."""
+    if path is None:
+        return
     if path.is_dir():
         raise CommandError(f"{path}: this is a folder, expected the name of a file to write.")
     if path.is_file() and not force:

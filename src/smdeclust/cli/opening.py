@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,17 @@ from smdeclust.cli.options import Reading
 
 
 @dataclass(frozen=True)
-class Data:
-    """A table and its points to cluster.
+class Inputs:
+    """A table and its points to cluster, and the pairs about them.
 
     `table` is the data as they stand in the file, `X` the points, `features` how columns became
     points (None where points were given as such), `file` the table as read (None for arrays),
     `standardized` whether the columns of `X` were scaled to standard deviation 1, and `weight` how
     much each row counts (None: all alike). Where rows with gaps were left out, `kept` are the
-    others.
+    others, and `whole` is the file with all of them. Pairs name points by ``id`` or ``row``.
     """
 
+    path: Path
     table: Any
     X: Any
     features: Any = None
@@ -29,6 +30,10 @@ class Data:
     standardized: bool = False
     weight: Any = None
     kept: Any = None
+    whole: Any = None
+    pair_paths: tuple[Path, ...] = ()
+    constraints: Any = None
+    pairs_by: str = "row"
 
     def name(self, row: int) -> str:
         """The id of a row, or its number."""
@@ -45,27 +50,14 @@ class Data:
         return self.features is not None and self.file.points is None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inputs(Data):
-    """Data and pairs as read, their files, and whether these name points by ``id`` or ``row``.
-
-    Where rows were left out, `whole` is the file with all of them.
-    """
-
-    path: Path
-    pair_paths: tuple[Path, ...]
-    constraints: Any
-    pairs_by: str
-    whole: Any = None
-
-
 def read_data(
-    path: Path, reading: Reading, *, id_column: str | None = None, drop_gaps: bool = False
-) -> Data:
+    path: Path, reading: Reading, *, id_column: str | None = None, may_drop: bool = False
+) -> Inputs:
     """Read a table and prepare it: as the earlier result says, or as the options do.
 
     Beside an earlier result, `id_column` names the ids of this table where they are in another.
-    Where gaps are dropped, there are points and weights of the rows without any.
+    Where rows with gaps are dropped (`may_drop`, if asked for now or by that fit), there are
+    points and weights of the others.
     """
     from smdeclust.cli.fitted import read_preparation
     from smdeclust.io import read_frame
@@ -81,7 +73,8 @@ def read_data(
         encoding=reading.encoding,
     )
     if file.format not in ARRAY_FORMATS or reading.points is not None:
-        return _prepare(file, reading, earlier, id_column, drop_gaps)
+        asked = reading.drop_gaps or bool((earlier or {}).get("drop_gaps"))
+        return _prepare(file, reading, earlier, id_column, may_drop and asked)
     table = numeric_table(
         file, reading.label, reading.id_column, reading.feature_names(), reading.group_column
     )
@@ -91,15 +84,15 @@ def read_data(
             f"{path}: a {file.format} file has no columns, so --role has no meaning."
         )
     if (reading.scaling if earlier is None else earlier["scaling"]) != "standard":
-        return Data(table, table.X)
+        return Inputs(path, table, table.X)
     from smdeclust.datasets import standardize
 
-    return Data(table, standardize(table.X), standardized=True)
+    return Inputs(path, table, standardize(table.X), standardized=True)
 
 
 def _prepare(
     file: Any, reading: Reading, earlier: Any, id_column: str | None, drop_gaps: bool
-) -> Data:
+) -> Inputs:
     import numpy as np
 
     from smdeclust import TableFeatures
@@ -151,7 +144,8 @@ def _prepare(
         points = standardize(points)
     weight = _weights(file, features.weight_column_)
     weight = weight if weight is None or kept is None else weight[kept]
-    return Data(table, np.ascontiguousarray(points), features, file, standard, weight, kept)
+    X = np.ascontiguousarray(points)
+    return Inputs(file.path, table, X, features, file, standard, weight, kept)
 
 
 def _weights(file: Any, name: str | None) -> Any:
@@ -180,29 +174,20 @@ def _weights(file: Any, name: str | None) -> Any:
 
 def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
     """Read data and pairs."""
-    data = read_data(path, reading, drop_gaps=_drops_gaps(reading))
+    data = read_data(path, reading, may_drop=True)
     table = data.table
     by_id = table.ids is not None and reading.pairs_by_row is not True
     if pair_paths and not by_id and reading.pairs_by_row is not True and table.repeated_ids:
         raise CommandError(f"{path}: {table.repeated_ids}")
     if reading.pairs_by_row is False and not by_id:
         raise CommandError(f"{path}: --pairs-by-id, but there is no id column. Name it with --id.")
-    inputs = Inputs(
-        path=path,
+    inputs = replace(
+        data,
         pair_paths=tuple(pair_paths or ()),
         constraints=_read_pairs(path, pair_paths, reading, table, by_id),
         pairs_by="id" if by_id else "row",
-        **{field.name: getattr(data, field.name) for field in fields(data)},
     )
     return inputs if inputs.kept is None else _without_gaps(inputs)
-
-
-def _drops_gaps(reading: Reading) -> bool:
-    """As asked for, or as the earlier fit did."""
-    from smdeclust.cli.fitted import read_preparation
-
-    earlier = {} if reading.result is None else read_preparation(reading.result)
-    return reading.drop_gaps or bool(earlier.get("drop_gaps"))
 
 
 def _without_gaps(inputs: Inputs) -> Inputs:

@@ -38,8 +38,7 @@ def predict(
       --result -r DIR: Folder written by 'fit --out'.
       --out -o FILE: CSV to write (default: print).
     """
-    if out is not None:
-        check_file(out, force=force)
+    check_file(out, force=force)
     fitted = read_fitted(result)
     new = _read_new(data, fitted, result, reading)
     table = new.table

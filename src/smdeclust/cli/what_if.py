@@ -50,8 +50,7 @@ def what_if(
     """
     if not drop and not add:
         raise CommandError("Nothing to change: name pairs with --drop A,B or --add ml:A,B.")
-    if save is not None:
-        check_file(save, force=force)
+    check_file(save, force=force)
     name = methods.check_method(method)
     patience = Patience(max_time)
     with screen.progress("Comparing") as update, patience.listen():

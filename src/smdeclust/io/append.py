@@ -17,8 +17,8 @@ from smdeclust.io.tokens import parse_kind
 from smdeclust.io.wording import argument
 
 # The other word of a pair of words, where it is not must in place of cannot.
-_MUST = {"cl": "ml", "apart": "together", "different": "same", "-1": "1"}
-_CANNOT = {"ml": "cl", "together": "apart", "same": "different", "1": "-1", "+1": "-1"}
+_OTHERS = {"cl": "ml", "apart": "together", "different": "same", "-1": "1", "+1": "-1"}
+_OTHERS |= {other: word for word, other in _OTHERS.items() if word != "+1"}
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,16 @@ def shape_of(path: PathLike, encoding: str | None = None) -> PairsShape | None:
 
 def words_of(written: Sequence[str]) -> dict[str, str]:
     """The words for both kinds of pairs: those written last, and what goes with them."""
-    words = {kind: word for word in written if (kind := parse_kind(word)) is not None}
-    if not words:
-        return {"must_link": "ml", "cannot_link": "cl"}
-    if "must_link" not in words:
-        words["must_link"] = _other(words["cannot_link"], _MUST, ("cannot", "must"))
-    if "cannot_link" not in words:
-        words["cannot_link"] = _other(words["must_link"], _CANNOT, ("must", "cannot"))
-    return words
+    found = {kind: word for word in written if (kind := parse_kind(word)) is not None}
+    known = found or {"must_link": "ml"}
+    word = next(iter(known.values()))
+    return {kind: known.get(kind) or _other(word) for kind in ("must_link", "cannot_link")}
 
 
-def _other(word: str, others: Mapping[str, str], swap: tuple[str, str]) -> str:
+def _other(word: str) -> str:
     lowered = word.lower()
-    other = others.get(lowered) or lowered.replace(*swap)
+    swap = ("cannot", "must") if "cannot" in lowered else ("must", "cannot")
+    other = _OTHERS.get(lowered) or lowered.replace(*swap)
     if word.isupper():
         return other.upper()
     return other.capitalize() if word[:1].isupper() else other

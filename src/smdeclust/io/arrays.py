@@ -23,6 +23,7 @@ NPY_MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 # Deflate cannot compress better than about 1 : 1032.
 _MAX_RATIO = 1100
+_read_header_2_0 = np.lib.format.read_array_header_2_0
 
 
 def parse_npy(content: bytes, path: PathLike, name: str = "") -> NDArray[Any]:
@@ -32,17 +33,9 @@ def parse_npy(content: bytes, path: PathLike, name: str = "") -> NDArray[Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a header written by Python 2 is still a header
-            version = np.lib.format.read_magic(stream)
-            if version == (1, 0):
-                shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-            elif version == (2, 0):
-                shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
-            else:
-                raise InvalidInputError(
-                    f"{place} has .npy version {version}, expected 1.0 or 2.0 (plain arrays)."
-                )
-    except InvalidInputError:
-        raise
+            major, _ = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if major == 1 else _read_header_2_0
+            shape, fortran, dtype = read(stream)
     # The header is a Python literal: besides ValueError, broken ones raise almost anything.
     except Exception as error:
         raise InvalidInputError(

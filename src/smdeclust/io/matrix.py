@@ -6,6 +6,7 @@ of a row with itself is an error. One library uses the opposite sign: ``must_lin
 
 from __future__ import annotations
 
+import io
 import os
 from typing import Any
 
@@ -18,9 +19,6 @@ from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
 from smdeclust.io.pair_forms import Reading
 from smdeclust.io.tokens import data_lines, parse_whole, split_words
 
-# scipy's formats, and the arrays of each beside the entries.
-_SPARSE = {"coo": ("row", "col"), "csr": ("indices", "indptr"), "csc": ("indices", "indptr")}
-
 
 def read_matrix(content: bytes, reading: Reading) -> Constraints:
     """Read a matrix of any of the four forms."""
@@ -31,7 +29,7 @@ def read_matrix(content: bytes, reading: Reading) -> Constraints:
         return _from_text(content, reading)
     arrays = parse_npz(content, path) if content.startswith(ZIP_MAGIC) else {}
     if set(arrays) >= {"format", "shape", "data"}:
-        return _from_entries(_from_sparse(arrays, path), None, reading)
+        return _from_entries(_from_sparse(content, path), None, reading)
     if len(arrays) > 1:
         found = f"the arrays {', '.join(sorted(arrays))}"
         expected = "one dense array, or a sparse matrix as scipy.sparse.save_npz writes it"
@@ -65,34 +63,22 @@ def _from_text(content: bytes, reading: Reading) -> Constraints:
     return _from_entries(coo_array((values, (rows, columns)), shape=size), numbers, reading)
 
 
-def _from_sparse(arrays: dict[str, np.ndarray], path: PathLike) -> Any:
-    """The matrix that scipy's arrays are of, its indices checked (scipy trusts them)."""
+def _from_sparse(content: bytes, path: PathLike) -> Any:
+    """The matrix that scipy wrote; its arrays are checked already, here its indices are."""
     from scipy import sparse
 
-    kind = bytes(arrays["format"].tobytes()).replace(b"\0", b"").decode("ascii", "replace")
-    shape = arrays["shape"]
-    if shape.shape != (2,) or not np.issubdtype(shape.dtype, np.integer) or shape[0] != shape[1]:
-        raise bad_line(path, None, f"a sparse matrix of shape {shown(shape.tolist())}", "n x n")
-    if kind not in _SPARSE:
-        raise bad_line(path, None, f"the sparse format {shown(kind)}", "coo, csr or csc")
-    values = _whole(arrays["data"], path)
     try:
-        first, second = (arrays[name] for name in _SPARSE[kind])
-    except KeyError as error:
-        raise bad_line(path, None, f"a {kind} matrix without {error}", "all its arrays") from error
-    if any(not np.issubdtype(each.dtype, np.integer) for each in (first, second)):
-        raise bad_line(path, None, f"indices of type {first.dtype}", "whole numbers")
-    if first.size and (first.min() < 0 or first.max() >= shape[0]):
-        raise bad_line(path, None, "an index outside the matrix", f"0 to {shape[0] - 1}")
-    size = (int(shape[0]), int(shape[0]))
-    try:
-        if kind == "coo":
-            return sparse.coo_array((values, (first, second)), shape=size)
-        made = getattr(sparse, f"{kind}_array")((values, first, second), shape=size)
-        made.check_format(full_check=True)
-        return made.tocoo()
-    except (ValueError, TypeError, IndexError) as error:
-        raise bad_line(path, None, f"arrays that do not fit ({error})", "those of scipy") from error
+        matrix = sparse.load_npz(io.BytesIO(content))
+        if matrix.format in ("csr", "csc"):
+            matrix.check_format(full_check=True)
+        matrix = matrix.tocoo()
+    except (ValueError, TypeError, IndexError, KeyError, NotImplementedError) as error:
+        found = f"indices outside the matrix, or arrays that do not fit ({error})"
+        raise bad_line(path, None, found, "those that scipy.sparse.save_npz writes") from error
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise bad_line(path, None, f"a sparse matrix of shape {matrix.shape}", "n x n")
+    matrix.data = _whole(matrix.data, path)
+    return matrix
 
 
 def _whole(entries: np.ndarray, path: PathLike) -> np.ndarray:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 from scipy.spatial.distance import pdist, squareform
+from sklearn.manifold import smacof
 
 
 def adjacency(edges: NDArray[np.int64], n_nodes: int) -> csr_array:
@@ -48,38 +48,20 @@ def lay_out(
     return places
 
 
-def _stress_layout(graph: csr_array, seed: int, n_iter: int = 80) -> NDArray[np.float64]:
-    """Positions whose distances fit the hop counts, by majorisation (Gansner et al., 2004)."""
+def _stress_layout(graph: csr_array, seed: int) -> NDArray[np.float64]:
+    """Positions whose distances fit the hop counts, by majorization of the stress."""
     n = graph.shape[0]
-    if n == 1:
-        return np.zeros((1, 2))
-    if n == 2:
-        return np.array([[0.0, 0.0], [1.0, 0.0]])
+    if n <= 2:
+        return np.column_stack([np.arange(n), np.zeros(n)])
     hops = shortest_path(graph, method="D", directed=False, unweighted=True)
-    # Noise: classical scaling puts the leaves of a star on one spot, where stress has no gradient.
-    noise = np.random.default_rng(seed).normal(scale=0.05, size=(n, 2))
-    places = _classical_scaling(hops) + noise
-    weight = np.where(hops > 0, 1.0 / np.maximum(hops, 1.0) ** 2, 0.0)
-    laplacian = np.diag(weight.sum(axis=1)) - weight
-    factor = cho_factor(laplacian + 1.0 / n)  # + the constant makes it definite; means stay 0
-    for _ in range(n_iter):
-        distance = squareform(pdist(places))
-        ratio = np.divide(weight * hops, distance, out=np.zeros_like(weight), where=distance > 0)
-        target = ratio.sum(axis=1)[:, None] * places - ratio @ places
-        moved = cho_solve(factor, target)
-        change = float(np.abs(moved - places).max())
-        places = moved
-        if change < 1e-3:
-            break
-    return places
-
-
-def _classical_scaling(hops: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The two leading axes of the doubly centred squared distances."""
+    # Classical scaling: the two leading axes of the doubly centered squared distances.
     squared = hops**2
-    centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
-    values, vectors = np.linalg.eigh(-0.5 * centred)
-    return vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0))
+    centered = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
+    values, vectors = np.linalg.eigh(-0.5 * centered)
+    start = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0))
+    # Noise: it puts the leaves of a star on one spot, where stress has no gradient.
+    start += np.random.default_rng(seed).normal(scale=0.05, size=(n, 2))
+    return smacof(hops, init=start, n_init=1, max_iter=80, random_state=seed)[0]
 
 
 def _spread(

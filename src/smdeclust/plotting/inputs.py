@@ -6,20 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points import validation
 
 
 def as_points(X: ArrayLike) -> NDArray[np.float64]:
     """A finite (N, d) float array with at least one row and one column."""
-    points = np.asarray(X, dtype=np.float64)
-    if points.ndim != 2 or 0 in points.shape:
-        raise InvalidInputError(
-            f"X must be a table of N points and d features, both at least 1; its shape is "
-            f"{points.shape}."
-        )
-    if not np.isfinite(points).all():
-        row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise InvalidInputError(f"X holds NaN or infinity, first in row {row}; remove such rows.")
-    return points
+    return validation.as_points(X).astype(np.float64, copy=False)
 
 
 def as_labels(labels: ArrayLike, n_points: int) -> NDArray[np.int64]:

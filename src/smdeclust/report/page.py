@@ -9,9 +9,10 @@ import numpy as np
 from smdeclust.report import html, pictures
 from smdeclust.report.content import Content
 from smdeclust.report.costly_pairs import CostlyPair
-from smdeclust.report.profiles import profiles, standing_out
+from smdeclust.report.profiles import profiles
 from smdeclust.report.scatter import MARKERS, cluster_marks, drawings
 from smdeclust.structure.pairs import count_broken
+from smdeclust.tables.profile import set_apart
 
 MAX_ROWS = 500
 MAX_FEATURES = 12
@@ -104,7 +105,7 @@ def _clusters(content: Content) -> dict[str, Any]:
     must = np.bincount(labels[content.must_link[:, 0]], minlength=k)
     cannot = np.bincount(labels[content.cannot_link].ravel(), minlength=k)
     came = np.bincount(labels[content.moved], minlength=k)
-    apart = standing_out(content)
+    apart = set_apart(content.raw, content.feature_names, labels, k)
     scatter = np.bincount(labels, content.squares(content.centers(content.X)), minlength=k)
     centers = content.centers(content.raw)[:, :MAX_FEATURES].tolist()
     rows = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from smdeclust.report import html
 from smdeclust.report.content import Content
 from smdeclust.report.scatter import cluster_marks
-from smdeclust.tables.profile import set_apart
 
 MAX_FEATURES = 24
 MAX_CLUSTERS = 20
@@ -18,16 +16,11 @@ _LEFT, _RIGHT = 46.0, 314.0
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-@dataclass(frozen=True)
-class Profiles:
-    """The features to show, those that differ most between clusters first."""
+def profiles(content: Content) -> dict[str, Any]:
+    """Quantiles of every feature, of all points and of each cluster, and a note.
 
-    features: list[dict[str, Any]]
-    note: str
-
-
-def profiles(content: Content) -> Profiles:
-    """Quantiles of every feature, of all points and of each cluster."""
+    Features that differ most between clusters come first.
+    """
     sizes = np.bincount(content.labels, minlength=content.n_clusters)
     clusters = np.sort(np.argsort(-sizes, kind="stable")[:MAX_CLUSTERS])
     clusters = clusters[sizes[clusters] > 0]
@@ -43,12 +36,7 @@ def profiles(content: Content) -> Profiles:
         note += f" {len(order)} of {content.raw.shape[1]} features are shown."
     if len(clusters) < content.n_clusters:
         note += f" The {len(clusters)} largest of {content.n_clusters} clusters are shown."
-    return Profiles(features, note)
-
-
-def standing_out(content: Content) -> list[str]:
-    """For each cluster, what differs most from all points."""
-    return set_apart(content.raw, content.feature_names, content.labels, content.n_clusters)
+    return {"features": features, "note": note}
 
 
 def _differences(content: Content) -> np.ndarray:

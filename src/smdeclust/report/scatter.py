@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,32 +25,19 @@ MARKERS = (
 )
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A scatter plot in the units of its view box."""
-
-    width: int
-    height: int
-    points: list[dict[str, Any]]
-    lines: list[dict[str, Any]]
-    centers: list[dict[str, Any]]
-    description: str
-    caption: str
-
-
 def cluster_marks(cluster: int) -> dict[str, int]:
     """Number of the color and of the marker of a cluster."""
     return {"color": cluster % N_COLORS, "marker": cluster % len(MARKERS)}
 
 
-def drawings(content: Content) -> list[Drawing]:
-    """The clustering, and the one without pairs where that is known."""
-    place = _places(content)
+def drawings(content: Content) -> list[dict[str, Any]]:
+    """The clustering as a scatter plot, and the one without pairs where that is known.
+
+    Places are in the units of the view box, as wide as ``width`` and as high as ``height``.
+    """
     how = " on the plane in which the points spread most (two principal components)"
-    found = [
-        _draw(
-            content,
-            place,
+    shown = [
+        (
             content.labels,
             f"Scatter plot of the {content.n_clusters} clusters with their pairs",
             f"The clusters{how if content.X.shape[1] > 2 else ''}. Must-links are solid, "
@@ -59,35 +45,45 @@ def drawings(content: Content) -> list[Drawing]:
         )
     ]
     if content.free_labels is not None:
-        found.append(
-            _draw(
-                content,
-                place,
+        shown.append(
+            (
                 content.free_labels,
                 "Scatter plot of the clusters without constraints, broken pairs marked",
                 "For comparison, the clusters that the same method finds without any pair. Pairs "
                 "that it breaks are red.",
             )
         )
-    return found
+    at, height = _places(content)
+    rows, drawn = _chosen(content)
+    left_out = [(len(rows), len(content.X), "points")]
+    left_out.append((sum(map(len, drawn.values())), len(_ends(content)), "pairs"))
+    more = "".join(f" {n:,} of {of:,} {what} are drawn." for n, of, what in left_out if n < of)
+    return [
+        {
+            "width": int(_WIDTH),
+            "height": height,
+            "points": _points(content, at, rows, labels),
+            "lines": [line for kind in drawn for line in _lines(content, at, labels, kind, drawn)],
+            "centers": [
+                {"x": x, "y": y, "number": cluster}
+                for cluster in np.unique(labels).tolist()
+                for x, y in np.round(at[labels == cluster].mean(axis=0), 1)[None].tolist()
+            ],
+            "description": description,
+            "caption": caption + more,
+        }
+        for labels, description, caption in shown
+    ]
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Which points and pairs are drawn, and where the points are in the view box."""
-
-    at: np.ndarray
-    height: int
-    rows: np.ndarray
-    must: np.ndarray
-    cannot: np.ndarray
+def _ends(content: Content) -> np.ndarray:
+    return np.concatenate([content.must_link, content.cannot_link])
 
 
-def _places(content: Content) -> _Places:
-    from smdeclust.plotting.clusters import thin_pairs, thin_points
+def _places(content: Content) -> tuple[np.ndarray, int]:
+    """Where the points are in the view box, and how high it is."""
     from smdeclust.plotting.projection import project
 
-    rng = np.random.default_rng(0)
     plane = project(content.X, content.X[:1], feature_names=tuple(content.feature_names)).points
     low, size = plane.min(axis=0), np.ptp(plane, axis=0)
     size = np.where(size > 0, size, 1.0)
@@ -98,27 +94,29 @@ def _places(content: Content) -> _Places:
     if 0.35 <= size[1] / size[0] <= 0.75:
         scale = np.full(2, scale.min())
     height = round(float(inner[1]) + 2 * _EDGE)
-
-    def to_view(points: np.ndarray) -> np.ndarray:
-        middle = low + size / 2
-        moved = (points - middle) * scale * np.array([1.0, -1.0])
-        return np.round(moved + np.array([_WIDTH / 2, height / 2]), 1)
-
-    labels = content.labels
-    ends = {kind: labels[getattr(content, kind)] for kind in ("must_link", "cannot_link")}
-    must = thin_pairs(ends["must_link"][:, 0] != ends["must_link"][:, 1], MAX_PAIRS, rng)
-    cannot = thin_pairs(ends["cannot_link"][:, 0] == ends["cannot_link"][:, 1], MAX_PAIRS, rng)
-    linked = np.unique(np.concatenate([content.must_link[must], content.cannot_link[cannot]]))
-    rows = thin_points(labels, linked, MAX_POINTS, rng)
-    return _Places(to_view(plane), height, rows, must, cannot)
+    moved = (plane - low - size / 2) * scale * np.array([1.0, -1.0])
+    return np.round(moved + np.array([_WIDTH / 2, height / 2]), 1), height
 
 
-def _draw(
-    content: Content, place: _Places, labels: np.ndarray, description: str, caption: str
-) -> Drawing:
+def _chosen(content: Content) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The points that are drawn, and the positions of the pairs of each kind."""
+    from smdeclust.plotting.clusters import thin_pairs, thin_points
+
+    rng, labels, drawn = np.random.default_rng(0), content.labels, {}
+    for kind in ("must_link", "cannot_link"):
+        first, second = labels[getattr(content, kind)].T
+        broken = (first == second) != (kind == "must_link")
+        drawn[kind] = thin_pairs(broken, MAX_PAIRS, rng)
+    linked = np.unique(np.concatenate([getattr(content, kind)[drawn[kind]] for kind in drawn]))
+    return thin_points(labels, linked, MAX_POINTS, rng), drawn
+
+
+def _points(
+    content: Content, at: np.ndarray, rows: np.ndarray, labels: np.ndarray
+) -> list[dict[str, Any]]:
     linked = np.zeros(len(content.X), dtype=bool)
-    linked[np.concatenate([content.must_link, content.cannot_link]).ravel()] = True
-    points = [
+    linked[_ends(content).ravel()] = True
+    return [
         {
             "x": x,
             "y": y,
@@ -126,33 +124,18 @@ def _draw(
             "title": f"{content.name(row)}: cluster {labels[row]}",
             **cluster_marks(int(labels[row])),
         }
-        for row, (x, y) in zip(place.rows.tolist(), place.at[place.rows].tolist(), strict=True)
+        for row, (x, y) in zip(rows.tolist(), at[rows].tolist(), strict=True)
     ]
-    centers = []
-    for cluster in range(content.n_clusters):
-        members = labels == cluster
-        if members.any():
-            x, y = np.round(place.at[members].mean(axis=0), 1).tolist()
-            centers.append({"x": x, "y": y, "number": cluster})
-    if len(place.rows) < len(content.X):
-        caption += f" {len(place.rows):,} of {len(content.X):,} points are drawn."
-    n_pairs = len(content.must_link) + len(content.cannot_link)
-    n_drawn = len(place.must) + len(place.cannot)
-    if n_drawn < n_pairs:
-        caption += f" {n_drawn:,} of {n_pairs:,} pairs are drawn."
-    lines = _lines(content, place, labels, "must_link", place.must)
-    lines += _lines(content, place, labels, "cannot_link", place.cannot)
-    return Drawing(int(_WIDTH), place.height, points, lines, centers, description, caption)
 
 
 def _lines(
-    content: Content, place: _Places, labels: np.ndarray, kind: str, positions: np.ndarray
+    content: Content, at: np.ndarray, labels: np.ndarray, kind: str, drawn: dict[str, np.ndarray]
 ) -> list[dict[str, Any]]:
     pairs = getattr(content, kind)
     found = []
-    for position in positions.tolist():
+    for position in drawn[kind].tolist():
         i, j = pairs[position].tolist()
-        (x1, y1), (x2, y2) = place.at[i].tolist(), place.at[j].tolist()
+        (x1, y1), (x2, y2) = at[i].tolist(), at[j].tolist()
         broken = (labels[i] == labels[j]) != (kind == "must_link")
         word = kind.replace("_", "-")
         found.append(

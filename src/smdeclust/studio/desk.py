@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Table, read_constraints
+from smdeclust.io import read_constraints
 from smdeclust.studio import exports, opening, solving, view
 from smdeclust.studio.conflicts import find_conflict
 from smdeclust.studio.sheet import Sheet
@@ -130,7 +130,7 @@ class Desk:
 
     def open(
         self,
-        table: Table | Sheet,
+        sheet: Sheet,
         title: str,
         data: Path | None,
         n_clusters: int | None,
@@ -140,11 +140,9 @@ class Desk:
         **settings: Any,
     ) -> None:
         """Begin with a table, or go on where the work folder stands; all of it or nothing."""
-        k = None if isinstance(table, Sheet) else table.n_clusters
-        sheet = table if isinstance(table, Sheet) else Sheet.of_table(table)
         work = WorkFolder(folder or self.folder_path, data, sheet, source)
         ground = sheet.ground
-        first = Wishes(min(n_clusters or k or 3, ground.n_points), ground.columns)
+        first = Wishes(min(n_clusters or 3, ground.n_points), ground.columns)
         first = change(first, {"do": "set", **settings}, ground)
         with work.changing():
             wishes = work.load(first, ground)

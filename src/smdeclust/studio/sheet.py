@@ -12,7 +12,6 @@ import numpy as np
 from pandas import DataFrame
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import Table
 from smdeclust.studio.wishes import Ground
 from smdeclust.tables import guess_roles
 from smdeclust.tables.coding import levels_of
@@ -30,8 +29,8 @@ class Sheet:
     """A table with roles for its columns: `fixed` ones are known, `roles` were chosen.
 
     Where there are `vectors`, they are the points, and columns are for reading only. Names of
-    pictures are looked up in the folder `home` and nowhere else. `ids` are given where they are
-    in no column, and `notes` are sentences about the reading.
+    pictures are looked up in the folder `home` and nowhere else. `notes` are sentences about the
+    reading.
     """
 
     def __init__(
@@ -42,28 +41,16 @@ class Sheet:
         roles: Mapping[str, str] | None = None,
         vectors: np.ndarray | None = None,
         home: Path | None = None,
-        ids: tuple[str, ...] | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
         self.frame = as_frame(frame)
         self.fixed, self.roles_given = dict(fixed or {}), dict(roles or {})
         self.vectors, self.home, self.notes = vectors, home, notes
-        self._ids_given = ids
         if vectors is not None and len(vectors) != len(self.frame):
             raise InvalidInputError(
                 f"There are {len(vectors)} points for {len(self.frame)} rows of the table."
             )
         self._made: tuple[Any, np.ndarray] | None = None
-
-    @classmethod
-    def of_table(cls, table: Table, home: Path | None = None) -> Sheet:
-        """A table of numbers, as the strict reader gives it."""
-        frame = DataFrame(table.X, columns=list(table.feature_names))
-        fixed = dict.fromkeys(table.feature_names, "number")
-        if table.labels is not None:
-            name = table.label_name or "class"
-            frame[name], fixed[name] = table.labels, "class"
-        return cls(frame, fixed=fixed, ids=table.ids, home=home)
 
     def or_by_text(self) -> Sheet:
         """This table; where nothing but text could be compared, the text counts."""
@@ -89,7 +76,7 @@ class Sheet:
         """The same table with something else said about it."""
         said: dict[str, Any] = {
             "fixed": self.fixed, "roles": self.roles_given, "vectors": self.vectors,
-            "home": self.home, "ids": self._ids_given, "notes": self.notes,
+            "home": self.home, "notes": self.notes,
         }  # fmt: skip
         other = Sheet(self.frame, **said | changed)
         other.__dict__["values"] = self.values
@@ -116,8 +103,8 @@ class Sheet:
     @cached_property
     def ids(self) -> tuple[str, ...] | None:
         """Id of each row as text, where there is a column of different ids."""
-        if self._ids_given is not None or self.id_column is None:
-            return self._ids_given
+        if self.id_column is None:
+            return None
         words = levels_of(self.values[self.id_column])
         if words.isna().any() or not words.is_unique:
             return None
@@ -139,8 +126,6 @@ class Sheet:
     @cached_property
     def id_column(self) -> str | None:
         """The column that names the rows."""
-        if self._ids_given is not None:
-            return None
         ids = [name for name, role in self.roles.items() if role == "id"]
         unique = [name for name in ids if self.values[name].column.is_unique]
         return next(iter([*unique, *ids]), None)

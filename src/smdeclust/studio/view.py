@@ -27,32 +27,20 @@ def chosen_points(sheet: Sheet, wishes: Wishes) -> np.ndarray:
     return sheet.points(wishes.columns, scaled=wishes.standardize)
 
 
-def principal_plane(points: np.ndarray) -> np.ndarray:
-    """(N, 2) places along the two directions of most variance."""
-    centered = points - points.mean(axis=0)
-    part = centered[:: max(1, len(points) // SAMPLE)]
-    _, vectors = np.linalg.eigh(np.atleast_2d(np.cov(part.T, bias=True)))
-    return centered @ _two(vectors[:, ::-1])
-
-
-def telling_plane(points: np.ndarray, wishes: Wishes) -> np.ndarray:
-    """(N, 2) places along the directions that matter most to the pairs.
+def telling_plane(points: np.ndarray, together: list[tuple[int, int]]) -> np.ndarray:
+    """(N, 2) places along the directions that matter most to pairs that belong together.
 
     Those in which the points vary most, compared with how much points vary that belong together:
     eigenvectors of the total covariance against that inside must-link pairs, which is drawn
-    towards a multiple of the identity where pairs are few.
+    towards a multiple of the identity where pairs are few. Without pairs, principal components.
     """
-    together = [pair.key for pair in wishes.knowledge if pair.together]
-    if not together:
-        return principal_plane(points)
     centered = points - points.mean(axis=0)
-    rows = np.array(together)
+    rows, n_features = np.array(together, dtype=np.int64).reshape(-1, 2), points.shape[1]
     gaps = points[rows[:, 0]] - points[rows[:, 1]]
-    within = gaps.T @ gaps / (2 * len(gaps))
+    within = gaps.T @ gaps / max(2 * len(gaps), 1)
     total = np.atleast_2d(np.cov(centered[:: max(1, len(points) // SAMPLE)].T, bias=True))
-    n_features = points.shape[1]
     weight = n_features / (n_features + len(gaps))
-    level = np.trace(total) / n_features
+    level = np.trace(total) / n_features or 1.0
     mixed = (1 - weight) * within + (weight * level + 1e-9 * level) * np.eye(n_features)
     _, vectors = eigh(total, mixed)
     return centered @ _two(vectors[:, ::-1])
@@ -75,9 +63,11 @@ def places(
         return np.column_stack([across, up]), [first, second]
     points = chosen_points(sheet, wishes)
     if kind == "pairs":
+        together = [pair.key for pair in wishes.knowledge if pair.together]
         titles = ["what matters most to your pairs", "what matters next"]
-        return telling_plane(points, wishes), [{"title": title} for title in titles]
-    return principal_plane(points), [{"title": "widest direction"}, {"title": "second widest"}]
+    else:
+        together, titles = [], ["widest direction", "second widest"]
+    return telling_plane(points, together), [{"title": title} for title in titles]
 
 
 def portraits(sheet: Sheet, labels: np.ndarray, n_clusters: int) -> list[dict[str, Any]]:
