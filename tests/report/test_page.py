@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from smdeclust.report import html, pictures, profiles
+from smdeclust.tables.profile import set_apart
 from tests.report.conftest import NASTY
 
 
@@ -93,12 +94,12 @@ def test_profiles():
         raw=raw, labels=labels, n_clusters=2, feature_names=("noise", "more noise", "telling")
     )
     found = profiles.profiles(content)
-    first = found.features[0]
+    first = found["features"][0]
     assert first["name"] == "telling"
     median = np.median(raw[labels == 1, 2])
     assert f"median {html.number(median, 4)}" in first["bars"][2]["title"]
     assert first["bars"][1]["median"] < first["bars"][0]["median"] < first["bars"][2]["median"]
-    assert profiles.standing_out(content) == ["low telling", "high telling"]
+    assert set_apart(raw, content.feature_names, labels, 2) == ["low telling", "high telling"]
 
 
 def test_says_whether_columns_were_standardised(report):
