@@ -104,9 +104,8 @@ def test_several_quotas_with_sizes_and_soft_pairs():
     known = Constraints(soft_must_link=[(0, 8)], soft_must_link_price=0.5, n_points=N)
     known = known.quota(GENDER, 1, 3, name="gender").quota(AMOUNT, high=7.0, name="amount")
     assert len(known.quotas) == 3  # both genders, and the sum
-    model = SMDEClust(K, size_min=2, size_max=4, search="quick", random_state=0).fit(
-        X, constraints=known
-    )
+    model = SMDEClust(K, size_min=2, size_max=4, search="quick", random_state=0)
+    model.fit(X, constraints=known)
     fits = kept(EVERY, AMOUNT, None, -np.inf, 7.0, "sum")
     for value in "fm":
         fits &= kept(EVERY, GENDER, value, 1, 3, "count")
@@ -163,10 +162,7 @@ def test_pairs_in_the_way_are_explained():
         SMDEClust(K).fit(points(0), constraints=known)
     apart = Constraints(cannot_link=[(1, 3), (3, 4), (1, 4)], n_points=N)
     apart = apart.quota([True, True] + [False] * 7, high=1, name="first")
-    assert (
-        SMDEClust(K, search="quick", random_state=0).fit(points(0), constraints=apart).labels_
-        is not None
-    )
+    assert SMDEClust(K, search="quick").fit(points(0), constraints=apart).labels_ is not None
     clash = Constraints(cannot_link=[(0, 1)], n_points=N)
     clash = clash.quota([1.0, 1.0] + [0.0] * 7, low=0.0, high=2.0, name="pair")
     clash = clash.quota(["a", "a"] + ["b"] * 7, high={"b": 3}, name="kind")

@@ -8,14 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.groups import Coupling
-from smdeclust.structure.label_program import least_violation
 
-# Labels of groups and pairs up to which a MILP says whether quotas can be kept, its seconds, and
-# those of a search for labels that keep them.
-MOST_EXPLAINED = 50_000
-MOST_SECONDS, PACKING_SECONDS = 2.0, 0.5
 RATIOS = ("share", "mean")
 
 
@@ -157,39 +151,6 @@ def _reject_large_group(quota: Quota, coupling: Coupling) -> None:
             f"fewer must-links.",
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip
-
-
-def reject_quotas_together(
-    quotas: tuple[Quota, ...], bounds: Bounds, ends: np.ndarray, n_clusters: int
-) -> None:
-    """Raise an error where quotas, sizes and pairs cannot hold together, as far as that is known.
-
-    Parameters
-    ----------
-    quotas, n_clusters
-        The quotas and K.
-    bounds
-        All bounds on the groups; those of the quotas come last.
-    ends
-        (e, 2) cannot-linked groups.
-    """
-    n_groups = bounds.counts.shape[1]
-    if (n_groups + len(ends)) * n_clusters > MOST_EXPLAINED:
-        return
-    n_quotas = sum(len(quota.sums()) for quota in quotas)
-    loose = np.arange(len(bounds.counts)) >= len(bounds.counts) - n_quotas
-    off, known = least_violation(bounds, ends, loose, 0.0, MOST_SECONDS)
-    if not known or off <= 1e-6:
-        return
-    names = ", ".join(dict.fromkeys(quota.name for quota in quotas))
-    apart = f" and {len(ends)} cannot-links between groups" if len(ends) else ""
-    raise InfeasibleConstraintsError(
-        f"The quotas on {names} cannot hold together with the sizes, the must-link groups{apart}: "
-        f"some cluster is off by at least {off:.4g} (points, or units of a number). Widen the "
-        f"bounds by that much, or drop pairs.",
-        reason="quotas",
-        details={"off_by": off, "quotas": [(quota.name, quota.value) for quota in quotas]},
-    )
 
 
 def _reject(message: str, quota: Quota, **details: Any) -> NoReturn:

@@ -21,13 +21,7 @@ from smdeclust.structure.graph import (
 from smdeclust.structure.groups import Coupling
 from smdeclust.structure.mending import mend
 from smdeclust.structure.pairs import as_pairs, count_broken
-from smdeclust.structure.quotas import (
-    PACKING_SECONDS,
-    Quota,
-    bounds_of,
-    reject_impossible_quotas,
-    reject_quotas_together,
-)
+from smdeclust.structure.quotas import Quota, bounds_of, reject_impossible_quotas
 from smdeclust.structure.rejections import (
     Pieces,
     reject_closed_clusters,
@@ -37,6 +31,10 @@ from smdeclust.structure.rejections import (
     reject_too_few_groups,
     reject_uncolorable,
 )
+from smdeclust.structure.why_quotas import reject_quotas_together
+
+# Seconds of a search for labels that keep quotas.
+PACKING_SECONDS = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -194,9 +192,7 @@ class Structure:
         until = time.perf_counter() + PACKING_SECONDS
         packing = mend(costs, hard, replace(bounds, any_order=False), start, until)
         if packing is None:
-            once = hard.ends < hard.indices
-            ends = np.column_stack([hard.ends[once], hard.indices[once]])
-            reject_quotas_together(self.quotas, bounds, ends, self.n_clusters)
+            reject_quotas_together(self)
         return packing
 
     def without(self, kind: str, position: int) -> Structure:

@@ -1,0 +1,185 @@
+"""Why quotas cannot hold: which of them, beside which pairs, and which bounds would do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.structure.label_program import LabelProgram
+from smdeclust.structure.quotas import RATIOS, Quota
+
+# Labels of groups and pairs up to which a MILP says whether quotas can be kept; the seconds that
+# one such answer and the whole explanation may take.
+MOST_EXPLAINED = 50_000
+MOST_SECONDS, MOST_SECONDS_IN_ALL = 1.0, 4.0
+# Bounds on numbers that are tried, from the one given to none at all; pairs that are named.
+STEPS, SHOWN = 256, 8
+
+
+def reject_quotas_together(known: Any) -> None:
+    """Raise an error where the quotas of a structure cannot hold beside its sizes and pairs.
+
+    It names a smallest set of quotas and pairs that cannot hold together (beside the sizes), and
+    for each of these quotas a bound that would do; as far as all that is found out in time.
+    """
+    n_pairs = len(known.must_link) + len(known.cannot_link)
+    if (known.n_groups + n_pairs) * known.n_clusters > MOST_EXPLAINED:
+        return
+    case = _Case(known, time.perf_counter() + MOST_SECONDS_IN_ALL)
+    if not case.fails(known.quotas):
+        return
+    quotas = _smallest(known.quotas, case.fails)
+    pairs: tuple[tuple[int, int], ...] = ()
+    if not case.fails(quotas, ()):
+        pairs = _smallest(tuple(range(n_pairs)), lambda some: case.fails(quotas, some))
+    sides = [(quota, side) for quota in quotas for side in ("low", "high") if _looser(quota, side)]
+    alone = [(*one, bound) for one in sides for bound in case.nearest([one])]
+    would = alone or [(*one, bound) for one, bound in zip(sides, case.nearest(sides), strict=False)]
+    names = " and ".join(dict.fromkeys(quota.name for quota in quotas))
+    beside = " together with the sizes" if known.has_sizes else ""
+    and_pairs = "" if not pairs else " and the pairs" if beside else " together with the pairs"
+    words = [f"No clustering keeps the quota on {names}{beside}{and_pairs}."]
+    words += [f"{_need(quota, known.n_clusters)}." for quota in quotas]
+    named = [case.named(position) for position in pairs]
+    if pairs:
+        more = f"; and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+        shown = "; ".join(f"{kind.replace('_', '-')} {i} - {j}" for kind, i, j in named[:SHOWN])
+        words.append(f"These pairs stand in the way: {shown}{more}.")
+    if would:
+        each = "; ".join(
+            f"{side}={bound:g} for {quota.what}"
+            + (f" of {quota.name}" if quota.value is not None else "")
+            for quota, side, bound in would
+        )
+        which = "This" if len(would) == 1 else "Each of these" if alone else "Together these"
+        words.append(f"{which} would do: {each}.")
+    raise InfeasibleConstraintsError(
+        " ".join(words),
+        reason="quotas",
+        details={
+            "quotas": [(quota.name, quota.value) for quota in quotas],
+            "pairs": named,
+            "would_do": [(quota.name, quota.value, *bound) for quota, *bound in would],
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A structure, and until when to ask whether it can hold with fewer pairs or other quotas."""
+
+    known: Any
+    until: float
+
+    def can_hold(self, quotas: tuple[Quota, ...], pairs: tuple[int, ...] | None) -> bool | None:
+        """Whether some labels keep these; ``None`` where that is not known in time."""
+        seconds = min(MOST_SECONDS, self.until - time.perf_counter())
+        if seconds <= 0:
+            return None
+        known = replace(self.known, quotas=quotas, packing=None)
+        if pairs is not None:
+            chosen, n_must = np.array(pairs, dtype=np.int64), len(known.must_link)
+            must, cannot = chosen[chosen < n_must], chosen[chosen >= n_must] - n_must
+            known = known._again(known.must_link[must], known.cannot_link[cannot], None)
+        hard = known.graph.hard_part
+        once = hard.ends < hard.indices
+        ends = np.column_stack([hard.ends[once], hard.indices[once]])
+        program = LabelProgram(np.ones((known.n_groups, known.n_clusters), dtype=bool))
+        program.add_pairs(ends, np.full(len(ends), np.inf), np.zeros(len(ends), dtype=bool))
+        program.add_bounds(known.group_bounds)
+        status = program.solve(np.zeros(program.n_columns), max_time=seconds).status
+        return {0: True, 2: False}.get(status)
+
+    def fails(self, quotas: tuple[Quota, ...], pairs: tuple[int, ...] | None = None) -> bool:
+        """Whether these are known not to hold together; ``None`` stands for all pairs."""
+        return self.can_hold(quotas, pairs) is False
+
+    def nearest(self, sides: list[tuple[Quota, str]]) -> list[float]:
+        """Bounds on these sides, moved in step, with which everything can hold; empty: none do."""
+        looser = [_looser(quota, side) for quota, side in sides]
+        first, last = 1, max(map(len, looser), default=0)
+        if not last or not self._loosened(sides, looser, 1.0):
+            return []
+        n_steps = last
+        while first < last:
+            middle = (first + last) // 2
+            if self._loosened(sides, looser, middle / n_steps):
+                last = middle
+            else:
+                first = middle + 1
+        return [_at(bounds, last / n_steps) for bounds in looser]
+
+    def _loosened(
+        self, sides: list[tuple[Quota, str]], looser: list[list[float]], share: float
+    ) -> bool:
+        """Whether everything can hold where these bounds have moved by a share of their way."""
+        quotas = {id(quota): quota for quota in self.known.quotas}
+        for (quota, side), bounds in zip(sides, looser, strict=True):
+            quotas[id(quota)] = replace(quotas[id(quota)], **{side: _at(bounds, share)})
+        return self.can_hold(tuple(quotas.values()), None) is True
+
+    def named(self, position: int) -> tuple[str, int, int]:
+        """The kind and the rows of a pair."""
+        n_must = len(self.known.must_link)
+        kind, at = ("must_link", 0) if position < n_must else ("cannot_link", n_must)
+        i, j = getattr(self.known, kind)[position - at].tolist()
+        return kind, i, j
+
+
+def _smallest(items: tuple[Any, ...], fails: Callable[[tuple[Any, ...]], bool]) -> tuple[Any, ...]:
+    """Items that fail together, of which (in time) none can be left out."""
+    size = (len(items) + 1) // 2
+    while size:
+        start = 0
+        while start < len(items):
+            fewer = items[:start] + items[start + size :]
+            if len(fewer) and fails(fewer):
+                items = fewer
+            else:
+                start += size
+        size //= 2
+    return items
+
+
+def _at(bounds: list[float], share: float) -> float:
+    return bounds[int(np.ceil(share * len(bounds) - 1e-9)) - 1]
+
+
+def _looser(quota: Quota, side: str) -> list[float]:
+    """Other bounds on a side, from the one given to one that always holds."""
+    bound, counts, is_low = getattr(quota, side), quota.counts, side == "low"
+    if not np.isfinite(bound):
+        return []
+    if quota.of == "count":
+        end = 0 if is_low else counts.sum()
+        return np.arange(bound, end, -1 if is_low else 1).tolist()[1:] + [float(end)]
+    if quota.of == "share":
+        steps = np.arange(np.ceil(100 * bound) - 1, -1, -1) if is_low else None
+        steps = np.arange(np.floor(100 * bound) + 1, 101) if steps is None else steps
+        return (steps / 100).tolist()
+    if quota.of == "mean":
+        end = counts.min() if is_low else counts.max()
+    else:
+        end = np.minimum(counts, 0).sum() if is_low else np.maximum(counts, 0).sum()
+    rounded = [float(f"{value:.4g}") for value in np.linspace(bound, end, STEPS + 1)[1:]]
+    return [value for value in rounded if (value < bound) == is_low and value != bound]
+
+
+def _need(quota: Quota, k: int) -> str:
+    """How much there is of a quota, and how much the clusters need or may hold."""
+    ends = [("at least", "need", quota.low), ("at most", "hold", quota.high)]
+    ends = [end for end in ends if np.isfinite(end[2])]
+    where, total = f"Quota on {quota.name}: ", quota.overall()
+    if quota.of in RATIOS:
+        least = " and ".join(f"{name} {bound:g}" for name, _, bound in ends)
+        return f"{where}{quota.what} is {total:.4g} over all points, and {least} in each cluster"
+    of_what = f" of {quota.what}" if quota.value is not None else f" units in {quota.what}"
+    needs = "".join(
+        f"; {k} clusters with {name} {bound:g} {verb} {k * bound:g}" for name, verb, bound in ends
+    )
+    return f"{where}there are {total:g}{of_what}{needs}"
