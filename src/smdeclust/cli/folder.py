@@ -12,14 +12,7 @@ from smdeclust.io.write import aside, write_new
 
 
 def check_folder(folder: Path | None, names: Iterable[str], *, force: bool) -> None:
-    """Say before the work begins if the results could not be written in the end.
-
-    Raises
-    ------
-    CommandError
-        The folder is a file, cannot be written to, or holds files of these names and `force` was
-        not given.
-    """
+    """Say before the work begins if the results could not be written in the end."""
     if folder is None:
         return
     if folder.exists() and not folder.is_dir():

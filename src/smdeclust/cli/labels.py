@@ -17,11 +17,6 @@ def read_labels(path: Path, table: Any, *, partial: bool = False) -> Any:
     """Return one cluster number a point, from a CSV of two columns: row or id, and label.
 
     Where `partial` is set, points of the data may be missing (-1) and others be there.
-
-    Raises
-    ------
-    SMDEClustError, CommandError
-        A line, a point or a label is wrong, missing or there twice.
     """
     import numpy as np
 

@@ -15,12 +15,8 @@ class Patience:
     """One time limit for all the work of a command, and what Ctrl-C has asked for.
 
     The first Ctrl-C asks to end with the best answer so far, the second ends at once. Work that
-    can stop by itself looks at `over`; other work is interrupted (KeyboardInterrupt).
-
-    Parameters
-    ----------
-    max_time
-        Seconds from `begin` on (or from now), None for no limit.
+    can stop by itself looks at `over`; other work is interrupted (KeyboardInterrupt). The limit
+    `max_time` counts from `begin` on (or from now).
     """
 
     def __init__(self, max_time: float | None = None) -> None:

@@ -34,13 +34,7 @@ class Settings:
     init: Path | None = None
 
     def arguments(self, method: str, inputs: Inputs) -> dict[str, Any]:
-        """The options given, as arguments of the method's estimator; the others are left out.
-
-        Raises
-        ------
-        CommandError
-            The method does not have such an option, or its value cannot be read.
-        """
+        """The options given, as arguments of the method's estimator; the others are left out."""
         given = {
             field.name: getattr(self, field.name)
             for field in fields(self)

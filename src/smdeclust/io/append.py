@@ -39,13 +39,7 @@ class PairsShape:
 
 
 def shape_of(path: PathLike, encoding: str | None = None) -> PairsShape | None:
-    """Return the shape of a pairs CSV; None where there is no file yet, or an empty one.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file is something else: no line can be added to it.
-    """
+    """Return the shape of a pairs CSV; None where there is no file yet, or an empty one."""
     if not Path(path).exists() or Path(path).stat().st_size == 0:
         return None
     content = as_utf8(read_bytes(path), path, encoding)

@@ -61,26 +61,12 @@ def costly_pairs(
     warm: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> CostlyPairs:
-    """Leave out the pairs that seem to cost most, one by one.
+    """Leave out the pairs that seem to cost most, at most `limit`, one by one.
 
-    Parameters
-    ----------
-    problem
-        The problem with all pairs.
-    labels, objective
-        Its solution, feasible.
-    free_labels
-        Labels of a solution without constraints.
-    solve
-        Solves a problem with other pairs.
-    limit, max_time, stop
-        Most pairs to leave out, and when to try no further one: after so many seconds, or where
-        `stop` says so.
-    warm
-        Whether `solve` starts from `labels` by itself; otherwise a local search from them is made
-        beside it.
-    progress
-        Called with how many are done and how many there are.
+    `labels` and `objective` are a feasible solution of the problem, `free_labels` one without
+    pairs, and `solve` finds others. After `max_time` seconds, or where `stop` says so, no further
+    pair is tried. Unless `solve` starts from `labels` by itself (`warm`), a local search from them
+    is made beside it.
     """
     order, n_implied = _candidates(problem, labels, free_labels)
     chosen = order[:limit]

@@ -214,13 +214,7 @@ class Desk:
     # ---- what is said
 
     async def act(self, actions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Take actions in turn, all or none of them.
-
-        Raises
-        ------
-        RefusedError
-            The wishes would contradict each other; nothing was stored.
-        """
+        """Take actions in turn, all or (RefusedError: they would contradict) none of them."""
         ground = self.ground
 
         def step(history: History) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from pandas import Series
 from scipy.linalg import eigh
 
-from smdeclust.studio.sheet import Sheet
+from smdeclust.studio.sheet import WORDS, Sheet
 from smdeclust.studio.wishes import Wishes
 
 # Rows of the table that are sent at once, and points that a projection is learned from.
@@ -105,50 +105,38 @@ Profile = tuple[np.ndarray, list[Any], list[str]]
 def _profile(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Profile:
     """Of one column, by cluster: how far apart, what it is on average, and that in words."""
     role, kind = sheet.roles[name], sheet.read[name].kind
-    nothing = np.full(n_clusters, np.nan), [None] * n_clusters, [""] * n_clusters
-    if role in ("category", "yes/no", "class"):
+    if role in WORDS:
         return _shares(sheet, name, labels, n_clusters)
-    if kind == "words" or role in ("id", "text"):
-        return nothing
-    numbers = sheet.numbers(name)
-    there = ~np.isnan(numbers)
-    if not there.any():
-        return nothing
-    counts = np.bincount(labels[there], minlength=n_clusters)
-    sums = np.bincount(labels[there], numbers[there] - numbers[there].mean(), n_clusters)
-    with np.errstate(invalid="ignore"):
-        gaps = np.where(counts > 0, sums / counts, np.nan)
-    spread = numbers[there].std()
-    means = gaps + numbers[there].mean()
-    by = gaps / spread if spread > 0 else np.where(counts > 0, 0.0, np.nan)
+    numbers = Series(sheet.numbers(name) if kind != "words" else np.nan, range(len(sheet)))
+    if role in ("id", "text") or numbers.isna().all():
+        return np.full(n_clusters, np.nan), [None] * n_clusters, [""] * n_clusters
+    whole, spread = numbers.mean(), numbers.std(ddof=0)
+    gaps = (numbers - whole).groupby(labels).mean().reindex(range(n_clusters)).to_numpy()
+    by = gaps / spread if spread > 0 else gaps
     is_date = kind == "moments"
-    shown = [None if np.isnan(m) else _day(m) if is_date else float(m) for m in means]
+    shown = [None if np.isnan(m) else _day(m) if is_date else float(m) for m in gaps + whole]
     more, less = ("late", "early") if is_date else ("high", "low")
     return by, shown, [more if value > 0 else less for value in by]
 
 
 def _shares(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Profile:
     codes, levels = sheet.levels(name)
+    if not levels:
+        return np.full(n_clusters, np.nan), [None] * n_clusters, [""] * n_clusters
     there = codes >= 0
-    table = np.zeros((n_clusters, max(len(levels), 1)))
+    table = np.zeros((n_clusters, len(levels)))
     np.add.at(table, (labels[there], codes[there]), 1)
-    total = table.sum()
-    overall = table.sum(axis=0) / max(total, 1)
+    overall = table.sum(axis=0) / table.sum()
     inside = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     spread = np.sqrt(np.maximum(overall * (1 - overall), 1e-12))
     gaps = np.where(overall < 1, (inside - overall) / spread, 0.0)
-    best = gaps.argmax(axis=1)
-    rows = np.arange(n_clusters)
+    best, rows = gaps.argmax(axis=1), np.arange(n_clusters)
     by = np.where(table.sum(axis=1) > 0, gaps[rows, best], np.nan)
-    shown: list[Any] = [
-        f"{levels[j]} {inside[k, j]:.0%}" if levels else None
-        for k, j in zip(rows, best, strict=True)
-    ]
+    shown = [f"{levels[j]} {inside[k, j]:.0%}" for k, j in enumerate(best)]
     words = [
-        f"{levels[j]} ({inside[k, j]:.0%}, of all {overall[j]:.0%})" if levels else ""
-        for k, j in zip(rows, best, strict=True)
+        f"{levels[j]} ({inside[k, j]:.0%}, of all {overall[j]:.0%})" for k, j in enumerate(best)
     ]
-    return by, shown, words
+    return by, list(shown), words
 
 
 def _day(days: float) -> str:
@@ -162,8 +150,8 @@ def table_page(
     rows = np.arange(len(sheet)) if cluster is None else np.flatnonzero(labels == cluster)
     if sort in sheet.columns:
         is_words = sheet.read[sort].kind == "words"
-        keys = _ranks(sheet, sort) if is_words else sheet.numbers(sort)
-        keys = keys[rows]
+        words = sheet.values[sort].column.fillna("").astype(str) if is_words else None
+        keys = (sheet.numbers(sort) if words is None else words.to_numpy(str))[rows]
     elif sort == "cluster":
         keys = labels[rows]
     elif sort == "id" and sheet.ids is not None:
@@ -178,11 +166,6 @@ def table_page(
         "start": start,
         "rows": [describe_row(sheet, labels, int(row)) for row in chosen],
     }
-
-
-def _ranks(sheet: Sheet, name: str) -> np.ndarray:
-    words = sheet.values[name].column.fillna("").astype(str).to_numpy(str)
-    return np.unique(words, return_inverse=True)[1]
 
 
 def describe_row(sheet: Sheet, labels: np.ndarray | None, row: int) -> dict[str, Any]:

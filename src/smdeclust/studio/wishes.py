@@ -59,43 +59,20 @@ class Quota:
 
 @dataclass(frozen=True)
 class Wishes:
-    """Everything that can be said on the page. Each action gives a new one.
-
-    Attributes
-    ----------
-    n_clusters
-        K.
-    columns
-        The columns that count, by name.
-    standardize
-        Whether columns are brought to one scale first.
-    metric
-        One of ``METRICS``.
-    size_min, size_max
-        Bounds on the number of points of every cluster, or ``None``.
-    quotas
-        What every cluster must hold of some columns.
-    pairs
-        The pairs, at most one for two rows, in the order in which they were said.
-    names
-        What clusters are called, by number; absent ones have no name.
-    roles
-        Roles of columns that were chosen instead of the guess, by name.
-    labelled
-        Rows and the cluster each is known to be of, by name: rows of one name belong together,
-        rows of different names apart.
-    """
+    """Everything that can be said on the page. Each action gives a new one."""
 
     n_clusters: int
-    columns: tuple[str, ...]
-    standardize: bool = True
-    metric: str = "euclidean"
-    size_min: int | None = None
+    columns: tuple[str, ...]  # that count, by name
+    standardize: bool = True  # whether columns are brought to one scale first
+    metric: str = "euclidean"  # one of `METRICS`
+    size_min: int | None = None  # bounds on the number of points of every cluster
     size_max: int | None = None
     quotas: tuple[Quota, ...] = ()
-    pairs: tuple[Pair, ...] = ()
-    names: tuple[tuple[int, str], ...] = ()
-    roles: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[Pair, ...] = ()  # at most one for two rows, in the order in which they were said
+    names: tuple[tuple[int, str], ...] = ()  # what clusters are called, by number
+    roles: tuple[tuple[str, str], ...] = ()  # of columns, chosen instead of the guess
+    # Rows and the cluster each is known to be of, by name: rows of one name belong together, rows
+    # of different names apart.
     labelled: tuple[tuple[int, str], ...] = ()
 
     @property

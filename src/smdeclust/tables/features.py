@@ -299,12 +299,7 @@ def _chosen(guess: Guess, values: Values, wanted: bool) -> Guess:
 def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:
     """Return a table as a pandas frame whose columns have different names that are text.
 
-    Parameters
-    ----------
-    X
-        A frame of pandas, of polars or of whatever has ``to_pandas``, or a 2-D array.
-    names
-        Names of the columns of an array; x0, x1, ... where there are none.
+    `names` are those of the columns of an array; x0, x1, ... where there are none.
     """
     with optional("TableFeatures"):
         import pandas as pd
