@@ -157,13 +157,11 @@ def _plain_kmeans(inputs: Inputs, k: int, seed: int) -> dict[str, Any]:
 
 def _show(result: dict[str, Any], inputs: Inputs) -> None:
     k, groups = result["n_clusters"], result["groups"]
-    sizes = ", ".join(map(str, groups["largest_sizes"]))
-    if groups["n_of_several_points"] > len(groups["largest_sizes"]):
-        sizes += ", ..."
+    n_several, sizes = groups["n_of_several_points"], groups["largest_sizes"]
+    several = f"{groups['n_groups']:,}, of which {n_several:,} of several points"
+    if sizes:
+        several += f" (sizes {', '.join(map(str, sizes))}{', ...' * (n_several > len(sizes))})"
     data = f"{result['data']}: {result['n_points']:,} points, {result['n_features']} features"
-    several = (
-        f"{groups['n_groups']:,}, of which {groups['n_of_several_points']:,} of several points"
-    )
     rows = [
         ("data", data),
         ("clusters", str(k)),
@@ -171,19 +169,12 @@ def _show(result: dict[str, Any], inputs: Inputs) -> None:
         ("cannot-links", _pairs_line(result["cannot_links"])),
         ("pairs name", "ids" if result["pairs_by"] == "id" else "rows, from 0"),
         ("points in pairs", f"{groups['n_points_in_pairs']:,}"),
-        (
-            "groups",
-            f"{groups['n_groups']:,}, of which {several}" + f" (sizes {sizes})" * bool(sizes),
-        ),
+        ("groups", several),
         ("groups with cannot-links", f"{groups['n_with_cannot_links']:,}"),
     ]
     if "kmeans" in result:
-        must, cannot = (
-            result["kmeans"]["broken_must_links"],
-            result["kmeans"]["broken_cannot_links"],
-        )
-        broken = f"{must:,} must-links, {cannot:,} cannot-links"
-        rows.append(("broken by plain k-means", broken))
+        must, cannot = result["kmeans"].values()
+        rows.append(("broken by plain k-means", f"{must:,} must-links, {cannot:,} cannot-links"))
     words = {
         "feasible": "yes, these pairs can all hold",
         "infeasible": "NO, these pairs contradict each other",

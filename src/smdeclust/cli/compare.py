@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from smdeclust.cli import methods, opening, options, screen
+from smdeclust.cli.certify import cost_of
 from smdeclust.cli.check import require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.explain_conflict import conflicts_explained
@@ -74,7 +75,6 @@ def compare(
                 setup = methods.Setup(name, k, seed, max_time, given)
                 with conflicts_explained(inputs, k, update, as_json=as_json):
                     result = _run_all(inputs, setup, runs, sizes, update, len(results) * runs)
-                result["bounds_used"] = bool(given) or not bounded
                 results.append(result)
             except KeyboardInterrupt:
                 if patience.n_presses > 1 or not results:
@@ -146,31 +146,43 @@ def _warm_up(names: list[str], k: int, bounded: bool) -> None:
 def _run_all(
     inputs: Inputs, setup: methods.Setup, runs: int, sizes: dict[str, Any], update: Any, done: int
 ) -> dict[str, Any]:
+    from sklearn.metrics import adjusted_rand_score
+
     from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 
     name, title = setup.method, methods.METHODS[setup.method].title
+    pairs, weight, classes = inputs.constraints, inputs.weight, inputs.table.labels
     found: list[methods.Run] = []
     failures = []
     for number in range(runs):
         update(title, done + number)
         again = replace(setup, seed=setup.seed + number)
         try:
-            found.append(methods.run_method(again, inputs.X, inputs.constraints, inputs.weight))
+            found.append(methods.run_method(again, inputs.X, pairs, weight))
         except InfeasibleConstraintsError:
             raise
         except SMDEClustError as error:
             failures.append(str(error))
-    outside = [_n_out_of_bounds(run.labels, setup.n_clusters, sizes) for run in found]
+    uses_weights = weight is None or methods.takes_weights(name)
     return {
         "method": name,
         "title": title,
-        "objective": [run.objective for run in found],
+        # By weight for all: else those that know no weights would solve another problem.
+        "objective": [
+            run.objective if uses_weights else cost_of(run.X, run.labels, weight) for run in found
+        ],
         "violations": [run.n_broken for run in found],
         "broken_soft_pairs": [run.broken_soft_pairs for run in found],
-        "clusters_out_of_bounds": outside,
-        "soft_pairs_used": methods.takes_soft_pairs(name),
+        "clusters_out_of_bounds": [
+            _n_out_of_bounds(run.labels, setup.n_clusters, sizes) for run in found
+        ],
         "seconds": [run.seconds for run in found],
-        "ari": [_ari(inputs, run) for run in found] if inputs.table.labels is not None else [],
+        "ari": [
+            float(adjusted_rand_score(classes, run.labels)) for run in found if classes is not None
+        ],
+        "soft_pairs_used": not pairs.n_soft or methods.takes_soft_pairs(name),
+        "bounds_used": not sizes or has_option(name, SIZES[0]),
+        "weights_used": uses_weights,
         "n_failed": len(failures),
         "failure": failures[0] if failures else None,
     }
@@ -190,14 +202,13 @@ def _n_out_of_bounds(labels: Any, k: int, sizes: dict[str, Any]) -> int:
     return int(((counts < low) | (counts > high)).sum())
 
 
-def _ari(inputs: Inputs, run: methods.Run) -> float:
-    from sklearn.metrics import adjusted_rand_score
+_MEANS = (
+    "objective", "violations", "ari", "seconds", "clusters_out_of_bounds", "broken_soft_pairs",
+)  # fmt: skip
 
-    return float(adjusted_rand_score(inputs.table.labels, run.labels))
 
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _means(result: dict[str, Any]) -> dict[str, float | None]:
+    return {key: sum(result[key]) / len(result[key]) if result[key] else None for key in _MEANS}
 
 
 def _best_objective(results: list[dict[str, Any]]) -> float | None:
@@ -208,19 +219,13 @@ def _best_objective(results: list[dict[str, Any]]) -> float | None:
 
 
 def _rows_for_machines(results: list[dict[str, Any]]) -> list[Any]:
-    rows: list[Any] = [
-        ["method", "runs", "failed", "objective_mean", "objective_best", "violations_mean",
-         "ari_mean", "seconds_mean", "clusters_out_of_bounds_mean"]
-    ]  # fmt: skip
+    names = [f"{key}_mean" for key in _MEANS[:-1]]
+    rows: list[Any] = [["method", "runs", "failed", names[0], "objective_best", *names[1:]]]
     for result in results:
-        objective = result["objective"]
-        values = [
-            _mean(objective), min(objective, default=None), _mean(result["violations"]),
-            _mean(result["ari"]), _mean(result["seconds"]),
-            _mean(result["clusters_out_of_bounds"]),
-        ]  # fmt: skip
-        written = ["" if value is None else repr(float(value)) for value in values]
-        rows.append([result["method"], len(objective), result["n_failed"], *written])
+        mean, *others = list(_means(result).values())[:-1]
+        best = min(result["objective"], default=None)
+        written = ["" if value is None else repr(float(value)) for value in (mean, best, *others)]
+        rows.append([result["method"], len(result["objective"]), result["n_failed"], *written])
     return rows
 
 
@@ -243,12 +248,17 @@ def _picture(results: list[dict[str, Any]]) -> bytes:
     return render(plot_comparison, drawn)
 
 
+# What a method may leave out, the mark of it, and words.
+_LEFT_OUT = {
+    "soft_pairs_used": (" *", "; * does not use soft pairs"),
+    "bounds_used": (" °", "; ° does not bound sizes"),
+    "weights_used": (" †", "; † does not use weights, which its objective here counts"),
+}
+
+
 def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
-    best = _best_objective(results)
-    n_soft = document["n_soft_pairs"]
+    best, n_soft = _best_objective(results), document["n_soft_pairs"]
     bounded = any(document[name] is not None for name in SIZES)
-    failed = any(result["n_failed"] for result in results)
-    classes = any(result["ari"] for result in results)
     # Column -> whether it is shown.
     columns = {
         "method": True,
@@ -257,25 +267,24 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
         "broken": True,
         "sizes off": bounded,
         "broken soft": n_soft > 0,
-        "ARI": classes,
+        "ARI": any(result["ari"] for result in results),
         "time": True,
-        "failed": failed,
+        "failed": any(result["n_failed"] for result in results),
     }
-    rows = [_cells(result, best) for result in results]
     n_pairs = document["n_must_links"] + document["n_cannot_links"]
     soft_pairs = f" and {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
     scale = "standardized" if document["standardized"] else "not standardized"
+    marks = [words for key, (_, words) in _LEFT_OUT.items() if not all(r[key] for r in results)]
     screen.print_table(
-        [[cell for cell, there in zip(row, columns.values(), strict=True) if there]
-         for row in rows],
+        [[cell for cell, there in zip(_cells(result, best), columns.values(), strict=True) if there]
+         for result in results],
         header=[name for name, there in columns.items() if there],
         right=range(1, len(columns)),
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
         f"clusters, {n_pairs:,} pairs{soft_pairs}, {scale}",
         caption="% above the best objective with no pair broken"
         + (" and no size off (clusters smaller or larger than asked)" if bounded else "")
-        + ("; * does not use soft pairs" if n_soft else "")
-        + ("" if all(r["bounds_used"] for r in results) else "; ° does not bound sizes"),
+        + "".join(marks),
     )  # fmt: skip
     for result in results:
         if result["failure"]:
@@ -286,21 +295,15 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
 
 def _cells(result: dict[str, Any], best: float | None) -> list[str]:
     """What a method did, one cell a column."""
-    mean, broken, outside, soft, ari, time = (
-        _mean(result[key])
-        for key in ("objective", "violations", "clusters_out_of_bounds", "broken_soft_pairs",
-                    "ari", "seconds")
-    )  # fmt: skip
+    mean, broken, ari, time, outside, soft = _means(result).values()
     above = "-"
     if best is not None and mean is not None and broken == 0 and outside == 0:
         above = f"{100 * (mean - best) / best:.3f}" if best else "0.000" if mean == 0 else "-"
     return [
-        result["title"] + ("" if result["bounds_used"] else " °"),
+        result["title"] + "".join(mark for key, (mark, _) in _LEFT_OUT.items() if not result[key]),
         "failed" if mean is None else screen.number(mean, 8),
         above,
-        screen.number(broken, 4),
-        screen.number(outside, 4),
-        screen.number(soft, 4) + ("" if result["soft_pairs_used"] or soft is None else "*"),
+        *(screen.number(value, 4) for value in (broken, outside, soft)),
         "-" if ari is None else f"{ari:.3f}",
         "-" if time is None else screen.seconds(time),
         str(result["n_failed"]),
