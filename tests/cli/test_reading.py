@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from smdeclust.cli.commands import COMMANDS
+from smdeclust.cli.spread import as_command
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import read_table
 from smdeclust.io.wording import COMMAND_LINE
@@ -134,7 +135,9 @@ def test_errors_name_options(cli, flowers, tmp_path, pairs, arguments, words):
 
 def test_words_of_both_worlds():
     """Options that messages advise on the command line are options of a command."""
-    there = {option for command in COMMANDS.values() for option in options_of(command)}
+    there = {
+        option for command in COMMANDS.values() for option in options_of(as_command(command)[0])
+    }
     advised = {word for words in COMMAND_LINE.values() for word in words.split() if "--" in word}
     assert {word.rstrip(",") for word in advised} <= there
 

@@ -9,7 +9,6 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -69,6 +68,7 @@ def _unwrapped(doc: str) -> str:
 for _name, _function in COMMANDS.items():
     _command_function, _text = as_command(_function)
     app.command(_name, help=_unwrapped(_text))(_command_function)
+_command: Any = typer.main.get_command(app)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -97,14 +97,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-@cache
-def _command() -> Any:
-    return typer.main.get_command(app)
-
-
 def _invoke(arguments: list[str]) -> int:
     try:
-        result = _command()(arguments, prog_name="smdeclust", standalone_mode=False, obj=arguments)
+        result = _command(arguments, prog_name="smdeclust", standalone_mode=False, obj=arguments)
         code = result if isinstance(result, int) else DONE
     except Outcome as outcome:
         return outcome.code
@@ -137,7 +132,10 @@ def _report(error: BaseException, as_json: bool) -> int:
         except (OSError, ValueError):
             _forget_stdout()
     elif isinstance(error, OSError):
-        _flush_or_forget()
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_stdout()
     return code
 
 
@@ -160,13 +158,6 @@ def _prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-
-
-def _flush_or_forget() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _forget_stdout()
 
 
 def _forget_stdout() -> None:

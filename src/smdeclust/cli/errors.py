@@ -34,28 +34,27 @@ def explain(error: BaseException) -> tuple[int, str]:
         return INTERRUPTED, "Interrupted. No output file was changed."
     if isinstance(error, Terminated):
         return TERMINATED, "Terminated. No output file was changed."
-    if isinstance(error, InfeasibleConstraintsError):
-        return INFEASIBLE, with_options(str(error))
     if isinstance(error, SMDEClustError):
-        return BAD_INPUT, with_options(str(error))
+        infeasible = isinstance(error, InfeasibleConstraintsError)
+        return INFEASIBLE if infeasible else BAD_INPUT, with_options(str(error))
+    message = (
+        f"Unexpected error ({type(error).__name__}: {error}). This is a bug: please report it, "
+        "with the traceback that SMDECLUST_DEBUG=1 shows."
+    )
     if isinstance(error, CommandError):
-        return BAD_INPUT, str(error)
-    if isinstance(error, MemoryError):
-        return BAD_INPUT, (
+        message = str(error)
+    elif isinstance(error, MemoryError):
+        message = (
             "Out of memory: the data and the pairs need more than there is. Use fewer points or "
             "features, or a machine with more memory."
         )
-    if isinstance(error, OSError):
-        return BAD_INPUT, _os_sentence(error)
-    if isinstance(error, ModuleNotFoundError):
-        return BAD_INPUT, f"This command needs a package that is not installed: {error.name}."
-    if isinstance(error, RecursionError):
-        return BAD_INPUT, "The input is nested too deeply."
-    kind = type(error).__name__
-    return BAD_INPUT, (
-        f"Unexpected error ({kind}: {error}). This is a bug: please report it, with the traceback "
-        "that SMDECLUST_DEBUG=1 shows."
-    )
+    elif isinstance(error, OSError):
+        message = _os_sentence(error)
+    elif isinstance(error, ModuleNotFoundError):
+        message = f"This command needs a package that is not installed: {error.name}."
+    elif isinstance(error, RecursionError):
+        message = "The input is nested too deeply."
+    return BAD_INPUT, message
 
 
 # Parameters of the estimators that are options here.

@@ -162,7 +162,7 @@ def pair_costs(
     known = model.soft_prices_.fixed(constraints.hardened())
     labels = np.asarray(model.labels_)
     chosen = _chosen(known, pairs)
-    implied = _implied(known, len(labels))
+    implied = implied_pairs(known.must_link, known.cannot_link, len(labels))
     deadline = np.inf if max_time is None else time.perf_counter() + max_time
     objective = float(getattr(model, "objective_", model.inertia_))
     found: list[PairCost] = []
@@ -243,10 +243,9 @@ def _chosen(known: Constraints, pairs: Any) -> list[tuple[str, int]]:
     return found
 
 
-def _implied(known: Constraints, n_points: int) -> dict[str, set[int]]:
+def implied_pairs(must: np.ndarray, cannot: np.ndarray, n_points: int) -> dict[str, set[int]]:
     """Positions of pairs that the others imply: must-links that are no bridge, cannot-links beside
     another between the same groups."""
-    must, cannot = known.must_link, known.cannot_link
     bridges = set(find_bridges(must).links.tolist())
     grouping = contract(n_points, must, cannot)
     edges = np.sort(grouping.of_point[cannot], axis=1)

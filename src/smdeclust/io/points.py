@@ -6,7 +6,6 @@ Nothing here needs pandas.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,8 @@ from smdeclust.io.arrays import parse_npy, parse_npz
 from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
 from smdeclust.io.tokens import parse_number, parse_whole
 
-
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """Finite points, and what stands beside them by name, one entry a point."""
-
-    points: NDArray[np.float64]
-    columns: dict[str, list[str]] = field(default_factory=dict)
-    n_clusters: int | None = None
+# Finite points, what stands beside them by name (one entry a point), and K where it is written.
+Arrays = tuple[NDArray[np.float64], dict[str, list[str]], int | None]
 
 
 def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
@@ -32,7 +25,7 @@ def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
     if format == "text":
         return _read_text(content, path)
     if format == "npy":
-        return Arrays(check_points(parse_npy(content, path), path))
+        return check_points(parse_npy(content, path), path), {}, None
     arrays = parse_npz(content, path)
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     name = "X" if "X" in arrays else tables[0] if len(tables) == 1 else None
@@ -44,7 +37,7 @@ def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
         for other, values in arrays.items()
         if values.shape == (len(points),) and values.dtype.kind in "biufU"
     }
-    return Arrays(points, columns)
+    return points, columns, None
 
 
 def _texts(values: NDArray[Any], path: PathLike, name: str) -> list[str]:
@@ -91,16 +84,12 @@ def _read_text(content: bytes, path: PathLike) -> Arrays:
             raise bad_line(path, number, shown(words[row.index(None)]), "a finite number")
         rows.append(row)
     points = np.array(rows, dtype=np.float64).reshape(n_points, n_features)
-    lines_of_points = range(2, n_points + 2)
-    k = header[2] if len(header) == 3 else None
-    return Arrays(check_points(points, path, lines=lines_of_points), n_clusters=k)
+    checked = check_points(points, path, range(2, n_points + 2))
+    return checked, {}, header[2] if len(header) == 3 else None
 
 
 def check_points(
-    points: NDArray[Any],
-    path: PathLike,
-    names: Sequence[str] | None = None,
-    lines: Sequence[int] | None = None,
+    points: NDArray[Any], path: PathLike, lines: Sequence[int] | None = None
 ) -> NDArray[np.float64]:
     """Return points as finite float64, or say where they are not."""
     if points.ndim != 2 or points.dtype.kind not in "biuf":
@@ -117,10 +106,9 @@ def check_points(
         raise InvalidInputError(f"{path}: the points do not fit into memory.") from error
     if not np.isfinite(X).all():
         row, column = np.argwhere(~np.isfinite(X))[0].tolist()
-        name = f"x{column}" if names is None else names[column]
         raise bad_line(
             path, None if lines is None else lines[row],
-            f"{X[row, column]} in column {shown(name)} (row {row})", "a finite number",
+            f"{X[row, column]} in column 'x{column}' (row {row})", "a finite number",
             f"{(~np.isfinite(X)).sum():,} of {X.size:,} values are not finite: fill them in, or "
             "remove their rows.",
         )  # fmt: skip

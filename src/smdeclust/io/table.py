@@ -302,7 +302,7 @@ def _numbers(file: TableFile, names: Sequence[str]) -> NDArray[np.float64]:
             points[:, place] = column if column.dtype.kind == "f" else values.column
     bad = np.argwhere(~np.isfinite(points))
     if not len(bad):
-        return check_points(points, file.path, names)
+        return check_points(points, file.path)
     row, place = bad[0].tolist()
     cell: Any = file.frame[names[place]].iloc[row]
     empty = cell is None or cell != cell

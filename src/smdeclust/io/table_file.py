@@ -147,9 +147,8 @@ def read_frame(
     content = read_bytes(path)
     found = format or detect_table(content, path, encoding)
     if found in ARRAY_FORMATS:
-        arrays = read_arrays(as_utf8(content, path, encoding), path, found)
-        points, k = arrays.points, arrays.n_clusters
-        return TableFile(Path(path), None, found, points, k, beside=arrays.columns)
+        points, beside, k = read_arrays(as_utf8(content, path, encoding), path, found)
+        return TableFile(Path(path), None, found, points, k, beside=beside)
     with optional(f"{path}: reading a table"):
         import pandas  # noqa: F401
     try:

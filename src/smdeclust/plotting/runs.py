@@ -103,11 +103,13 @@ def plot_diversity(
 
 
 def _steps(history: Mapping[str, Any], x: str, *names: str) -> list[NDArray[np.float64]]:
-    """The column a run is drawn against and others, each a little longer."""
+    """The column a run is drawn against and others, the last record repeated a little further
+    right: else a step plot ends on a bare edge."""
     if x not in HISTORY_X:
         raise InvalidInputError(f"x must be one of {sorted(HISTORY_X)}, not {x!r}.")
-    columns = _columns(history, x, *names)
-    return [_extended(column, is_x=i == 0) for i, column in enumerate(columns)]
+    step, *columns = _columns(history, x, *names)
+    end = step[-1] + (0.02 * (step[-1] - step[0]) or 1.0)
+    return [np.append(step, end), *(np.append(column, column[-1]) for column in columns)]
 
 
 def _finished(ax: Axes, x: str, step: NDArray[np.float64], y_label: str) -> Axes:
@@ -137,11 +139,3 @@ def _columns(history: Mapping[str, Any], *names: str) -> list[NDArray[np.float64
             + ", ".join(f"{n}: {c.shape}" for n, c in zip(names, columns, strict=True))
         )
     return columns
-
-
-def _extended(column: NDArray[np.float64], *, is_x: bool) -> NDArray[np.float64]:
-    """Repeat the last record a little further right, else a step plot ends on a bare edge."""
-    if not is_x:
-        return np.append(column, column[-1])
-    length = float(column[-1] - column[0])
-    return np.append(column, column[-1] + (0.02 * length if length > 0 else 1.0))

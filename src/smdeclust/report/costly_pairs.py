@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smdeclust.estimators.pair_costs import implied_pairs
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
 from smdeclust.queries.picture import match_labels
@@ -127,31 +128,21 @@ def _candidates(
     group_labels = problem.group_labels(labels)
     centers = problem.centers(group_labels) - problem.offset
     bridges = find_bridges(problem.must_link)
-    alone = _lone_cannot_links(problem)
+    implied = implied_pairs(problem.must_link, problem.cannot_link, len(problem.X))
     scored: list[tuple[float, str, int]] = []
     gains = _split_gains(problem, group_labels, centers, bridges)
     for position, gain in zip(bridges.links.tolist(), gains.tolist(), strict=True):
         i, j = problem.must_link[position]
         if gain > 0 or free_labels[i] != free_labels[j]:
             scored.append((-gain, "must_link", position))
-    for position in alone:
-        i, j = problem.cannot_link[position]
+    for position, (i, j) in enumerate(problem.cannot_link):
+        if position in implied["cannot_link"]:
+            continue
         gain = _join_gain(problem, group_labels, centers, i, j)
         if gain > 0 or free_labels[i] == free_labels[j]:
             scored.append((-gain, "cannot_link", position))
-    n_pairs = len(problem.must_link) + len(problem.cannot_link)
-    return [(kind, position) for _, kind, position in sorted(scored)], (
-        n_pairs - len(bridges.links) - len(alone)
-    )
-
-
-def _lone_cannot_links(problem: Problem) -> list[int]:
-    """Cannot-links that are the only one between their two groups."""
-    if len(problem.cannot_link) == 0:
-        return []
-    edges = np.sort(problem.group_of_point[problem.cannot_link], axis=1)
-    _, inverse, counts = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
-    return np.flatnonzero(counts[inverse.reshape(-1)] == 1).tolist()
+    order = [(kind, position) for _, kind, position in sorted(scored)]
+    return order, sum(map(len, implied.values()))
 
 
 def _split_gains(

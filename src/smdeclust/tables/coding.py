@@ -45,11 +45,6 @@ class Coder:
         """(n, d) the same in the units of the table, without gaps, for people to read."""
         return self(values, where)
 
-    def learn_mean(self, coordinates: np.ndarray) -> None:
-        """Set the mean from the coordinates of the column it was learned from."""
-        there = ~np.isnan(coordinates).all(axis=1)
-        self.mean = coordinates[there].mean(axis=0).tolist()
-
     def __call__(self, values: Values, where: str) -> np.ndarray:
         """(n, d) coordinates, missing values at the mean."""
         coordinates = self.code(values, where)
@@ -283,7 +278,8 @@ def _days(values: Values, where: str) -> np.ndarray:
             return (years - 1970) * _YEAR
     column = as_moments(values.column) if values.kind == "words" else values.column
     if values.kind == "numbers" or (values.kind == "words" and column.isna().sum() > 0):
-        lost = np.flatnonzero(values.column.notna() & ~_is_moment(column))
+        read = column.notna() & (column.dtype.kind == "M")
+        lost = np.flatnonzero(values.column.notna() & ~read)
         if len(lost):
             found = str(values.column.iloc[lost[0]])
             raise InvalidInputError(
@@ -292,11 +288,6 @@ def _days(values: Values, where: str) -> np.ndarray:
             )
     seconds = column.to_numpy("datetime64[s]").astype(np.int64).astype(np.float64)
     return np.where(pd.isna(column), np.nan, seconds / _DAY)
-
-
-def _is_moment(column: Series) -> np.ndarray:
-    there = column.notna().to_numpy()
-    return there if column.dtype.kind == "M" else np.zeros(len(column), dtype=bool)
 
 
 @dataclass

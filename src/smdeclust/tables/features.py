@@ -156,7 +156,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                     values, name, standardize=self.scaling == "standard"
                 )
             if self.scaling == "robust" and not isinstance(coder, CategoryCoder):  # mean zero
-                coder.learn_mean(coder.code(values, f"Column {name!r}"))
+                coordinates = coder.code(values, f"Column {name!r}")
+                coder.mean = np.nanmean(coordinates, axis=0).tolist()
             self._coders[name] = coder
             missing = int(values.column.isna().sum())
             filled = f"; {missing:,} missing, placed at the mean" if missing else ""

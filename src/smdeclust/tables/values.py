@@ -110,7 +110,8 @@ def numbers_in(words: Series, decimal: str) -> Values | None:
     A code is written with a zero in front (``01234``) or with more digits than a number holds.
     """
     there = words.dropna()
-    if there.empty or _share(there.iloc[:_LOOK], decimal) < 0.5:
+    some = [not np.isnan(as_number(word, decimal)) for word in there.iloc[:_LOOK]]
+    if not some or np.mean(some) < 0.5:
         return None
     if any(re.match(r"0\d|\d{16}", word) for word in there.unique()):
         return None
@@ -126,10 +127,6 @@ def as_numbers(words: Series, decimal: str) -> Values:
     wrong = [word for word, number in read.items() if np.isnan(number)]
     first = {word: int((words == word).to_numpy().argmax()) for word in wrong}
     return Values("numbers", numbers, first, decimal)
-
-
-def _share(words: Series, decimal: str) -> float:
-    return float(np.mean([not np.isnan(as_number(word, decimal)) for word in words]))
 
 
 def as_number(word: str, decimal: str = ".") -> float:
