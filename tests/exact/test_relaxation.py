@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from smdeclust.exact.admm import Settings, cold_start, safe_bound, solve
-from smdeclust.exact.branching import child_state
 from smdeclust.exact.relaxation import PointData, relax
+from smdeclust.exact.tree import child_state
 from smdeclust.exact.verify_tree import close as merge_groups
 from tests.exact.brute import all_costs, partitions, random_problem
 

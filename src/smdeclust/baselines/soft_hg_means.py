@@ -107,34 +107,18 @@ class SoftHGMeans(UnweightedBaseline):
 class Model:
     """The data of the likelihood, as the kernels want them.
 
-    Attributes
-    ----------
-    points
-        (N, d') points, maybe rotated.
-    n_features
-        d, of the data as given.
-    n_clusters
-        K.
-    indptr, indices, layers
-        Links of each point, symmetric, and the layer of each (0 must, 1 cannot); repeated pairs
-        count each time, pairs of a point with itself not at all.
-    n_links
-        (2,) links of each layer.
-    confidence
-        p, or ``None`` for no prior.
-    least_variance
-        No cluster's variance is taken to be smaller.
+    Repeated pairs count each time, pairs of a point with itself not at all.
     """
 
-    points: np.ndarray
-    n_features: int
+    points: np.ndarray  # (N, d'), maybe rotated
+    n_features: int  # d, of the data as given
     n_clusters: int
-    indptr: np.ndarray
+    indptr: np.ndarray  # the links of each point, symmetric,
     indices: np.ndarray
-    layers: np.ndarray
-    n_links: np.ndarray
-    confidence: float | None
-    least_variance: float
+    layers: np.ndarray  # and the layer of each
+    n_links: np.ndarray  # (2,) links of each layer
+    confidence: float | None  # p, or None for no prior
+    least_variance: float  # no cluster's variance is taken to be smaller
 
     @classmethod
     def build(
@@ -149,19 +133,13 @@ class Model:
         ones = np.ones(len(must_link) + len(cannot_link))
         links = links_of(problem.n_points, must_link, cannot_link, ones)
         layers = np.where(links.together, MUST, CANNOT)
-        points = problem.contracted.points
+        points, sure = problem.contracted.points, confidence and min(confidence, SURE)
         variance = float((points**2).sum()) / (problem.n_points * problem.n_features)
+        n_links, least = np.bincount(layers, minlength=2) // 2, variance_floor * variance or 1.0
         return cls(
-            points=points,
-            n_features=problem.n_features,
-            n_clusters=problem.n_clusters,
-            indptr=links.indptr,
-            indices=links.indices,
-            layers=layers,
-            n_links=np.bincount(layers, minlength=2) // 2,
-            confidence=None if confidence is None else min(confidence, SURE),
-            least_variance=variance_floor * variance if variance > 0 else 1.0,
-        )
+            points, problem.n_features, problem.n_clusters, links.indptr, links.indices, layers,
+            n_links, sure, least,
+        )  # fmt: skip
 
     def prior(self, sizes: np.ndarray) -> np.ndarray:
         """Return beta as (2, 2): layer, and links within a cluster or between two.

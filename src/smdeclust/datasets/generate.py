@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from smdeclust.constraints.per_point import class_codes
 from smdeclust.datasets.catalog import Dataset, set3_name
 from smdeclust.datasets.digest import first_seen_codes
+from smdeclust.estimators.parameters import check_number
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Constraints
 
@@ -54,12 +55,10 @@ def make_synthetic(
     from sklearn.datasets import make_blobs
 
     for name, value in (("n", n), ("k", k), ("n_features", n_features)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InvalidInputError(f"{name} is {value!r}, expected a whole number from 1.")
+        check_number(name, value, low=1, whole=True)
     if k > n:
         raise InvalidInputError(f"k is {k}, more than the {n} points. Make at least k points.")
-    if not (isinstance(cluster_std, int | float) and 0 < cluster_std < math.inf):
-        raise InvalidInputError(f"cluster_std is {cluster_std!r}, expected a positive number.")
+    check_number("cluster_std", cluster_std, low=1e-300, high=1e300)
     X, component = make_blobs(
         n_samples=n,
         n_features=n_features,
@@ -95,10 +94,9 @@ def make_constraints(
     """
     classes, known = _as_classes(y)
     n_points = len(known)
-    if isinstance(n_constraints, bool) or not isinstance(n_constraints, int | np.integer):
-        raise InvalidInputError(f"n_constraints is {n_constraints!r}, expected a whole number.")
+    check_number("n_constraints", n_constraints, low=0, whole=True)
     n_all = n_points * (n_points - 1) // 2
-    if not 0 <= n_constraints <= n_all:
+    if n_constraints > n_all:
         raise InvalidInputError(
             f"n_constraints is {n_constraints}, but {n_points} points of known class make 0 to "
             f"{n_all} pairs."
@@ -107,7 +105,8 @@ def make_constraints(
         raise InvalidInputError(f"n_constraints is {n_constraints}, at most {_MAX_PAIRS} are made.")
     legacy = random_state
     if not isinstance(legacy, np.random.RandomState):
-        legacy = np.random.RandomState(_as_seed(random_state))
+        check_number("random_state", legacy, low=0, high=2**32 - 1, whole=True)
+        legacy = np.random.RandomState(legacy)
     pairs = np.empty((0, 2), dtype=np.int64)
     while len(pairs) < n_constraints:
         first = legacy.randint(0, n_points, size=n_constraints)
@@ -133,10 +132,7 @@ def make_constraints_from_labels(
         Seed or generator.
     """
     classes, known = _as_classes(y)
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.floating):
-        raise InvalidInputError(f"fraction is {fraction!r}, expected a number from 0 to 1.")
-    if not 0 <= fraction <= 1:
-        raise InvalidInputError(f"fraction is {fraction!r}, expected a number from 0 to 1.")
+    check_number("fraction", fraction, low=0, high=1)
     # 0.1 * 30 is a little above 3 in floating point, and is 3 all the same
     n_labelled = math.ceil(round(fraction * len(known), 9))
     if n_labelled * (n_labelled - 1) // 2 > _MAX_PAIRS:
@@ -145,7 +141,8 @@ def make_constraints_from_labels(
         )
     rng = random_state
     if not isinstance(rng, np.random.Generator):
-        rng = np.random.default_rng(_as_seed(random_state))
+        check_number("random_state", rng, low=0, high=2**32 - 1, whole=True)
+        rng = np.random.default_rng(rng)
     labelled = known[np.sort(rng.permutation(len(known))[:n_labelled])]
     first, second = np.triu_indices(n_labelled, k=1)
     return _by_class(np.stack([labelled[first], labelled[second]], axis=1), classes)
@@ -164,13 +161,3 @@ def _as_classes(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         raise InvalidInputError(f"y has shape {np.shape(y)}, expected one class a point.")
     classes = class_codes(y, "y")
     return classes, np.flatnonzero(classes >= 0)
-
-
-def _as_seed(random_state: object) -> int:
-    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
-    if not whole or not 0 <= int(random_state) < 2**32:  # type: ignore[call-overload]
-        raise InvalidInputError(
-            f"random_state is {random_state!r}, expected a whole number from 0 to 2**32 - 1 or a "
-            "generator."
-        )
-    return int(random_state)  # type: ignore[call-overload]

@@ -240,10 +240,7 @@ class ConstrainedClusterer(
 
             return lazy_predict(*self._lazily_in_distance(X))
         points = self._check_points(X, reset=False)
-        labels = np.empty(points.shape[0], dtype=np.int64)
-        for block, costs in self._costs(points):
-            labels[block] = costs.argmin(axis=1)
-        return labels
+        return np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
 
     def _predict_known(
         self, X: Any, constraints: Any, bounds: SizeBounds | None, max_time: float | None
@@ -282,11 +279,8 @@ class ConstrainedClusterer(
             from smdeclust.estimators.dask import lazy_transform
 
             return lazy_transform(*self._lazily_in_distance(X))
-        points = self._check_points(X, reset=False)
-        distances = np.empty((points.shape[0], len(self.cluster_centers_)))
-        for block, squares in squares_to(*self._in_distance(points)):
-            np.sqrt(squares, out=distances[block])
-        return distances
+        points = self._in_distance(self._check_points(X, reset=False))
+        return np.concatenate([np.sqrt(squares) for _, squares in squares_to(*points)])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the sum of squared distances of points to their nearest centers."""
@@ -297,11 +291,9 @@ class ConstrainedClusterer(
             return -least_squares(*self._lazily_in_distance(X), sample_weight)
         points = self._check_points(X, reset=False)
         weight = as_weights(sample_weight, points.shape[0])
-        total = 0.0
-        for block, squares in squares_to(*self._in_distance(points)):
-            least = squares.min(axis=1)
-            total += float(least.sum() if weight is None else least @ weight[block])
-        return -total
+        blocks = [squares.min(axis=1) for _, squares in squares_to(*self._in_distance(points))]
+        least = np.concatenate(blocks)
+        return -float(least.sum() if weight is None else least @ weight)
 
     def _in_distance(self, points: Any) -> tuple[Any, np.ndarray]:
         """Points and centers in coordinates where the distance of the clusters is Euclid's."""

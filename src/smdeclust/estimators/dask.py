@@ -9,27 +9,13 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import dask_blocks
 from smdeclust.points.dask_arrays import as_dask_array, in_memory
-from smdeclust.points.rows import Centers
 from smdeclust.points.validation import as_weights
 
 
 def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
-    """The nearest center of each row, as a Dask array.
-
-    No label is computed yet; of a data frame the lengths of its partitions are. A value that is not
-    finite raises an error when the labels are computed.
-    """
-    array = same_features(X, cluster_centers, names)
-    middle = cluster_centers.mean(axis=0)
-    shifted = cluster_centers - middle
-    scale = float(np.sqrt(np.einsum("kj,kj->", shifted, shifted))) or 1.0
-    return array.map_blocks(
-        dask_blocks.label_rows,
-        middle,
-        Centers(shifted, np.zeros(len(shifted)), scale),
-        dtype=np.int64,
-        drop_axis=1,
-    )
+    """The nearest center of each row, as a Dask array; the same holds as of distances."""
+    distances = lazy_transform(X, cluster_centers, names)
+    return distances.map_blocks(np.argmin, axis=1, dtype=np.int64, drop_axis=1)
 
 
 def lazy_transform(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:
@@ -49,18 +35,13 @@ def least_squares(
     X: Any, cluster_centers: np.ndarray, names: np.ndarray | None, sample_weight: Any
 ) -> float:
     """The sum of squared distances of rows to their nearest centers, computed now."""
-    array = same_features(X, cluster_centers, names)
-    weight = as_weights(in_memory(sample_weight), array.shape[0])
-    squares = lazy_transform(array, cluster_centers).min(axis=1) ** 2
-    if weight is not None:
-        squares = squares * _like(weight, squares)
-    return float(squares.sum().compute())
-
-
-def _like(values: np.ndarray, array: Any) -> Any:
     import dask.array as da
 
-    return da.from_array(values, chunks=array.chunks)
+    squares = lazy_transform(X, cluster_centers, names).min(axis=1) ** 2
+    weight = as_weights(in_memory(sample_weight), squares.shape[0])
+    if weight is not None:
+        squares = squares * da.from_array(weight, chunks=squares.chunks)
+    return float(squares.sum().compute())
 
 
 def same_features(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None) -> Any:

@@ -17,7 +17,7 @@ from smdeclust.estimators.base import ConstrainedClusterer
 from smdeclust.estimators.parameters import anything, check_callable, documented, number
 from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
-from smdeclust.estimators.soft import SoftPrices
+from smdeclust.estimators.soft import SoftPrices, spread_inside
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.points import is_dask
 from smdeclust.problem import Problem
@@ -164,7 +164,7 @@ class GuidedClustering(ConstrainedClusterer):
         seed, clock = int(self._generator().integers(2**31)), Clock(deadline)
         engine = _Engine(self.n_clusters, sizes, problem.sample_weight, seed, clock, self.callback)
         self._frame = _Unit.of(points)
-        confident = _confident(known, points, self._frame, engine)
+        confident = _confident(known, problem, deadline)
         with threadpool_limits(1, user_api="blas"):  # two are slower on matrices this small
             labels = self._guide(points, confident, engine, seed)
         self._describe(problem, known, labels)
@@ -390,24 +390,22 @@ def _hard(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
     return known.must_link, known.cannot_link
 
 
-def _confident(known: Constraints, points: np.ndarray, unit: _Unit, engine: _Engine) -> Constraints:
+def _confident(known: Constraints, problem: Problem, deadline: float | None) -> Constraints:
     """Soft pairs that have a price as soft pairs of the confidence that it stands for.
 
     Views have units of their own, in which a price would mean something else in each.
     """
-    kinds = ("soft_must_link", "soft_cannot_link")
-    if all(np.isnan(getattr(known, f"{kind}_price")).all() for kind in kinds):
+    prices = {
+        kind: getattr(known, f"{kind}_price") for kind in ("soft_must_link", "soft_cannot_link")
+    }
+    if all(np.isnan(price).all() for price in prices.values()):
         return known
-    points = unit.enter(points)
-    labels = engine.cluster(points, known.hard_only(), None, 8)
-    means = np.stack([points[labels == k].mean(axis=0) for k in range(engine.n_clusters)])
-    spread = float(((points - means[labels]) ** 2).mean()) * unit.size**2
+    # The least spread is that of all points alike, where a price is as good as certain.
+    unit = 4 * max(spread_inside(problem, deadline), np.finfo(float).tiny)
     changes = {}
-    for kind in kinds:
-        confidence, price = (getattr(known, f"{kind}_{name}") for name in ("confidence", "price"))
-        # The least spread is that of all points alike, where a price is as good as certain.
-        stands_for = expit(price / (4 * max(spread, np.finfo(float).tiny)))
-        changes[f"{kind}_confidence"] = np.where(np.isnan(price), confidence, stands_for)
+    for kind, price in prices.items():
+        confidence = getattr(known, f"{kind}_confidence")
+        changes[f"{kind}_confidence"] = np.where(np.isnan(price), confidence, expit(price / unit))
         changes[f"{kind}_price"] = np.full(len(price), np.nan)
     return known._with(**changes)
 

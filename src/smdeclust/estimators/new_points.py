@@ -38,20 +38,9 @@ def label_new(
 ) -> np.ndarray:
     """Return the (n,) cheapest labels of new rows that keep all hard pairs.
 
-    Parameters
-    ----------
-    squares
-        (n, K) squared distances of the new rows to the centers.
-    old_labels
-        (N,) labels of the rows that were fitted.
-    constraints
-        Of the n new rows, or of the N old rows and the n new ones after them.
-    prices
-        What a broken soft pair costs: those of ``fit``.
-    bounds
-        How many new rows each cluster takes, in the order of the clusters.
-    max_time
-        Seconds after which the best labels found come back, with a warning.
+    `squares` are the (n, K) squared distances to the centers; `constraints` are of the n new rows,
+    or of the N old rows and the n new ones after them; `prices` of broken soft pairs are those of
+    ``fit``; `bounds` say how many new rows each cluster takes, in the order of the clusters.
     """
     if bounds is not None:
         _reject_sums(bounds, len(squares))

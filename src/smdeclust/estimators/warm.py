@@ -16,7 +16,7 @@ from smdeclust.constraints.rows import among
 from smdeclust.distance.spread import is_sparse
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
-from smdeclust.structure.pairs import as_pairs, broken_pairs
+from smdeclust.structure.pairs import as_pairs, count_broken
 
 # Parameters that a solution does not depend on once it is found.
 _NO_PART = ("warm_start", "init", "random_state", "verbose", "callback", "max_time", "device")
@@ -27,24 +27,12 @@ CUT_OFF = ("max_time", "callback")
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """An earlier solution.
+    """An earlier solution."""
 
-    Attributes
-    ----------
-    centers
-        (K, d) its centers, in the order of the cluster numbers.
-    labels
-        (N,) its labels, -1 where unknown; ``None`` where they are not of these points.
-    others
-        Centers of other good solutions of the same fit.
-    settled
-        Whether its search came to its own end.
-    """
-
-    centers: np.ndarray
-    labels: np.ndarray | None = None
-    others: tuple[np.ndarray, ...] = ()
-    settled: bool = True
+    centers: np.ndarray  # (K, d), in the order of the cluster numbers
+    labels: np.ndarray | None = None  # (N,) -1 where unknown; None where they are of other points
+    others: tuple[np.ndarray, ...] = ()  # centers of other good solutions of the same fit
+    settled: bool = True  # whether its search came to its own end
 
     def numbers(self, labels: np.ndarray | None, centers: np.ndarray) -> np.ndarray:
         """Return the number that each new cluster gets: that of the earlier one it is most like.
@@ -63,15 +51,8 @@ class Earlier:
 
 
 def as_earlier(init: Any, problem: Any) -> Earlier:
-    """Return what `init` stands for: labels of the points, centers, or a fitted model.
-
-    Parameters
-    ----------
-    init
-        (N,) labels, -1 where unknown; (K, d) centers; or an estimator with ``cluster_centers_``.
-    problem
-        The problem that is to be solved.
-    """
+    """Return what `init` stands for: (N,) labels of the points, -1 where unknown; (K, d) centers;
+    or an estimator with ``cluster_centers_``."""
     if hasattr(init, "cluster_centers_"):
         centers = np.asarray(init.cluster_centers_, dtype=np.float64)
         labels = getattr(init, "labels_", None)
@@ -85,8 +66,7 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
             "init is a model that is not fitted (scikit-learn's clone takes away what was fitted). "
             "Give its labels_ or cluster_centers_ instead."
         )
-    array = init.to_numpy() if hasattr(init, "to_numpy") else init
-    array = np.asarray(array)
+    array = np.asarray(init.to_numpy() if hasattr(init, "to_numpy") else init)
     if isinstance(init, str) or array.ndim not in (1, 2):
         raise InvalidInputError(
             f"init must be labels of the points, centers, a fitted model or None, got {init!r}."
@@ -101,21 +81,18 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
         raise InvalidInputError(
             f"init holds {len(array)} labels, and X has {problem.n_points} rows."
         )
-    X = problem.X
-    if is_dask(X):
+    if is_dask(problem.X):
         raise InvalidInputError("init: for a Dask collection give centers or a fitted model.")
     labels = _as_numbers(array)
-    return _checked(Earlier(cluster_means(X, labels), labels), problem)
+    return _checked(Earlier(cluster_means(problem.X, labels), labels), problem)
 
 
 def _as_numbers(labels: np.ndarray) -> np.ndarray:
     """Labels as cluster numbers; numbers 0 to K - 1 stay what they are."""
     codes = class_codes(labels, "init")
-    if labels.dtype.kind in "iu":
-        values = np.unique(labels[codes >= 0])
-        numbers = np.searchsorted(values, labels)
-        return np.where(codes >= 0, numbers, -1)
-    return codes
+    if labels.dtype.kind not in "iu":
+        return codes
+    return np.where(codes >= 0, np.searchsorted(np.unique(labels[codes >= 0]), labels), -1)
 
 
 def cluster_means(X: Any, labels: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
@@ -177,11 +154,9 @@ class FittedOn:
     def still_solved_by(self, labels: np.ndarray, before: FittedOn) -> bool:
         """Whether a solution of `before` is one of this as well: the same points, no pair less,
         and none that the labels break. (More pairs never allow a lower objective.)"""
-        if self.digest != before.digest:
-            return False
-        if not among(before.must_link, self.must_link).all():
-            return False
-        if not among(before.cannot_link, self.cannot_link).all():
-            return False
-        apart, together = broken_pairs(self.must_link, self.cannot_link, labels)
-        return not (apart.any() or together.any())
+        return (
+            self.digest == before.digest
+            and bool(among(before.must_link, self.must_link).all())
+            and bool(among(before.cannot_link, self.cannot_link).all())
+            and not sum(count_broken(self.must_link, self.cannot_link, labels))
+        )

@@ -32,37 +32,31 @@ class Settings:
     """Parameters of the splitting method; none of them can make a bound wrong."""
 
     over_relaxation: float = 1.8
-    first_round: int = 60
-    """Iterations before the first cuts."""
-    round_length: int = 40
-    """Iterations between two rounds of cuts."""
-    check_every: int = 20
-    """Iterations between two evaluations of the bound."""
+    first_round: int = 60  # iterations before the first cuts
+    round_length: int = 40  # iterations between two rounds of cuts
+    check_every: int = 20  # iterations between two evaluations of the bound
+    # Evaluations without a better bound after which projections are exact for a while.
     idle: int = 6
-    """Evaluations without a better bound after which projections are exact for a while."""
     cuts_per_group: float = 40.0
+    # Violation, relative to Z_ii, from which a cut is added; lowered when few are found.
     min_violation: float = 0.03
-    """Violation, relative to Z_ii, from which a cut is added; lowered when few are found."""
     least_violation: float = 1e-5
-    keep_slack: float = 1e-3
-    """A cut without multiplier and with more slack than this is dropped."""
+    keep_slack: float = 1e-3  # a cut without multiplier and with more slack than this is dropped
     sweeps: int = 2
     filter_degree: int = 4
+    # Cosine between two stretches of ten iterations from which the next are foretold.
     straight: float = 0.9
-    """Cosine between two stretches of ten iterations from which the next are foretold."""
-    longest_stride: float = 8.0
-    """Stretches that are gone at once at most."""
+    longest_stride: float = 8.0  # stretches that are gone at once at most
+    # The pace is slow when closing the gap would take more than this many rounds.
     patience: float = 20.0
-    """The pace is slow when closing the gap would take more than this many rounds."""
+    # Branch when what the relaxation is worth varies by less than this share of what it lacks.
     settled: float = 0.5
-    """Branch when what the relaxation is worth varies by less than this share of what it lacks."""
+    # Rounds of too slow a pace that are put up with while the relaxation is worth enough.
     slow_rounds: int = 8
-    """Rounds of too slow a pace that are put up with while the relaxation is worth enough."""
     max_rounds: int = 60
-    max_nodes: int = 2**62
-    """Nodes that are bounded before the tree is left as it is."""
+    max_nodes: int = 2**62  # nodes that are bounded before the tree is left as it is
+    # Threads for one node. (BLAS is kept to one: on several its small products take longer.)
     n_threads: int = 1
-    """Threads for one node. (BLAS is kept to one: on several its small products take longer.)"""
 
 
 @dataclass

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
@@ -46,8 +46,7 @@ _FIRST_TOL, _JOINED_TOL = 5e-4, 2e-4
 _JOINED_LARGEST = 1000
 
 
-@dataclass
-class Part:
+class Part(NamedTuple):
     """One part: its rows, and the best that is proven about them."""
 
     rows: IntArray
@@ -154,16 +153,13 @@ def _together(problem: Problem, labels: IntArray, parts: list[Part], ending: End
         number[part.rows] = index
     upper = cost_of(problem, labels)
     lower = math.fsum(part.proven.lower_bound for part in parts) * (1.0 - 1e-15)
+    root = min(math.fsum(part.proven.root_bound for part in parts), upper)
+    proof = join_proofs([part.proven.proof.renamed(part.rows) for part in parts], number)
+    n_nodes, n_iterations = (
+        sum(getattr(part.proven, name) for part in parts) for name in ("n_nodes", "n_iterations")
+    )
     return Proven(
-        min(lower, upper),
-        upper,
-        labels,
-        False,
-        min(math.fsum(part.proven.root_bound for part in parts), upper),
-        ending,
-        join_proofs([part.proven.proof.renamed(part.rows) for part in parts], number),
-        sum(part.proven.n_nodes for part in parts),
-        sum(part.proven.n_iterations for part in parts),
+        min(lower, upper), upper, labels, False, root, ending, proof, n_nodes, n_iterations
     )
 
 

@@ -34,9 +34,8 @@ class PointData:
     n_clusters: int
     must_link: IntArray
     cannot_link: IntArray
-    z_low: float = 0.0
+    z_low: float = 0.0  # bounds on Z[i, i]: one over the largest and the smallest size
     z_high: float = np.inf
-    """Bounds on ``Z[i, i]``: one over the largest and the smallest size of a cluster."""
 
     @property
     def n_points(self) -> int:
@@ -76,37 +75,19 @@ class PointData:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The relaxation at one node of the tree, on contracted groups.
-
-    Attributes
-    ----------
-    group_of_point
-        Group of every point, under the given and the branching must-links.
-    weights, sqrt_weights, unit
-        ``w``, ``sqrt(w)`` and ``u``.
-    factor
-        ``B``, so that ``C = -B B'``.
-    cost
-        ``C / scale``, of unit Frobenius norm.
-    scale, constant
-        ``f = constant + scale * <cost, Y>``.
-    apart
-        Symmetric matrix, true on cannot-linked pairs of groups.
-    z_low, z_high
-        Bounds on the diagonal of Z, from the sizes of clusters.
-    """
+    """The relaxation at one node of the tree, on contracted groups."""
 
     n_clusters: int
-    group_of_point: IntArray
-    weights: FloatArray
+    group_of_point: IntArray  # under the given and the branching must-links
+    weights: FloatArray  # w
     sqrt_weights: FloatArray
-    unit: FloatArray
-    factor: FloatArray
-    cost: FloatArray
+    unit: FloatArray  # u
+    factor: FloatArray  # B, so that C = -B B'
+    cost: FloatArray  # C / scale, of unit Frobenius norm
     scale: float
-    constant: float
-    apart: BoolArray
-    z_low: float = 0.0
+    constant: float  # f = constant + scale * <cost, Y>
+    apart: BoolArray  # symmetric, true on cannot-linked pairs of groups
+    z_low: float = 0.0  # bounds on the diagonal of Z, from the sizes of clusters
     z_high: float = np.inf
 
     @property
@@ -137,17 +118,8 @@ def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | 
     mask[ends[:, 0], ends[:, 1]] = True
     mask[ends[:, 1], ends[:, 0]] = True
     constant = float(np.sum(data.weights[:, None] * data.points**2))
+    unit = np.sqrt(weights / weights.sum())
     return Relaxation(
-        n_clusters=data.n_clusters,
-        group_of_point=groups,
-        weights=weights,
-        sqrt_weights=sqrt_weights,
-        unit=np.sqrt(weights / weights.sum()),
-        factor=factor,
-        cost=cost / scale,
-        scale=scale,
-        constant=constant,
-        apart=mask,
-        z_low=data.z_low,
-        z_high=data.z_high,
-    )
+        data.n_clusters, groups, weights, sqrt_weights, unit, factor, cost / scale, scale, constant,
+        mask, data.z_low, data.z_high,
+    )  # fmt: skip

@@ -76,7 +76,6 @@ class FantopeProjector:
         self.lowest = 0.0
         self.use_filter = use_filter and len(unit) >= _MIN_SIZE_FOR_FILTER
         self.filter_calls = 0
-        self.active = 0
         self.age = 0
         self.degree = degree
         self.n_threads = n_threads
@@ -99,15 +98,12 @@ class FantopeProjector:
             self.size = min(n, max(self.size + 8, int(1.5 * self.size)))
             self.basis = None
         keep = weights > 0.0
-        self.active = int(keep.sum())
-        self.size = min(n, max(self.active, self.rank) + self.guard(self.active))
+        active = int(keep.sum())
+        # Extra directions catch eigenvalues about to become active.
+        self.size = min(n, max(active, self.rank) + 8 + active // 6)
         factor = np.column_stack([self.unit, vectors[:, keep] * np.sqrt(weights[keep])])
         Y: FloatArray = factor @ factor.T
         return Y
-
-    def guard(self, active: int) -> int:
-        """Extra directions that catch eigenvalues about to become active."""
-        return 8 + active // 6
 
     def _top_pairs(self, A: FloatArray, exact: bool) -> tuple[FloatArray, FloatArray]:
         n = len(A)

@@ -84,8 +84,7 @@ class Data:
     size_min: np.ndarray
     size_max: np.ndarray
     shift: int
-    weight_shift: int
-    """The points and the weights as given are 2 to these powers larger."""
+    weight_shift: int  # the points and the weights as given are 2 to these powers larger
 
     @property
     def exponent(self) -> int:

@@ -56,12 +56,9 @@ class Leaf:
 
     points: np.ndarray
     weights: np.ndarray
-    group: np.ndarray
-    """Group of every row, from 0."""
-    apart: np.ndarray
-    """(m, 2) pairs of groups that are apart."""
-    n_clusters: int
-    """The most clusters these rows can form; splitting a cluster never costs more."""
+    group: np.ndarray  # group of every row, from 0
+    apart: np.ndarray  # (m, 2) pairs of groups that are apart
+    n_clusters: int  # the most clusters these rows can form; splitting a cluster never costs more
     size_min: float = 0.0
     size_max: float = np.inf
 

@@ -21,10 +21,8 @@ from smdeclust.exact.verify_bound import in_range, require
 class Tree:
     """One checked tree: the leaves of one part."""
 
-    rows: np.ndarray
-    """Rows of the data that the part consists of."""
-    leaves: list[int]
-    """Places of its leaves in ``proof.leaf_node``."""
+    rows: np.ndarray  # rows of the data that the part consists of
+    leaves: list[int]  # places of its leaves in proof.leaf_node
 
 
 def check_forest(proof: Proof, n: int) -> list[Tree]:

@@ -15,11 +15,12 @@ To run the paper again, or one's own method beside the paper's::
     run_plans([Plan("animals", "My comparison", (part,))], out="my-results")
 """
 
-from smdeclust.paper.api import PaperResult, report, run_paper, run_plans
+from smdeclust.paper.api import PaperResult, run_paper, run_plans
 from smdeclust.paper.data import Instance
 from smdeclust.paper.methods import METHODS
 from smdeclust.paper.paper import EXPERIMENTS, SCALES, paper_plan
 from smdeclust.paper.plan import Data, Method, Part, Plan, Run, Skipped
+from smdeclust.paper.report import report
 from smdeclust.paper.runner import run_all
 from smdeclust.paper.store import Outcome, Store
 

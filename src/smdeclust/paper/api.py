@@ -12,7 +12,7 @@ from pathlib import Path
 
 from smdeclust.paper.paper import EXPERIMENTS, paper_plan, without_missing_data
 from smdeclust.paper.plan import Plan, Run, Skipped, in_order
-from smdeclust.paper.report import write_report
+from smdeclust.paper.report import report
 from smdeclust.paper.runner import Listener, Progress, run_all
 from smdeclust.paper.store import Outcome, Store
 
@@ -116,22 +116,6 @@ def run_plans(
     written = report(folder / STORE_NAME, folder / REPORT_NAME)
     skipped = {plan.name: plan.skipped for plan in plans}
     return PaperResult(done, skipped, folder / STORE_NAME, written)
-
-
-def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
-    """Write the tables and figures of all runs in a store.
-
-    Parameters
-    ----------
-    store
-        The SQLite file.
-    target
-        The Markdown file to write, tables and figures included; the tables as CSV and LaTeX and
-        the figures as PNG and SVG go to the folder of the same name beside it.
-    remark
-        A paragraph of one's own on how the runs were made.
-    """
-    return write_report(Path(store), Path(target), remark)
 
 
 @contextmanager

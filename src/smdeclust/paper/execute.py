@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import platform
@@ -13,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import NoFeasibleSolutionError
@@ -25,13 +27,17 @@ from smdeclust.structure.pairs import count_broken, count_distinct
 _PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
 _warm: set[str] = set()
 
+# A run's own limit is for `fit`; this one is for loading and compiling before, and judging after.
+LIMIT_ASIDE = 1800.0
+LATE = 1  # the code of a process that `faulthandler` ends
 
-def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> Outcome:
+
+def execute(run: Run) -> Outcome:
     """Carry out a run in this process; a failure is an outcome, not an exception.
 
-    `on_phase` is called with ``"started"`` right before ``fit``, when data are loaded and kernels
-    compiled, and with ``"fitted"`` right after it.
+    The process ends, with the code `LATE`, where ``fit`` takes longer than the limit of the run.
     """
+    _end_after(LIMIT_ASIDE)
     try:
         instance: Instance = resolve(run.loader)(run.dataset, run.configuration)
         factory = resolve(run.method.factory)
@@ -39,7 +45,7 @@ def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> O
         _warm_up(run, factory)
     except Exception as error:
         return Outcome("failed", _sentence(error), machine=describe_machine())
-    on_phase("started")
+    _end_after(run.time_limit)
     started, cpu = time.perf_counter(), time.process_time()
     status, reason = "ok", ""
     try:
@@ -51,14 +57,15 @@ def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> O
     except Exception as error:
         status, reason = "failed", _sentence(error)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
-    on_phase("fitted")
+    _end_after(LIMIT_ASIDE)
     judged: dict[str, Any] = {}
     if status == "ok":
         try:
             judged = _judge(run, instance, np.asarray(model.labels_))
-            judged["details"] |= getattr(model, "details_", {})
+            judged["details"] |= _proof(model)
         except Exception as error:
             status, reason = "failed", f"the labels cannot be judged: {_sentence(error)}"
+    _end_after(None)
     return Outcome(
         status,
         reason,
@@ -67,11 +74,31 @@ def execute(run: Run, on_phase: Callable[[str], None] = lambda phase: None) -> O
         local_searches=_count(model, "n_local_searches_"),
         local_iterations=_count(model, "n_local_iterations_"),
         iterations=_count(model, "n_iter_"),
-        stop_reason=getattr(model, "stop_reason_", None),
+        stop_reason=getattr(model, "stop_reason_", getattr(model, "status_", None)),
         parameters=_parameters(model),
         machine=describe_machine(),
         **judged,
     )
+
+
+def _end_after(seconds: float | None) -> None:
+    """End this process after so many seconds, whatever it is doing then; None: do not."""
+    faulthandler.cancel_dump_traceback_later()
+    if seconds is not None:
+        faulthandler.dump_traceback_later(max(seconds, 1e-3), exit=True, file=_nowhere())
+
+
+@cache
+def _nowhere() -> Any:
+    return open(os.devnull, "w")
+
+
+def _proof(model: Any) -> dict[str, Any]:
+    """What an exact method says beside its labels."""
+    if not hasattr(model, "certificate_"):
+        return {}
+    bound, gap = float(model.lower_bound_), float(model.gap_)
+    return {"lower_bound": bound, "gap": gap, "improved": bool(model.certificate_.improved)}
 
 
 def objective(X: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
@@ -153,18 +180,12 @@ def describe_machine() -> dict[str, Any]:
     """Processor, cores, memory, system and versions; no name of the machine or of its user."""
     return {
         "processor": _processor(),
-        "cores": usable_cores(),
+        "cores": cpu_count(),
         "memory_gib": _memory_gib(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in _PACKAGES},
     }
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return cores or 1
 
 
 def _processor() -> str:

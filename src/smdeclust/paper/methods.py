@@ -48,27 +48,6 @@ class Unconstrained:
         return self._model.get_params()
 
 
-class Exact:
-    """ExactMSSC, whose bound goes into the row as well."""
-
-    def __init__(self, n_clusters: int, seed: int, **settings: Any) -> None:
-        self._model = smdeclust.ExactMSSC(n_clusters, random_state=seed, **settings)
-
-    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> Exact:
-        model = self._model.fit(X, must_link=must_link, cannot_link=cannot_link)
-        self.labels_ = model.labels_
-        self.stop_reason_ = model.status_
-        self.details_ = {
-            "lower_bound": float(model.lower_bound_),
-            "gap": float(model.gap_),
-            "improved": bool(model.certificate_.improved),
-        }
-        return self
-
-    def get_params(self) -> dict[str, Any]:
-        return self._model.get_params()
-
-
 _HERE = "smdeclust.paper.methods"
 DEFAULT = Method("SMDEClust", f"{_HERE}:own")
 SG_MDE, S_MDE, SMG_MDE, SM_MDE = (
@@ -82,7 +61,7 @@ BLP_KM, COP_KM = (
     for name, estimator in (("BLP-KM", "BLPKMeans"), ("COP-KM", "COPKMeans"))
 )
 S_HG_MEANS = Method("S-HG-MEANS", f"{_HERE}:own", {"estimator": "SoftHGMeans"})
-EXACT = Method("exact", f"{_HERE}:Exact", {"max_time": 300.0})
+EXACT = Method("exact", f"{_HERE}:own", {"estimator": "ExactMSSC", "max_time": 300.0})
 K_MEANS = Method("K-MEANS", f"{_HERE}:Unconstrained", {"init": "k-means++", "n_init": 1})
 
 ALL = (DEFAULT, SG_MDE, S_MDE, SMG_MDE, SM_MDE, BLP_KM, COP_KM, S_HG_MEANS, EXACT, K_MEANS)

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from pathlib import Path
 
-from smdeclust.io.write import write_text
+from smdeclust.io.write import write_bytes, write_text
 from smdeclust.paper.claims import Claim, check_claims
-from smdeclust.paper.figures import write_profiles
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.results import Rows, is_feasible, values_by_instance, values_by_run
+from smdeclust.paper.results import (
+    TIE,
+    Rows,
+    Values,
+    is_feasible,
+    values_by_instance,
+    values_by_run,
+)
 from smdeclust.paper.store import Store
 from smdeclust.paper.table import MISSING, Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import agreement_table, tables_of
 
+# metric -> what the axis says
+AXES = {
+    "objective": "MSSC objective",
+    "seconds": "time",
+    "local_searches": "local searches",
+    "local_iterations": "local search iterations",
+}
 _ORDER = ("exact", "soft", "synthetic", "large", "variants", "violations")
 
 
-def write_report(store: Path, target: Path, remark: str = "") -> Path:
-    """Write `target` (Markdown) and, in the folder of its name beside it, the tables as CSV and
-    LaTeX and the figures as PNG and SVG."""
+def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
+    """Write the tables and figures of all runs in a store.
+
+    Parameters
+    ----------
+    store
+        The SQLite file.
+    target
+        The Markdown file to write, tables and figures included; the tables as CSV and LaTeX and
+        the figures as PNG and SVG go to the folder of the same name beside it.
+    remark
+        A paragraph of one's own on how the runs were made.
+    """
+    target = Path(target)
     with Store(store) as opened:
         stored, rows = opened.plans(), opened.rows()
     names = [name for name in (*_ORDER, *stored) if name in stored]
@@ -163,3 +188,36 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
     if len(lines) == 1:
         lines.append("Nothing.")
     return "\n".join(lines) + "\n"
+
+
+def write_profiles(values: Values, target: Path, title: str) -> list[Path]:
+    """Draw one panel a metric; write ``target`` with the ends ``.png`` and ``.svg``.
+
+    Returns the files, none where there is nothing to draw.
+    """
+    if not any(len(column) for column in values["objective"].values()):
+        return []
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from smdeclust.plotting import performance_profile, plot_performance_profile
+
+    with matplotlib.rc_context({"svg.hashsalt": "smdeclust", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(10.5, 7.1), layout="constrained")
+        FigureCanvasAgg(figure)
+        for axes, metric in zip(figure.subplots(2, 2).flat, AXES, strict=True):
+            profile = performance_profile(
+                values[metric], tie_tol=TIE if metric == "objective" else 0.0
+            )
+            plot_performance_profile(profile, metric=AXES[metric], ax=axes)
+        n_problems = len(next(iter(values["objective"].values())))
+        figure.suptitle(f"{title} ({n_problems} problems)", fontsize="medium")
+        written = []
+        for end, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=end, dpi=150, metadata=metadata)
+            path = target.with_name(f"{target.name}.{end}")
+            write_bytes(path, buffer.getvalue())
+            written.append(path)
+    return written

@@ -17,15 +17,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from joblib import cpu_count  # type: ignore[import-untyped]
+
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.paper.execute import describe_machine, execute, usable_cores
+from smdeclust.paper.execute import LATE, LIMIT_ASIDE, describe_machine, execute
 from smdeclust.paper.plan import Run
 from smdeclust.paper.store import Outcome, Store
 
 logger = logging.getLogger(__name__)
-
-# A run's own limit is for `fit`; this one is for loading and compiling before, and judging after.
-_ASIDE_LIMIT = 1800.0
 
 # Runs are spread over processes, so each stays on one core; read when the libraries load.
 _ONE_THREAD = (
@@ -47,7 +46,6 @@ class _Slot:
     process: BaseProcess
     channel: Connection
     run: Run | None = None
-    deadline: float = float("inf")
     since: float = 0.0
 
     @classmethod
@@ -61,16 +59,21 @@ class _Slot:
         return cls(process, ours)
 
     def give(self, run: Run) -> None:
-        self.run = run
-        self.since = time.monotonic()
-        self.deadline = self.since + _ASIDE_LIMIT
         self.channel.send(run)
+        self.run, self.since = run, time.monotonic()
 
-    def enter(self, phase: str) -> None:
+    def take(self) -> Outcome:
+        """How the run ended: what its process says, or that it ended with it."""
         assert self.run is not None
-        limit = self.run.time_limit if phase == "started" else _ASIDE_LIMIT
-        self.since = time.monotonic()
-        self.deadline = float("inf") if limit is None else self.since + limit
+        try:
+            return self.channel.recv()
+        except (EOFError, OSError):
+            self.process.join(10.0)
+        seconds, limit = time.monotonic() - self.since, self.run.time_limit
+        status, reason = "crashed", f"its process ended with code {self.process.exitcode}"
+        if self.process.exitcode == LATE and seconds >= (LIMIT_ASIDE if limit is None else limit):
+            status, reason = "timeout", f"ended after {seconds:.0f} s, beyond its limit"
+        return Outcome(status, reason, seconds=seconds, machine=describe_machine())
 
     def close(self) -> None:
         self.process.kill()
@@ -118,7 +121,7 @@ def run_all(
     end = float("inf") if budget is None else time.monotonic() + budget
     slots: list[_Slot] = []
     try:
-        slots = [_Slot.open() for _ in range(min(jobs or usable_cores(), len(todo)))]
+        slots = [_Slot.open() for _ in range(min(jobs or cpu_count(), len(todo)))]
         while time.monotonic() < end and (todo or any(slot.run for slot in slots)):
             for index, slot in enumerate(slots):
                 if slot.run is None and todo:
@@ -128,86 +131,46 @@ def run_all(
                     except OSError:  # it died idle: the run goes to its successor
                         slot.close()
                         slots[index] = _Slot.open()
-            for index, (run, outcome) in _next_ends(slots, end).items():
+            busy: dict[Any, int] = {
+                slot.channel: index for index, slot in enumerate(slots) if slot.run is not None
+            }
+            for channel in wait(list(busy), min(max(end - time.monotonic(), 0.0), 60.0)):
+                slot = slots[busy[channel]]
+                run, outcome, slot.run = slot.run, slot.take(), None
+                assert run is not None
                 store.add(run, outcome, datetime.now(UTC).isoformat(timespec="seconds"))
                 now += 1
                 if outcome.status in ("failed", "crashed", "timeout"):
                     logger.warning("%s: %s (%s)", run, outcome.status, outcome.reason)
                 on_end(run, outcome)
                 if outcome.status in ("crashed", "timeout"):
-                    slots[index].close()
-                    slots[index] = _Slot.open()
-                else:
-                    slots[index].run = None
+                    slot.close()
+                    slots[busy[channel]] = _Slot.open()
     finally:
         for slot in slots:
             slot.close()
     return Progress(before, now, len(runs) - before - now)
 
 
-def _next_ends(slots: Sequence[_Slot], end: float) -> dict[int, tuple[Run, Outcome]]:
-    """Wait until something happens; return what ended, by slot."""
-    busy = {slot.channel: index for index, slot in enumerate(slots) if slot.run is not None}
-    until = min(end, *(slots[index].deadline for index in busy.values()))
-    patience = max(0.0, min(until - time.monotonic(), 60.0))
-    ended: dict[int, tuple[Run, Outcome]] = {}
-    ready: list[Any] = wait(list(busy), patience)
-    for channel in ready:
-        index = busy[channel]
-        slot = slots[index]
-        assert slot.run is not None
-        try:
-            what, outcome = channel.recv()
-        except (EOFError, OSError):
-            slot.process.join(10.0)
-            reason = f"its process ended with code {slot.process.exitcode}"
-            ended[index] = (slot.run, _without_result(slot, "crashed", reason))
-            continue
-        if what == "ended":
-            ended[index] = (slot.run, outcome)
-        else:
-            slot.enter(what)
-    clock = time.monotonic()
-    for index in busy.values():
-        slot = slots[index]
-        if index not in ended and clock >= slot.deadline and not slot.channel.poll():
-            assert slot.run is not None
-            reason = f"ended after {clock - slot.since:.0f} s, its limit"
-            ended[index] = (slot.run, _without_result(slot, "timeout", reason))
-    return ended
-
-
-def _without_result(slot: _Slot, status: str, reason: str) -> Outcome:
-    return Outcome(
-        status, reason, seconds=time.monotonic() - slot.since, machine=describe_machine()
-    )
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Processes started inside use one thread each."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    before = dict(os.environ)
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def serve(channel: Connection) -> None:
-    """Take runs from `channel`; send ``("started", None)``, ``("fitted", None)`` and
-    ``("ended", outcome)`` for each."""
+    """Take runs from `channel` and send their outcomes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent decides
     threading.Thread(target=_die_with_parent, daemon=True).start()
     while True:
         try:
-            run: Any = channel.recv()
-            outcome = execute(run, on_phase=lambda phase: channel.send((phase, None)))
-            channel.send(("ended", outcome))
+            channel.send(execute(channel.recv()))
         except (EOFError, OSError):
             return
 
