@@ -83,10 +83,8 @@ def incremental(
         least = cdist(points, centers, "sqeuclidean").min(axis=1)
         tried = rng.permutation(len(points))[:MOST_CANDIDATES]
         # The auxiliary problem: how much a new center at each candidate would lower the sum.
-        falls = [
-            weights @ np.maximum(0.0, least - ((points - points[i]) ** 2).sum(axis=1))
-            for i in tried
-        ]
+        gains = least[:, None] - cdist(points, points[tried], "sqeuclidean")
+        falls = weights @ np.maximum(0.0, gains)
         best, value = None, np.inf
         for i in tried[np.argsort(falls)[::-1][:REFINED]]:
             start = np.vstack([centers, points[i]])

@@ -88,22 +88,21 @@ def repetitive(
 ) -> Proof:
     """Solve the problem exactly, within limits; `known` are feasible (G,) labels."""
     points, weights, n_clusters = contracted.points, contracted.weights, contracted.n_clusters
-    indptr, indices = contracted.indptr, contracted.indices
     order = spread_order(points)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    n_groups, n_linked = len(points), len(indptr) - 1
-    starts, after = _later_links(rank, indptr, indices, n_linked)
+    n_groups = len(points)
+    starts, after = _earlier_links(rank, contracted.graph)
     points, weights = points[order], weights[order]
     bounds = np.zeros(n_groups + 1)  # bounds[s]: optimum for the groups from s on
     labels = np.zeros(n_groups, dtype=np.int64)
     n_nodes = 0
     for first in range(n_groups - 1, -1, -1):
-        upper = _cost(points[first:], weights[first:], known[order][first:], n_clusters)
+        upper = _cost(points[first:], weights[first:], known[order][first:])
         best = known[order][first:].copy()
         tried = _extend(labels[first:], first, starts, after, n_clusters)
         if tried:
-            extended = _cost(points[first:], weights[first:], labels[first:], n_clusters)
+            extended = _cost(points[first:], weights[first:], labels[first:])
             if extended < upper:
                 upper, best = extended, labels[first:].copy()
         stack = np.full(n_groups + 1, -1, dtype=np.int64)
@@ -120,7 +119,7 @@ def repetitive(
             if at < first or late or left <= 0:
                 break
         if at >= first:  # not finished: what is proven so far bounds the whole from below
-            cost = _cost(points, weights, known[order], n_clusters)
+            cost = _cost(points, weights, known[order])
             return Proof(known, cost, float(bounds[first + 1]), n_nodes, False)
         labels[first:] = best
         bounds[first] = upper
@@ -145,17 +144,13 @@ def spread_order(points: np.ndarray) -> np.ndarray:
     return np.array(order, dtype=np.int64)
 
 
-def _later_links(rank, indptr, indices, n_linked):
+def _earlier_links(rank, graph):
     """For each place in the order, the earlier places that are cannot-linked to it."""
-    lists: list[list[int]] = [[] for _ in rank]
-    for g in range(n_linked):
-        for u in indices[indptr[g] : indptr[g + 1]]:
-            if rank[u] < rank[g]:
-                lists[rank[g]].append(int(rank[u]))
-    starts = np.zeros(len(rank) + 1, dtype=np.int64)
-    np.cumsum([len(earlier) for earlier in lists], out=starts[1:])
-    flat = [u for earlier in lists for u in earlier]
-    return starts, np.array(flat, dtype=np.int64)
+    place, other = rank[graph.ends], rank[graph.indices]
+    earlier = np.flatnonzero(other < place)
+    earlier = earlier[np.argsort(place[earlier], kind="stable")]
+    starts = np.cumsum(np.bincount(place[earlier] + 1, minlength=len(rank) + 1))
+    return starts, other[earlier]
 
 
 def _extend(labels, first, starts, after, n_clusters):
@@ -171,15 +166,13 @@ def _extend(labels, first, starts, after, n_clusters):
     return True
 
 
-def _cost(points, weights, labels, n_clusters):
+def _cost(points, weights, labels):
     """Weighted sum of squares about the means; empty clusters cost nothing."""
     total = 0.0
-    for k in range(n_clusters):
+    for k in np.unique(labels[weights > 0]):
         inside = labels == k
-        w = weights[inside]
-        if w.sum() > 0:
-            center = np.average(points[inside], axis=0, weights=w)
-            total += float((w[:, None] * (points[inside] - center) ** 2).sum())
+        center = np.average(points[inside], axis=0, weights=weights[inside])
+        total += float((weights[inside, None] * (points[inside] - center) ** 2).sum())
     return total
 
 

@@ -32,15 +32,27 @@ NO_SIZES = {"size_min": None, "size_max": None}
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a distance is learned from: some rows, their pairs and weights, all validated."""
+    """What a distance is learned from: some rows, what is known of them, and their weights."""
 
+    model: Any
     points: Any
-    rows: np.ndarray
     known: Constraints
     weight: np.ndarray | None
+    rows: np.ndarray
     diagonal: bool
     deadline: float | None
-    quick: Any  # from a seed to an unfitted estimator with the Euclidean distance
+
+    @classmethod
+    def of(
+        cls, model: Any, points: Any, known: Constraints, weight: Any, rng: np.random.Generator
+    ) -> Lesson:
+        """Choose the rows to learn from and bring them here."""
+        diagonal = model.metric == "diagonal" or is_sparse(points) or is_dask(points)
+        some, *rest = some_rows(points, known, weight, rng)
+        if is_dask(some):
+            some = np.asarray(some.compute(), dtype=np.float64)
+        limit = None if model.max_time is None else SHARE_OF_TIME * model.max_time
+        return cls(model, some, *rest, diagonal, deadline_after(limit))
 
     def learn(
         self,
@@ -52,15 +64,22 @@ class Lesson:
         """The distance that hard pairs teach, and those soft ones that `plain` labels keep."""
         if known.n_soft:
             known = kept_as_hard(known, self.plain_labels(rng, known) if plain is None else plain)
-        distance = LearnedDistance(self.quick(0).n_clusters, diagonal=self.diagonal)
+        distance = LearnedDistance(self.model.n_clusters, diagonal=self.diagonal)
         given = self.points, known, self.weight, self.rows
         return distance._learn(*given, rng, self.deadline, n_starts)
 
     def plain_labels(self, rng: np.random.Generator, known: Constraints) -> np.ndarray:
         """Clusters in the Euclidean distance under these pairs."""
-        model = self.quick(int(rng.integers(2**31)))
-        model.fit(self.points, constraints=known, sample_weight=self.weight)
-        return np.asarray(model.labels_)
+        quick = _euclidean(
+            self.model,
+            self.deadline,
+            **NO_SIZES,
+            callback=None,
+            search=self.model._search.replace(**QUICK),
+            random_state=int(rng.integers(2**31)),
+        )
+        quick.fit(self.points, constraints=known, sample_weight=self.weight)
+        return np.asarray(quick.labels_)
 
 
 def fit_in_distance(
@@ -72,11 +91,10 @@ def fit_in_distance(
 ) -> Any:
     """Fit `model`, whose metric is not the Euclidean one."""
     points = _admit(model, X)
-    state = random_state_of(model)
-    seed = state.randint(np.iinfo(np.int32).max)
+    seed = random_state_of(model).randint(np.iinfo(np.int32).max)
     # One source a step, so that "auto" is one of the others to the last digit.
     to_sample, to_learn, to_compare = np.random.default_rng(seed).spawn(3)
-    lesson = _prepare(model, points, known, sample_weight, to_sample)
+    lesson = Lesson.of(model, points, known, sample_weight, to_sample)
     model.held_out_ = None
     distance = None
     if lesson.known and (model.metric != "auto" or _learned_keeps_more(model, lesson, to_compare)):
@@ -85,7 +103,7 @@ def fit_in_distance(
     n_points, n_features = points.shape
     shape = {"n_points": n_points, "n_features": n_features, "n_clusters": model.n_clusters}
     earlier = model._earlier(SimpleNamespace(X=points, **shape))
-    inner = _plain(model, deadline, state, _start(earlier, distance, points))
+    inner = _euclidean(model, deadline, init=_start(earlier, distance, points))
     inner.fit(mapped, constraints=known, sample_weight=sample_weight)
     _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
@@ -117,27 +135,6 @@ def _admit(model: Any, X: Any) -> Any:
             f'metric="diagonal" (one weight for each column) or metric="auto".'
         )
     return points
-
-
-def _prepare(
-    model: Any, points: Any, known: Constraints, sample_weight: Any, rng: np.random.Generator
-) -> Lesson:
-    """Choose the rows to learn from and bring them here."""
-    diagonal = model.metric == "diagonal" or is_sparse(points) or is_dask(points)
-    points, known, weight, rows = some_rows(points, known, sample_weight, rng)
-    if is_dask(points):
-        points = np.asarray(points.compute(), dtype=np.float64)
-    limit = None if model.max_time is None else SHARE_OF_TIME * model.max_time
-    deadline = deadline_after(limit)
-    settings = model._settings() | NO_SIZES | {"callback": None}
-    settings["search"] = settings["search"].replace(**QUICK)
-    settings |= {"metric": "euclidean", "warm_start": False, "init": None}
-
-    def quick(seed: int) -> Any:
-        left = None if deadline is None else max(0.0, deadline - time.perf_counter())
-        return type(model)(**(settings | {"random_state": seed, "max_time": left}))
-
-    return Lesson(points, rows, known, weight, diagonal, deadline, quick)
 
 
 def _learned_keeps_more(model: Any, lesson: Lesson, rng: np.random.Generator) -> bool:
@@ -173,15 +170,12 @@ def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: An
     return distance.map_centers(earlier.centers, points)
 
 
-def _plain(model: Any, deadline: float | None, state: np.random.RandomState, init: Any) -> Any:
+def _euclidean(model: Any, deadline: float | None, **changes: Any) -> Any:
     """The same estimator with the Euclidean distance and the time that is left."""
-    changes = {"metric": "euclidean", "warm_start": False, "init": init}
-    settings = model._settings() | changes
+    settings = model._settings() | {"metric": "euclidean", "warm_start": False, "init": None}
     if deadline is not None:
         settings["max_time"] = max(0.0, deadline - time.perf_counter())
-    if isinstance(model.random_state, np.random.RandomState):
-        settings["random_state"] = state
-    return type(model)(**settings)
+    return type(model)(**(settings | changes))
 
 
 def _take_over(

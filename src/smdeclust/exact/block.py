@@ -12,7 +12,7 @@ import numpy as np
 from smdeclust.exact.admm import Ending, Settings
 from smdeclust.exact.certificate import Multipliers, Proof
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation
-from smdeclust.exact.tree import Search, TreeResult
+from smdeclust.exact.tree import Search
 from smdeclust.exact.verify_bound import EPS, Leaf, gamma, leaf_bound
 from smdeclust.exact.verify_tree import close
 from smdeclust.exceptions import NoFeasibleSolutionError
@@ -57,7 +57,7 @@ def bound_block(
     the deadline (on the clock of `time.perf_counter`) allows; ``sizes`` bound all clusters."""
     block = Block.of(problem, labels, sizes)
     incumbent = _Incumbent(problem, labels, block, sizes, deadline)
-    result: TreeResult | None = None
+    result: Search | None = None
     with contextlib.suppress(MemoryError):
         result = Search(
             block.data, incumbent.round, incumbent.cost,

@@ -20,25 +20,12 @@ _REFRESH = 40
 def capped_simplex(values: FloatArray, total: float) -> tuple[FloatArray, float]:
     """Project onto {0 <= g <= 1, sum g = total}: ``g = clip(values - theta, 0, 1)``.
 
-    Returns ``g`` and ``theta``. The sum is piecewise linear and falls with theta: find the piece by
-    bisection over the breakpoints, then solve it exactly.
+    Returns ``g`` and ``theta``. The sum is piecewise linear and falls with theta.
     """
-    breaks = np.sort(np.concatenate([values, values - 1.0]))
-    low, high = 0, len(breaks) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if np.clip(values - breaks[middle], 0.0, 1.0).sum() >= total:
-            low = middle
-        else:
-            high = middle
-    theta_low, theta_high = breaks[low], breaks[high]
-    sum_low = np.clip(values - theta_low, 0.0, 1.0).sum()
-    sum_high = np.clip(values - theta_high, 0.0, 1.0).sum()
-    if sum_low > sum_high:
-        theta = theta_low + (theta_high - theta_low) * (sum_low - total) / (sum_low - sum_high)
-    else:
-        theta = theta_low
-    return np.clip(values - theta, 0.0, 1.0), float(theta)
+    breaks = np.sort(np.concatenate([values, values - 1.0]))[::-1]
+    sums = np.clip(values - breaks[:, None], 0.0, 1.0).sum(axis=1)
+    theta = float(np.interp(total, sums, breaks))
+    return np.clip(values - theta, 0.0, 1.0), theta
 
 
 def deflate(A: FloatArray, unit: FloatArray, value: float) -> FloatArray:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
@@ -45,18 +46,6 @@ class Node:
 
 
 @dataclass
-class TreeResult:
-    """Outcome of the search: a global lower bound and the tree that proves it."""
-
-    lower_bound: float
-    root_bound: float
-    ending: Ending
-    proof: Proof
-    n_nodes: int
-    n_iterations: int
-
-
-@dataclass
 class Search:
     """Raises the global lower bound to ``target(upper bound)``, or as far as time allows.
 
@@ -88,8 +77,11 @@ class Search:
         within_reach = self.upper_bound - max(3.0 * self.lost, 1e-9 * self.upper_bound)
         return min(self.target(self.upper_bound) + 2.0 * self.lost, within_reach)
 
-    def run(self) -> TreeResult:
-        """Take the open node of the lowest bound, until the target or an end is reached."""
+    def run(self) -> Self:
+        """Take the open node of the lowest bound, until the target or an end is reached.
+
+        Then `lower_bound` and `proof` are there.
+        """
         self._bound_root()
         while self.heap and self.heap[0][0] < self.target(self.upper_bound):
             size = len(self.decisions)
@@ -124,10 +116,9 @@ class Search:
                 break
         for _, _, node in self.heap:
             self._close(node)
-        return TreeResult(
-            max(self.closed, 0.0), self.root_bound, self.ending,
-            Proof.of_tree(self.decisions, self.leaves), self.n_nodes, self.n_iterations,
-        )  # fmt: skip
+        self.lower_bound = max(self.closed, 0.0)
+        self.proof = Proof.of_tree(self.decisions, self.leaves)
+        return self
 
     def _bound_root(self) -> None:
         """The bound without multipliers: free, and there even if no time is given."""
