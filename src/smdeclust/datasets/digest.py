@@ -30,25 +30,25 @@ def known_digests() -> dict[str, str]:
 
 def digest_points(points: NDArray[np.generic]) -> str:
     """Return the digest of points: their shape and their values as float64."""
-    state = hashlib.blake2b(repr(points.shape).encode(), digest_size=16)
-    for start in range(0, len(points), _ROWS_AT_ONCE):
-        state.update(np.ascontiguousarray(points[start : start + _ROWS_AT_ONCE], "<f8").data)
-    return state.hexdigest()
+    return _digest("<f8", points)
 
 
 def digest_classes(y: NDArray[np.generic]) -> str:
     """Return the digest of a partition; how its classes are named does not matter."""
-    state = hashlib.blake2b(repr(y.shape).encode(), digest_size=16)
-    state.update(first_seen_codes(y).astype("<i8").tobytes())
-    return state.hexdigest()
+    return _digest("<i8", first_seen_codes(y))
 
 
 def digest_pairs(constraints: Constraints) -> str:
     """Return the digest of hard pairs, in their order."""
+    return _digest("<i8", constraints.must_link, constraints.cannot_link)
+
+
+def _digest(kind: str, *arrays: NDArray[np.generic]) -> str:
     state = hashlib.blake2b(digest_size=16)
-    for pairs in (constraints.must_link, constraints.cannot_link):
-        state.update(repr(pairs.shape).encode())
-        state.update(pairs.astype("<i8").tobytes())
+    for array in arrays:
+        state.update(repr(array.shape).encode())
+        for start in range(0, len(array), _ROWS_AT_ONCE):
+            state.update(np.ascontiguousarray(array[start : start + _ROWS_AT_ONCE], kind).data)
     return state.hexdigest()
 
 

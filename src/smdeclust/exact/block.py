@@ -245,11 +245,7 @@ def improve(problem: Problem, labels: IntArray, deadline: float = np.inf) -> Int
 
 def _means(problem: Problem, labels: IntArray) -> FloatArray:
     """Cluster means of any point labels; an empty cluster sits on a far point."""
-    weights = np.ones(problem.n_points) if problem.sample_weight is None else problem.sample_weight
-    centers = np.empty((problem.n_clusters, problem.n_features))
+    centers = problem.points.centers_of(labels, problem.n_clusters) + problem.offset
+    empty = np.isnan(centers).any(axis=1)
     far = np.argsort(-np.sum((problem.X - problem.offset) ** 2, axis=1), kind="stable")
-    for k in range(problem.n_clusters):
-        mine = labels == k
-        total = weights[mine].sum()
-        centers[k] = weights[mine] @ problem.X[mine] / total if total > 0 else problem.X[far[k]]
-    return centers
+    return np.where(empty[:, None], problem.X[far[: problem.n_clusters]], centers)

@@ -27,7 +27,7 @@ from smdeclust.exact.certificate import Certificate, join_proofs, relative_gap
 from smdeclust.exact.relaxation import IntArray
 from smdeclust.exact.split import split
 from smdeclust.exact.tree import STARTING
-from smdeclust.exact.verify import verify
+from smdeclust.exact.verify import admit, proven_below
 from smdeclust.exact.verify_tree import close
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.problem import Problem
@@ -309,16 +309,14 @@ class _Task:
         path = self._file()
         if path is None or not path.is_file():
             return None
+        pairs = self.must_link, self.cannot_link
         try:
             stored = Certificate.load(path)
-            found = verify(
-                self.X, stored, must_link=self.must_link, cannot_link=self.cannot_link,
-                sample_weight=self.weights, n_clusters=self.n_clusters,
-            )  # fmt: skip
+            data = admit(self.X, self.weights, *pairs, self.n_clusters)
+            lower = min(proven_below(data, stored.proof)[0], stored.lower_bound)
         except SMDEClustError as error:
             logger.warning("%s is not used: %s", path, error)
             return None
-        lower = min(found.lower_bound, stored.lower_bound)
         cost = cost_of(self.problem(), self.labels)
         return Proven(lower, cost, self.labels, False, lower, Ending.TARGET, stored.proof)
 
@@ -328,23 +326,8 @@ class _Task:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_suffix(f".{os.getpid()}")
-        problem = self.problem()
-        labels = _split_up(problem, self.labels)
         Certificate(
-            labels, self.n_clusters, proven.lower_bound, cost_of(problem, labels), 0.0, "part", 0.0,
+            self.labels, self.n_clusters, proven.lower_bound, proven.upper_bound, 0.0, "part", 0.0,
             proof=proven.proof,
         ).save(aside)  # fmt: skip
         aside.replace(path)
-
-
-def _split_up(problem: Problem, labels: IntArray) -> IntArray:
-    """Labels of exactly K clusters: where there are fewer, groups become clusters of their own."""
-    out = np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    for group in range(problem.n_groups):
-        n = int(out.max()) + 1
-        if n >= problem.n_clusters:
-            break
-        mine = problem.group_of_point == group
-        if np.any((out == out[mine][0]) & ~mine):
-            out[mine] = n
-    return out

@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from scipy.optimize import linear_sum_assignment
 
 from smdeclust.constraints.given import hard_pairs
@@ -151,7 +152,7 @@ def verify(
     claimed = certificate.tol
     require(_number(claimed) and 0 <= claimed < 1, f"a tolerance of {claimed!r} says nothing")
     require(tol is None or (_number(tol) and 0 <= tol < 1), f"tol must be in [0, 1), got {tol!r}")
-    data = _admit(X, sample_weight, must_link, cannot_link, int(k), size_min, size_max)
+    data = admit(X, sample_weight, must_link, cannot_link, int(k), size_min, size_max)
 
     upper = _cost_above(data, check_labels(data, certificate.labels))
     claim = certificate.upper_bound
@@ -162,9 +163,7 @@ def verify(
     proven_upper = upper
     if labels is not None:
         proven_upper = _cost_above(data, check_labels(data, labels))
-    trees = check_forest(certificate.proof, len(data.X))
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-        lower, bounds = _sum_of_parts(data, certificate.proof, trees, n_jobs, max_bytes)
+    lower, bounds, n_parts = proven_below(data, certificate.proof, n_jobs, max_bytes)
     require(_number(certificate.lower_bound), "the claimed lower bound is no number")
     require(
         lower >= certificate.lower_bound,
@@ -178,7 +177,7 @@ def verify(
     limit = min(claimed, DEFAULT_TOL) if tol is None else float(tol)
     gap = _gap(proven_upper, lower)
     return VerifiedBound(
-        lower, proven_upper, gap, gap <= limit, bounds, int(k), float(limit), len(trees)
+        lower, proven_upper, gap, gap <= limit, bounds, int(k), float(limit), n_parts
     )
 
 
@@ -190,9 +189,10 @@ def _gap(upper: float, lower: float) -> float:
     return 0.0 if upper == 0.0 else (upper - lower) / upper
 
 
-def _admit(
-    X: Any, sample_weight: Any, must_link: Any, cannot_link: Any, k: int, low: Any, high: Any
-) -> Data:
+def admit(
+    X: Any, sample_weight: Any, must_link: Any, cannot_link: Any, k: int, low: Any = None,
+    high: Any = None,
+) -> Data:  # fmt: skip
     """The data, checked, and scaled by powers of two (which rounds nothing) to size about 1."""
     X = np.asarray(X, dtype=np.float64)
     require(X.ndim == 2 and X.size > 0 and bool(np.all(np.isfinite(X))), "X: no finite matrix")
@@ -296,10 +296,12 @@ def _below(value: float, exponent: int) -> float:
     return found if found >= VANISHING else 0.0
 
 
-def _sum_of_parts(
-    data: Data, proof: Proof, trees: list[Tree], n_jobs: int | None, max_bytes: int
-) -> tuple[float, tuple[float, ...]]:
-    """Lower bound of all parts together, and the bounds of all leaves."""
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
+def proven_below(
+    data: Data, proof: Proof, n_jobs: int | None = None, max_bytes: int = MOST_BYTES
+) -> tuple[float, tuple[float, ...], int]:
+    """Lower bound of all parts together, the bounds of all leaves, and the number of parts."""
+    trees = check_forest(proof, len(data.X))
     group = close(len(data.X), data.together, data.apart, data.n_clusters)
     require(group is not None, "the pairs contradict each other")
     assert group is not None
@@ -311,17 +313,12 @@ def _sum_of_parts(
         first[group] = part
         require(bool(np.all(first[group] == part)), "a must-link group lies in two parts")
         data = replace(data, size_min=np.zeros(1), size_max=np.full(1, np.inf))  # bits of clusters
-    if n_jobs is None or n_jobs == 1 or len(trees) == 1:
-        found = [part_bound(data, group, proof, tree, max_bytes) for tree in trees]
-    else:
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
-
-        found = Parallel(n_jobs, prefer="threads")(
-            delayed(part_bound)(data, group, proof, tree, max_bytes) for tree in trees
-        )
+    found = Parallel(n_jobs or 1, prefer="threads")(
+        delayed(part_bound)(data, group, proof, tree, max_bytes) for tree in trees
+    )
     bounds = tuple(float(np.ldexp(b, data.exponent)) for _, leaves in found for b in leaves)
     total = math.fsum(lower for lower, _ in found) * (1 - 2 * EPS)
-    return _below(total, data.exponent), bounds
+    return _below(total, data.exponent), bounds, len(trees)
 
 
 def part_bound(
