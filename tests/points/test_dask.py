@@ -22,7 +22,7 @@ from smdeclust.points.dask_cluster import Cluster, WorkersLostError  # noqa: E40
 SETTING = {"population_size": 4, "max_generations": 1, "max_local_iter": 8, "random_state": 0}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client():
     """Two worker processes."""
     with (
@@ -36,7 +36,7 @@ def client():
 
 @pytest.fixture
 def threads():
-    """A cluster inside this process, for what does not need processes."""
+    """A cluster inside this process, with messages but without processes."""
     with distributed.Client(
         processes=False, dashboard_address=":0", n_workers=2, threads_per_worker=1
     ) as client:
@@ -109,7 +109,7 @@ def test_weights_and_groups(threads, dtype):
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
 
 
-def test_no_pairs_at_all_and_too_many_clusters_for_the_free(threads):
+def test_no_pairs_at_all_and_too_many_clusters_for_the_free():
     """Without pairs it is plain k-means; with as many clusters as points each gets one."""
     X, k, _, _ = made(n=300)
     here, there = fit_both("SG-MDE", X, (100, 5), k, None, None)
@@ -124,7 +124,7 @@ def test_no_pairs_at_all_and_too_many_clusters_for_the_free(threads):
     assert model.inertia_ == pytest.approx(problem.objective(problem.group_labels(labels)))
 
 
-def test_predict_is_lazy_and_data_frames_work(threads):
+def test_predict_is_lazy_and_data_frames_work():
     """A data frame of unknown lengths is read; predict computes nothing until asked."""
     dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
     import pandas as pd
@@ -140,7 +140,7 @@ def test_predict_is_lazy_and_data_frames_work(threads):
     np.testing.assert_array_equal(predicted.compute(), (gaps**2).sum(axis=2).argmin(axis=1))
 
 
-def test_chunks_without_rows(threads):
+def test_chunks_without_rows():
     """Partitions that a filter emptied, or empty chunks at any end: as if they were not there."""
     dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
     import pandas as pd
@@ -175,7 +175,7 @@ def test_chunks_without_rows(threads):
         assert model.score(given) == expected.score(plain)
 
 
-def test_a_chunk_that_turns_out_empty_is_named(threads):
+def test_a_chunk_that_turns_out_empty_is_named():
     """A chunk announced with rows but without any: the error says which."""
     X, k, _, _ = made(n=300)
 
@@ -205,7 +205,7 @@ def test_new_rows_with_holes_are_rejected(client, value, name):
         model.score(remote)
 
 
-def test_transform_is_lazy_and_score_is_that_of_the_array(threads):
+def test_transform_is_lazy_and_score_is_that_of_the_array():
     """Distances come as a Dask array; other columns than those fitted are named."""
     dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
     import pandas as pd
@@ -232,7 +232,7 @@ def test_transform_is_lazy_and_score_is_that_of_the_array(threads):
 
 @pytest.mark.parametrize("assignment", ["greedy", "exact", "greedy-repair"])
 @pytest.mark.parametrize("replacement", ["immediate", "generation"])
-def test_every_parameter_counts(threads, assignment, replacement):
+def test_every_parameter_counts(assignment, replacement):
     """Steps of mutation and replacement of a generation at once: as in memory."""
     X, k, must, cannot = made(n=900)
     setting = {"assignment": assignment, "replacement": replacement, "alpha": 1.0}
@@ -244,7 +244,7 @@ def test_every_parameter_counts(threads, assignment, replacement):
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
 
 
-def test_what_does_not_work_is_said(threads):
+def test_what_does_not_work_is_said():
     """A device, sparse blocks and half a cluster are refused with the way out."""
     sp = pytest.importorskip("scipy.sparse")
     X, _, _, _ = made(n=300)
@@ -257,7 +257,7 @@ def test_what_does_not_work_is_said(threads):
         SMDEClust(2.5).fit(remote)
 
 
-def test_parquet_files(threads, tmp_path):
+def test_parquet_files(tmp_path):
     """Files of a data frame, read by the workers: float32 stays, and the result is that of the
     array."""
     dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
@@ -296,7 +296,7 @@ def test_network_bytes_do_not_grow_with_the_points(threads):
     assert per_iteration[1] == pytest.approx(per_iteration[0], rel=0.3)
 
 
-def test_bad_input_is_named(threads):
+def test_bad_input_is_named():
     """Unknown chunk sizes, rows outside, missing values, impossible pairs: errors say where."""
     X, k, _, _ = made(n=400)
     good = da.from_array(X, chunks=(100, 5))
@@ -334,7 +334,7 @@ def test_workers_lost_for_good():
 
 
 @pytest.mark.parametrize("by", ["points", "weight"])
-def test_sizes_hold_as_in_memory(threads, by):
+def test_sizes_hold_as_in_memory(by):
     """Bounds on sizes with pairs: the same objective as in memory, sizes as reported, and labels
     that are lazy and keep the bounds."""
     X, k, must, cannot = made(n=700)

@@ -21,21 +21,11 @@ from tests.points.made import far_blobs, made
 STORAGES = ["dense", "blocks", "sparse", "dask", "torch"]
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A Dask cluster inside this process."""
-    distributed = pytest.importorskip("distributed", reason="needs Dask: smdeclust[dask]")
-    with distributed.Client(
-        processes=False, dashboard_address=":0", n_workers=1, threads_per_worker=2
-    ):
-        yield
-
-
 @pytest.fixture(params=STORAGES)
 def storage(request):
     """The name of a storage; what it needs is there."""
     if request.param == "dask":
-        request.getfixturevalue("cluster")
+        pytest.importorskip("dask", reason="needs Dask: smdeclust[dask]")
     if request.param == "torch":
         pytest.importorskip("torch", reason="needs PyTorch: smdeclust[torch]")
     return request.param
@@ -45,15 +35,15 @@ def build(storage, X, *given, **pairs):
     """A problem with its points in this storage, in chunks of 200 rows for Dask."""
     if storage != "dask":
         return Problem.build(X, *given, **pairs, storage=storage)
+    from concurrent.futures import ThreadPoolExecutor
     from functools import partial
 
     import dask.array as da
-    from distributed import get_client
 
-    from smdeclust.points.dask_cluster import Cluster
+    from smdeclust.points.dask_cluster import Threads
     from smdeclust.points.dask_points import DaskPoints
 
-    where = partial(DaskPoints, cluster=Cluster(get_client()))
+    where = partial(DaskPoints, cluster=Threads(ThreadPoolExecutor(2)))
     chunked = da.from_array(np.asarray(X), chunks=(200, -1))
     return Problem.build(chunked, *given, **pairs, storage=where)
 

@@ -72,7 +72,7 @@ class DaskPoints(Points):
         self.starts = np.concatenate([[0], np.cumsum(X.chunks[0])]).astype(np.int64)
         spans = list(itertools.pairwise(self.starts.tolist()))
         parts = [dask.delayed(dask_blocks.as_block)(part) for part in X.to_delayed().ravel()]
-        raw = cluster.client.compute(parts)
+        raw = cluster.compute(parts)
         shares = [None if sample_weight is None else sample_weight[a:b] for a, b in spans]
         summaries = cluster.gather(
             [cluster.submit(dask_blocks.summarize, *two) for two in zip(raw, shares, strict=True)]
