@@ -112,7 +112,7 @@ def test_tables_of_strangers(client: TestClient, desk: Desk, name: str) -> None:
     json.dumps(desk.state(), allow_nan=False)
     for query in ("kind=pca", "kind=pairs"):
         assert len(client.get(f"api/places?{query}").content) == 8 * n
-    for column in state["columns"]:
+    for column in state["columns"][:20]:
         answer = client.get("api/places", params={"kind": "columns", "x": column, "y": column})
         assert len(answer.content) == 8 * n
         assert json.loads(answer.headers["x-axes"])[0]["title"] == column
@@ -292,8 +292,9 @@ def test_paths_and_sheets(tmp_path: Path, client: TestClient) -> None:
     assert client.post("api/open", params={"path": str(path), "sheet": "no"}).status_code == 400
 
 
-@pytest.mark.parametrize("name", ["people.csv", "array.npy", "excel.xlsx"])
-@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(
+    ("name", "scaled"), [("people.csv", True), ("array.npy", False), ("excel.xlsx", True)]
+)
 def test_the_notebook_runs(
     client: TestClient, desk: Desk, tmp_path: Path, name: str, scaled: bool
 ) -> None:

@@ -22,8 +22,6 @@ MARGIN = 1e-9
 FEW_GROUPS, FEW_NODES = 50, 200
 # Labels in all ways to label what is open, where these are tried one by one.
 FEW_WAYS = 1_000_000
-# Entries of a MILP that fills empty clusters whatever the budget: such a one takes no time.
-FEW_ENTRIES = 10_000
 # Entries of a MILP that are read in a second.
 MOST_ENTRIES = 1_000_000
 
@@ -57,9 +55,9 @@ def solve_rest(
         _offer(found, _cheapest_way(costs, graph, bounds, allowed), costs, graph, bounds)
         found.bound = found.cost
         return
-    size = int(allowed.sum()) + len(graph.indices) * costs.shape[1]
-    if spent and not (bounds.only_none_empty and size < FEW_ENTRIES):
+    if spent:
         return
+    size = int(allowed.sum()) + len(graph.indices) * costs.shape[1]
     if found.labels is not None and size > MOST_ENTRIES * budget.time_left():
         return  # reading that much alone would take longer
     labels, bound, proven = _solve_milp(
