@@ -296,3 +296,17 @@ def test_rows_with_gaps_can_be_left_out(cli, customers, tmp_path, capsys):
     raw = ("--raw", "--role", "target=left out", "--json")
     assert cli("fit", customers, "-k", 3, *options[:2], *raw).code == 1
     assert json.loads(cli("fit", customers, "-k", 3, *options, *raw).out)["n_points"] == 59
+
+
+def test_dropped_gaps_leave_places_of_pairs(cli, tmp_path):
+    """After --drop-gaps a contradiction is still named by file and line."""
+    rows = [f"{row},{row % 3},{row * 7 % 5}" for row in range(12)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,a,b", *rows[:2], "gap,,3", *rows[2:]]) + "\n")
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("i,j,type\ngap,1,ml\n5,6,ml\n5,6,cl\n")
+    options = ["-k", 2, "-c", pairs, "--drop-gaps", "--role", "a=number", "--role", "b=number"]
+    result = cli("check", tmp_path / "t.csv", *options)
+    assert result.code == 2, result.err
+    said = " ".join(result.out.split())
+    assert "pairs.csv, line 3" in said.replace("pairs.csv,line", "pairs.csv, line")
+    assert "line 4" in said

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -99,3 +101,29 @@ def test_report_of_bounds(cli, pupils, tmp_path):
     sizes, (girls,) = document["cluster_sizes"], document["quotas"]
     for size, share in zip(sizes, girls["held"], strict=True):
         assert f"{round(size * share)} of {size} ({share:.0%})" in page
+
+
+def test_check_takes_quotas(cli, pupils):
+    """What cannot hold is explained as by fit, what can is said; in words and for machines."""
+    options = ["check", pupils, "-k", 3, "--features", "a,b", "--quota"]
+    result = cli(*options, "girl=4..")
+    assert result.code == 2
+    assert "there are 10" in " ".join(result.err.split())
+    document = json.loads(cli(*options, "girl=4..", "--json").out)
+    assert document["error"]["exit_code"] == 2
+    result = cli(*options, "girl=3..4")
+    assert result.code == 0, result.err
+    assert "these pairs, sizes and quotas can all hold" in " ".join(result.out.split())
+
+
+def test_the_code_in_the_report_has_the_quotas(cli, pupils, tmp_path, capsys):
+    """The lines of Python in the report give the same clustering under the same quotas."""
+    options = ["-k", 3, "--features", "a,b", "--quota", "girl=3..4", "--pair-costs", 0]
+    assert cli("fit", pupils, *options, "--out", tmp_path / "result").code == 0
+    page = (tmp_path / "result" / "report.html").read_text()
+    blocks = [unescape(block) for block in re.findall(r"<pre>(.*?)</pre>", page, re.S)]
+    known: dict = {}
+    exec(next(block for block in blocks if "from smdeclust import" in block), known)
+    document = json.loads((tmp_path / "result" / "result.json").read_text())
+    assert known["model"].inertia_ == pytest.approx(document["objective"])
+    assert sorted(known["model"].quotas_[0]["held"].tolist()) == [3, 3, 4]

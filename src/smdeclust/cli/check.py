@@ -16,6 +16,7 @@ from smdeclust.cli.explain_conflict import (
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import Reading
+from smdeclust.cli.quotas import Quotas, with_quotas
 from smdeclust.cli.settings import Settings
 
 # For the search for all contradictions and the least repair.
@@ -32,6 +33,7 @@ def check(
     constraints: options.ConstraintFiles = None,
     repair: Path | None = None,
     soft: bool = False,
+    quota: Quotas = None,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -41,7 +43,8 @@ def check(
 
     Where they contradict each other, shows every independent contradiction with the lines where
     its pairs stand, and the least repair: which pairs to drop so that the rest hold. Ends with
-    code 2 then; with --repair FILE, the file has the pairs without these.
+    code 2 then; with --repair FILE, the file has the pairs without these. Sizes and quotas that
+    no clustering can keep are explained, too.
 
     Example:
       smdeclust check people.csv -k 4 --constraints pairs.csv --repair mended.csv
@@ -56,7 +59,7 @@ def check(
             raise CommandError(f"{repair}: the name must end with {', '.join(_ENDINGS)}.")
     with screen.progress("Checking") as update:
         update("reading")
-        inputs = opening.read_inputs(data, constraints, reading)
+        inputs = with_quotas(opening.read_inputs(data, constraints, reading), quota)
         k = opening.resolve_k(clusters, inputs)
         n_soft = inputs.constraints.n_soft
         if not soft:
@@ -105,6 +108,7 @@ def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[
         "must_links": pair_counts(pairs.must_link),
         "cannot_links": pair_counts(pairs.cannot_link),
         "groups": _groups(inputs),
+        "n_quotas": len(pairs.quotas),
     }
     if found.feasible is False:
         return result | {"verdict": "infeasible"} | judgement(found, inputs)
@@ -175,8 +179,11 @@ def _show(result: dict[str, Any], inputs: Inputs) -> None:
     if "kmeans" in result:
         must, cannot = result["kmeans"].values()
         rows.append(("broken by plain k-means", f"{must:,} must-links, {cannot:,} cannot-links"))
+    if result["n_quotas"]:
+        rows.append(("quotas", str(result["n_quotas"])))
+    told = "pairs, sizes and quotas" if "sizes" in result or result["n_quotas"] else "pairs"
     words = {
-        "feasible": "yes, these pairs can all hold",
+        "feasible": f"yes, these {told} can all hold",
         "infeasible": "NO, these pairs contradict each other",
         "unknown": "not known: no contradiction found, but no placement either",
     }

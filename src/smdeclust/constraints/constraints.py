@@ -393,14 +393,17 @@ class Constraints(Store):
             rows = rows[0]  # how scikit-learn asks
         chosen = as_rows(rows, self.n_points)
         fields: dict[str, Any] = {}
+        origins: dict[str, np.ndarray] = {}
         for kind in KINDS:
             pairs, kept = restrict(getattr(self, kind), chosen)
             for name in arrays_of(kind):
                 fields[name] = pairs if name == kind else getattr(self, name)[kept]
+            if self.origins:
+                origins[kind] = self._origin(kind)[kept]
         ids = None if self.ids is None else self.ids[chosen]
         quotas = tuple(quota.take(chosen) for quota in self.quotas)
         some = self._with(
-            **fields, ids=ids, n_points=len(chosen), files=(), origins={}, columns=(), quotas=quotas
+            **fields, ids=ids, n_points=len(chosen), origins=origins, columns=(), quotas=quotas
         )
         for column in self.columns:  # chains through rows that are gone
             some = some | Constraints._of_column(column.take(chosen), None)
