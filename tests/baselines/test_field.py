@@ -24,10 +24,11 @@ from smdeclust import (
 )
 from smdeclust.baselines.cvqe import _linear_step, _step
 from smdeclust.baselines.dils import dils, penalty
-from smdeclust.baselines.hg_means import Individual, relocate, tournament
+from smdeclust.baselines.hg_means import Individual, tournament
 from smdeclust.baselines.kempe_swap import swap_chains
 from smdeclust.baselines.nonsmooth import penalized
 from smdeclust.baselines.pieces import signed_pairs
+from smdeclust.memetic.mutation import RelocationMutation, exact_reassign
 from smdeclust.problem import Problem
 
 NONE = np.empty((0, 2), dtype=np.int64)
@@ -107,7 +108,8 @@ class TestHGMeans:
         problem = Problem.build(X, 2, None, None, None)
         centers = problem.enter(np.array([[0.0], [0.0]]))
         for seed in range(20):
-            moved = relocate(problem, centers, 1.0, np.random.default_rng(seed))
+            move = RelocationMutation(problem, exact_reassign, 1.0, rate=lambda _: 1.0)
+            moved = move(centers, 0, np.random.default_rng(seed))
             assert sorted((moved[:, 0] - centers[0, 0]).tolist()) == [0.0, 9.0]
 
     def test_finds_what_the_default_finds(self):

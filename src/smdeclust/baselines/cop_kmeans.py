@@ -1,8 +1,4 @@
-"""COP-KM (Wagstaff 2001): groups in random order, each to the nearest center still allowed.
-
-No backtracking: a group whose neighbors block every cluster ends the run, feasible or not. The
-transitive closure of the pairs is what contraction gives: a cannot-link holds for whole groups.
-"""
+"""COP-KM (Wagstaff 2001): groups in random order, each to the nearest center still allowed."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""CVQE (Davidson & Ravi 2005) and LCVQE (Pelleg & Baras 2007): k-means that charges broken pairs.
-
-CVQE charges a broken must-link with the squared distance between the two centers and a broken
-cannot-link with that from its center to the nearest other one; each pair is placed where point
-distances and charge together are least, over all K x K choices. LCVQE looks at no more than three
-choices a pair, and charges points instead of centers. In both the centers move by a combined rule.
-"""
+"""CVQE (Davidson & Ravi 2005) and LCVQE (Pelleg & Baras 2007): k-means that charges broken pairs."""
 
 from __future__ import annotations
 

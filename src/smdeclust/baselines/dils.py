@@ -1,10 +1,4 @@
-"""DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): two solutions, recombined and improved.
-
-Fitness is the mean over clusters of the mean distance to the cluster's mean, plus a penalty for
-every broken pair: the largest distance between two points over the number of pairs. The worse of
-two solutions is replaced by a recombination of both whose segment of labels was drawn once more and
-which then went through a local search of single relabelings.
-"""
+"""DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): two solutions, recombined and improved."""
 
 from __future__ import annotations
 
@@ -31,7 +25,7 @@ class DILS(UnweightedBaseline):
     Two solutions; the worse is replaced by a recombination of both, a segment of whose labels is
     drawn once more and which a local search of single relabelings improves. It minimizes its own
     fitness: mean distance to the cluster's mean, averaged over clusters, plus a penalty a broken
-    pair. Pairs may break; points have no weights. Few pairs leave that fitness a poor guide: a
+    pair (the largest distance between two points over the number of pairs). Pairs may break; points have no weights. Few pairs leave that fitness a poor guide: a
     cluster of one point has no distance, so single points far out become clusters.
 
     Chosen here, where the text available to us says nothing: the local search goes on until no

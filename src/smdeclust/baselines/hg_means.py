@@ -1,8 +1,4 @@
-"""HG-means (Gribel & Vidal 2019): a genetic algorithm over k-means solutions, without constraints.
-
-Two parents by binary tournament, their centers matched and mixed, one center moved, k-means; from
-time to time the population is cut back, clones first.
-"""
+"""HG-means (Gribel & Vidal 2019): a genetic algorithm over k-means solutions, without constraints."""
 
 from __future__ import annotations
 
@@ -11,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.assignment.distances import nearest_centers, transposed
 from smdeclust.baselines.base import SoftBaseline, Task
-from smdeclust.baselines.pieces import join, survivors, until
+from smdeclust.baselines.pieces import breed, until
 from smdeclust.estimators.parameters import anything, documented, whole
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
 from smdeclust.memetic import State, stopping
 from smdeclust.memetic.crossover import exchange
 from smdeclust.memetic.initialization import random_points
+from smdeclust.memetic.mutation import RelocationMutation, exact_reassign
 from smdeclust.problem import Problem, Solution
 
 # The mixing weight of an offspring differs from the mean of its parents' by at most this.
@@ -87,27 +83,28 @@ def hg_means(
     problem: Problem, method: HGMeans, stop: stopping.StoppingRule, rng: np.random.Generator
 ) -> State:
     """Run the loop and return its final state; a generation is one cycle of survivor selection."""
-    state = State()
     initialize = random_points(problem)
 
-    def add(centers: np.ndarray, alpha: float) -> bool:
-        child = Individual(**vars(local_search(problem, centers)), alpha=alpha)
-        return join(state, child, stop, 1e-10, method.callback)
+    def search(centers: np.ndarray, alpha: float) -> Individual:
+        return Individual(**vars(local_search(problem, centers)), alpha=alpha)
 
-    for _ in range(method.largest_population):
-        if add(initialize(rng), rng.random()):
-            return state.finish()
-    state.begin_generation()
-    while True:
-        state.population = survivors(state.population, method.population_size)
-        while len(state.population) < method.largest_population:
-            first, second = tournament(state.population, rng), tournament(state.population, rng)
-            alpha = (first.alpha + second.alpha) / 2 + rng.uniform(-DRIFT, DRIFT)
-            alpha = min(max(alpha, 0.0), 1.0)
-            centers = relocate(problem, exchange(first, second, first, rng), alpha, rng)
-            if add(centers, alpha):
-                return state.finish()
-        state.end_generation()
+    def offspring(population: list[Solution]) -> Individual:
+        first, second = tournament(population, rng), tournament(population, rng)
+        alpha = (first.alpha + second.alpha) / 2 + rng.uniform(-DRIFT, DRIFT)
+        alpha = min(max(alpha, 0.0), 1.0)
+        relocate = RelocationMutation(problem, exact_reassign, alpha, rate=lambda _: 1.0)
+        return search(relocate(exchange(first, second, first, rng), 0, rng), alpha)
+
+    largest = method.largest_population
+    sizes = largest, method.population_size, largest
+    return breed(
+        lambda: search(initialize(rng), rng.random()),
+        offspring,
+        sizes,
+        stop,
+        least_gain=1e-10,
+        on_child=method.callback,
+    )
 
 
 def tournament(population: list[Solution], rng: np.random.Generator) -> Individual:
@@ -116,23 +113,3 @@ def tournament(population: list[Solution], rng: np.random.Generator) -> Individu
     best = one if one.objective <= other.objective else other
     assert isinstance(best, Individual)
     return best
-
-
-def relocate(
-    problem: Problem, centers: np.ndarray, alpha: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Take out a random center and put it on a point: any one, or (with weight `alpha`) one in
-    proportion to its distance from the nearest center that is left."""
-    contracted = problem.contracted
-    removed = int(rng.integers(len(centers)))
-    share = contracted.weights / contracted.weights.sum()
-    if len(centers) > 1:
-        left = np.delete(centers, removed, axis=0)
-        labels = np.empty(len(contracted.points), dtype=np.int64)
-        nearest_centers(contracted.points, contracted.weights, 0, left, transposed(left), labels)
-        far = share * np.linalg.norm(contracted.points - left[labels], axis=1)
-        if far.sum() > 0:
-            share = (1 - alpha) * share + alpha * far / far.sum()
-    moved = centers.copy()
-    moved[removed] = contracted.points[rng.choice(len(share), p=share / share.sum())]
-    return moved

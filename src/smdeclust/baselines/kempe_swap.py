@@ -1,9 +1,4 @@
-"""Kempe Swap K-Means (Ren & Deng 2026): feasible labels improved by swaps of Kempe chains.
-
-Must-linked points are one group. The assignment step swaps, for fixed centers, the colors of a
-Kempe chain between two clusters wherever that brings its groups closer, so that every cannot-link
-holds all the time; then centers move to the means, now and then with a perturbation that fades.
-"""
+"""Kempe Swap K-Means (Ren & Deng 2026): feasible labels improved by swaps of Kempe chains."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Non-smooth optimization (after Bagirov, Taheri, Bai & Zheng 2023): centers only, one at a time.
-
-What is minimized over the K centers is the sum over points of the least squared distance, plus, for
-each pair, what keeping it would cost more than its two points pay now: a must-link the least of
-d_ik + d_jk over k, a cannot-link the least of d_ik + d_jl over k != l, both less the two least
-distances. That is zero exactly where nearest centers keep the pair. One more center at a time is
-started from the best of many points of an auxiliary problem.
-"""
+"""Non-smooth optimization (after Bagirov, Taheri, Bai & Zheng 2023): centers only, one at a time."""
 
 from __future__ import annotations
 
@@ -126,7 +119,11 @@ def penalized(
     centers: np.ndarray,
     penalty: float,
 ) -> tuple[float, np.ndarray]:
-    """The objective and a subgradient of it. O(N K d + m K)."""
+    """The objective and a subgradient of it. O(N K d + m K).
+
+    A broken must-link pays the least of d_ik + d_jk over k, a broken cannot-link the least of
+    d_ik + d_jl over k != l, both less the two least distances, times the penalty.
+    """
     squares = weights[:, None] * cdist(points, centers, "sqeuclidean")
     order = np.argsort(squares, axis=1, kind="stable")
     first, second = order[:, 0], order[:, min(1, len(centers) - 1)]  # of one center the same

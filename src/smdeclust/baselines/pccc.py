@@ -1,8 +1,4 @@
-"""PCCC (Baumann and Hochbaum 2024): hard pairs that hold and soft ones at a price.
-
-k-means around the exact assignment of this library, with one more rule: a group with pairs may only
-use its q nearest centers. Clusters that are empty or hardly needed are repositioned.
-"""
+"""PCCC (Baumann and Hochbaum 2024): hard pairs that hold and soft ones at a price."""
 
 from __future__ import annotations
 
@@ -48,6 +44,7 @@ class PCCC(FromCenters, Baseline):
 
     k-means whose assignment step is solved exactly: hard pairs hold, and a broken soft pair costs
     penalty x confidence. A descent ends at the first iteration that does not lower the objective.
+    Clusters that are empty or hardly needed are repositioned.
     """
 
     _attributes = {  # noqa: RUF012

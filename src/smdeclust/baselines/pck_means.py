@@ -1,9 +1,4 @@
-"""PCK-Means (Basu, Banerjee, Mooney 2004): f plus a cost for every broken pair.
-
-Points are placed one by one in random order, each where distance and the pairs with the points
-placed so far cost least. Then, all placed, some more passes look at every point again, which cannot
-raise the objective.
-"""
+"""PCK-Means (Basu, Banerjee, Mooney 2004): f plus a cost for every broken pair."""
 
 from __future__ import annotations
 
@@ -41,7 +36,9 @@ MOST_PASSES = 6
 class PCKMeans(MultiStart, SoftBaseline):
     """PCK-Means (Basu 2004): soft constraints, each with a price that is paid where it is broken.
 
-    Minimizes the sum of squared distances plus `penalty` per broken pair. The first start is from
+    Minimizes the sum of squared distances plus `penalty` per broken pair. Points are placed one by
+    one in random order, each where distance and the pairs with those placed so far cost least; some
+    more passes look at every point again. The first start is from
     the means of the K largest must-link groups, the others from K drawn by their sizes; where there
     are fewer groups, random points join them. A start also ends after ten iterations in a row
     without a better solution.

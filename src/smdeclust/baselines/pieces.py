@@ -159,23 +159,51 @@ def until(deadline: float | None) -> StoppingRule | None:
     return None if deadline is None else stopping.past(deadline)
 
 
-def join(
-    state: State,
-    child: Solution,
+def breed(
+    start: Callable[[], Solution],
+    offspring: Callable[[list[Solution]], Solution],
+    sizes: tuple[int, int, int],
     stop: StoppingRule,
+    *,
     least_gain: float = 0.0,
-    callback: Callable[[State], Any] | None = None,
-) -> bool:
-    """Take a child into the population; returns whether to stop."""
-    state.population.append(child)
-    better = state.best is None or child.objective < state.best.objective * (1 - least_gain)
-    state.best = child if better else state.best
-    state.n_without_improvement = 0 if better else state.n_without_improvement + 1
-    state.count(child)
-    if callback is not None:
-        callback(state)
+    on_child: Callable[[State], Any] | None = None,
+    on_generation: Callable[[State], Any] | None = None,
+) -> State:
+    """Generations of offspring, of which the best survive; returns the final state.
+
+    `sizes` are the numbers of starts, of survivors, and of solutions at which they are chosen.
+    """
+    state = State()
+    n_starts, n_survivors, n_all = sizes
+
+    def ends_with(child: Solution) -> bool:
+        state.population.append(child)
+        better = state.best is None or child.objective < state.best.objective * (1 - least_gain)
+        state.best = child if better else state.best
+        state.n_without_improvement = 0 if better else state.n_without_improvement + 1
+        state.count(child)
+        if on_child is not None:
+            on_child(state)
+        state.stop_reason = stop(state)
+        return state.stop_reason is not None
+
+    for _ in range(n_starts):
+        if ends_with(start()):
+            return state.finish()
+    state.begin_generation()
     state.stop_reason = stop(state)
-    return state.stop_reason is not None
+    while state.stop_reason is None:
+        if len(state.population) > n_survivors:
+            state.population = survivors(state.population, n_survivors)
+        while len(state.population) < n_all:
+            if ends_with(offspring(state.population)):
+                return state.finish()
+        state.population = survivors(state.population, n_survivors)
+        state.end_generation()
+        if on_generation is not None:
+            on_generation(state)
+        state.stop_reason = stop(state)
+    return state.finish()
 
 
 def survivors(population: list[Solution], size: int) -> list[Solution]:

@@ -1,11 +1,4 @@
-"""Repetitive branch and bound (Brusco 2006; with pairs Guns et al. 2016): exact, small N.
-
-Groups are put in an order. The optimum for the last 1, 2, 3, ... of them is found in turn; each is
-a lower bound on what those groups still cost in every longer problem. In each problem groups are
-labeled one by one in that order: equal labels inside must-link groups by contraction, different
-ones across cannot-links by leaving out the clusters that are taken. A new cluster always gets the
-next number.
-"""
+"""Repetitive branch and bound (Brusco 2006; with pairs Guns et al. 2016): exact, small N."""
 
 from __future__ import annotations
 
@@ -36,7 +29,8 @@ class RepetitiveBB(StrictBaseline):
 
     Exact, for some dozens of points (more where clusters are far apart, or must-links make few
     groups): the optimum of the last 1, 2, ... groups in a fixed order is found in turn and bounds
-    what they cost in the longer problems.
+    what they cost in the longer problems. Groups are labeled one by one in that order, different
+    from those they are cannot-linked to; a new cluster always gets the next number.
 
     Chosen here: the search of the constraint solver is our own depth-first search with the same
     propagation of pairs and the same bound; the order is farthest first. Local searches from

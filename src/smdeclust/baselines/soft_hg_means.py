@@ -1,8 +1,4 @@
-"""S-HG-MEANS (Gribel, Gendreau, Vidal 2022): soft, memetic.
-
-The likelihood has two parts: spherical Gaussians for the points, a block model for the pairs. The
-search evaluates moves by differences (`soft_hg_moves`).
-"""
+"""S-HG-MEANS (Gribel, Gendreau, Vidal 2022): soft, memetic."""
 
 from __future__ import annotations
 
@@ -12,14 +8,7 @@ import numpy as np
 
 from smdeclust.assignment.distances import nearest_centers
 from smdeclust.baselines.base import Task, UnweightedBaseline, spread_groups
-from smdeclust.baselines.pieces import (
-    fill_empty_clusters,
-    join,
-    links_of,
-    make_seed,
-    survivors,
-    until,
-)
+from smdeclust.baselines.pieces import breed, fill_empty_clusters, links_of, make_seed, until
 from smdeclust.baselines.soft_hg_moves import (
     LEAST_GAIN,
     MOST_REASSIGNMENTS,
@@ -171,33 +160,21 @@ def soft_hg_means(
     rng: np.random.Generator,
 ) -> State:
     """Cross two parents' centers, move one center, descend, survive; return the final state."""
-    state = State()
-    initialize = spread_groups(problem)
+    initialize, n = spread_groups(problem), method.population_size
 
-    def add(labels: np.ndarray) -> bool:
-        return join(state, descend(model, labels, rng), stop)
+    def start() -> Solution:
+        found = local_search(problem, initialize(rng), max_iter=MOST_LLOYD)
+        return descend(model, found.labels, rng)
 
-    for _ in range(method.population_size):
-        start = local_search(problem, initialize(rng), max_iter=MOST_LLOYD)
-        if add(start.labels):
-            return state.finish()
-    state.begin_generation()
-    state.stop_reason = stop(state)
+    def offspring(population: list[Solution]) -> Solution:
+        chosen = rng.choice(len(population), size=2, replace=False)
+        first, second = (population[i] for i in chosen)
+        centers = exchange(first, second, first, rng)
+        centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
+        return descend(model, assign(model, centers), rng)
 
-    while state.stop_reason is None:
-        for _ in range(method.n_offspring):
-            chosen = rng.choice(len(state.population), size=2, replace=False)
-            first, second = (state.population[i] for i in chosen)
-            centers = exchange(first, second, first, rng)
-            centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
-            if add(assign(model, centers)):
-                return state.finish()
-        state.population = survivors(state.population, method.population_size)
-        state.end_generation()
-        if method.verbose:
-            log_generation(state)
-        state.stop_reason = stop(state)
-    return state.finish()
+    log = log_generation if method.verbose else None
+    return breed(start, offspring, (n, n, n + method.n_offspring), stop, on_generation=log)
 
 
 def assign(model: Model, centers: np.ndarray) -> np.ndarray:

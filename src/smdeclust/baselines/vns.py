@@ -1,9 +1,4 @@
-"""Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09).
-
-Must-links make super-points, cannot-links cost a penalty where they are broken. The best solution
-is shaken by moving 1, 2, ... of its centers onto points; a penalized k-means follows; what is
-better becomes the best, and the shakes start small once more.
-"""
+"""Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09)."""
 
 from __future__ import annotations
 
@@ -25,7 +20,7 @@ class VNSClustering(SoftBaseline):
 
     Must-linked points are one super-point and never part; broken cannot-links cost a penalty. The
     best solution is shaken by moving 1, 2, ... of its centers onto points, and a penalized k-means
-    follows.
+    follows; after a better one the shakes start small once more.
 
     Only the abstract was at hand, so these are our choices: the penalty (twice the largest weight
     times the squared diagonal of the box around the points, more than breaking a pair can save a

@@ -92,16 +92,7 @@ def run_plans(
 ) -> PaperResult:
     """Run plans of any kind; the arguments are those of `run_paper`.
 
-    Examples
-    --------
-    One's own method beside ours on one's own data::
-
-        from smdeclust.paper import METHODS, Data, Method, Part, Plan, run_plans
-
-        mine = Method("mine", "mymethods:fast", {"n_init": 50})
-        data = Data("animals", ("few pairs", "many pairs"), "mydata:load")
-        part = Part((METHODS["SMDEClust"], mine), (data,), seeds=(0, 1, 2), time_limit=60)
-        run_plans([Plan("animals", "My comparison", (part,))], out="my-results")
+    The docstring of `smdeclust.paper` has an example: one's own method on one's own data.
     """
     folder = Path(out)
     runs = in_order(plans)
