@@ -1,4 +1,4 @@
-"""CVQE (Davidson & Ravi 2005) and LCVQE (Pelleg & Baras 2007): k-means that charges broken pairs."""
+"""CVQE (Davidson & Ravi 2005) and LCVQE (Pelleg & Baras 2007): broken pairs cost distances."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ class DILS(UnweightedBaseline):
     Two solutions; the worse is replaced by a recombination of both, a segment of whose labels is
     drawn once more and which a local search of single relabelings improves. It minimizes its own
     fitness: mean distance to the cluster's mean, averaged over clusters, plus a penalty a broken
-    pair (the largest distance between two points over the number of pairs). Pairs may break; points have no weights. Few pairs leave that fitness a poor guide: a
-    cluster of one point has no distance, so single points far out become clusters.
+    pair (the largest distance between two points over the number of pairs). Pairs may break; points
+    have no weights. Few pairs leave that fitness a poor guide: a cluster of one point has no
+    distance, so single points far out become clusters.
 
     Chosen here, where the text available to us says nothing: the local search goes on until no
     relabeling helps, and no cluster is ever empty.

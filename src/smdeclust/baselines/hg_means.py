@@ -1,4 +1,4 @@
-"""HG-means (Gribel & Vidal 2019): a genetic algorithm over k-means solutions, without constraints."""
+"""HG-means (Gribel & Vidal 2019): a genetic search over k-means solutions, without pairs."""
 
 from __future__ import annotations
 

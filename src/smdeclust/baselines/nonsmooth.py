@@ -1,4 +1,4 @@
-"""Non-smooth optimization (after Bagirov, Taheri, Bai & Zheng 2023): centers only, one at a time."""
+"""Non-smooth optimization (after Bagirov, Taheri, Bai & Zheng 2023), one center at a time."""
 
 from __future__ import annotations
 
