@@ -62,7 +62,7 @@ def milp_search(
     """The same loop around the plain MILP, from (K, d') centers."""
 
     def step(centers: np.ndarray) -> Solution:
-        outside = problem.contracted.leave(centers)
+        outside = problem.points.leave(centers)
         point_labels = milp_assignment(problem, outside, solver=solver).labels
         if point_labels is None:
             raise NoFeasibleSolutionError()
