@@ -23,16 +23,10 @@ class Column:
     Together is transitive, so a chain through the rows of a class says it all, and one cannot-link
     between two classes does. A chain breaks where a row is left out: the column is kept so that
     the chain can be made again from the rows that stay.
-
-    Attributes
-    ----------
-    codes
-        (N,) class of each point, from 0; -1 where it is unknown.
-    apart
-        Whether different classes are apart (labels), or say nothing of each other (groups).
     """
 
-    codes: np.ndarray
+    codes: np.ndarray  # (N,) class of each point, from 0; -1 where it is unknown
+    # whether different classes are apart (labels), or say nothing of each other (groups)
     apart: bool
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:

@@ -74,17 +74,10 @@ class SoftPrices:
     4 s^2 log(p / (1 - p)): a pair that is right with probability p carries log(p / (1 - p)) nats,
     for each of its two points; the sum of squares carries |x - y|^2 / (2 s^2) nats a point. Or
     `penalty` times p, where a penalty is given.
-
-    Attributes
-    ----------
-    spread
-        s^2, the variance of a coordinate inside clusters.
-    penalty
-        What a broken pair of confidence 1 costs, or ``None``.
     """
 
-    spread: float
-    penalty: float | None = None
+    spread: float  # s^2, the variance of a coordinate inside clusters
+    penalty: float | None = None  # what a broken pair of confidence 1 costs, or ``None``
 
     @classmethod
     def estimate(

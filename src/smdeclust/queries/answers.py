@@ -23,21 +23,11 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What somebody said about a pair.
+    """What somebody said about a pair."""
 
-    Attributes
-    ----------
-    pair
-        Two rows.
-    verdict
-        ``"same"``, ``"different"`` or ``"unknown"``.
-    confidence
-        How sure, from 0.5 to 1; 1 is a hard pair, less a soft one.
-    """
-
-    pair: tuple[int, int]
-    verdict: str
-    confidence: float = 1.0
+    pair: tuple[int, int]  # two rows
+    verdict: str  # ``"same"``, ``"different"`` or ``"unknown"``
+    confidence: float = 1.0  # how sure, from 0.5 to 1; 1 is a hard pair, less a soft one
 
 
 def as_answer(pair: tuple[int, int], given: Any) -> Answer:

@@ -28,32 +28,19 @@ _FAILURES = (InfeasibleConstraintsError, NoFeasibleSolutionError)
 
 @dataclass(frozen=True)
 class Candidate:
-    """One number of clusters.
+    """One number of clusters."""
 
-    Attributes
-    ----------
-    n_clusters
-        K.
-    objective
-        Of the clustering with all pairs; infinite where the pairs do not allow K clusters, or none
-        were found.
-    kept
-        Share of held-out pairs that a clustering without them keeps: the mean of the share of
-        must-links and that of cannot-links. NaN without pairs.
-    kept_error
-        Standard error of it over the folds.
-    stability
-        Agreement (adjusted Rand index) between clusterings of random samples of the points.
-    note
-        Why there is no clustering, or nothing.
-    """
-
-    n_clusters: int
+    n_clusters: int  # K
+    # of the clustering with all pairs; infinite where the pairs do not allow K clusters, or none
+    # were found
     objective: float
+    # share of held-out pairs that a clustering without them keeps: the mean of the share of
+    # must-links and that of cannot-links. NaN without pairs.
     kept: float
-    kept_error: float
+    kept_error: float  # standard error of it over the folds
+    # agreement (adjusted Rand index) between clusterings of random samples of the points
     stability: float
-    note: str = ""
+    note: str = ""  # why there is no clustering, or nothing
 
 
 @dataclass(frozen=True)

@@ -26,31 +26,17 @@ MOST_TRIED = 100
 
 @dataclass(frozen=True)
 class Question:
-    """A pair of rows, and why.
+    """A pair of rows, and why."""
 
-    Attributes
-    ----------
-    row
-        The row in doubt.
-    representatives
-        Rows that stand for clusters it may be in: the one to ask about, or all, likeliest first.
-    score
-        Doubt that would be settled for each answer it takes.
-    cluster, other
-        The cluster asked about, and the next likely one (-1: there is one cluster only).
-    told
-        Whether anything is known about the cluster asked about.
-    n_near
-        About how many points are nearer to the row than to any settled one.
-    """
-
-    row: int
+    row: int  # the row in doubt
+    # rows that stand for clusters it may be in: the one to ask about, or all, likeliest first
     representatives: tuple[int, ...]
-    score: float
+    score: float  # doubt that would be settled for each answer it takes
+    # the cluster asked about, and the next likely one (-1: there is one cluster only)
     cluster: int
     other: int
-    told: bool
-    n_near: int
+    told: bool  # whether anything is known about the cluster asked about
+    n_near: int  # about how many points are nearer to the row than to any settled one
 
 
 class Beliefs:

@@ -15,24 +15,14 @@ REACH, SHORT_REACH = 0.9, 0.8  # chance to go on, of walks that end where they s
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """Random walks on the neighbor graph of some rows.
+    """Random walks on the neighbor graph of some rows."""
 
-    Attributes
-    ----------
-    rows
-        (n,) rows looked at: all, or a sample that holds those answered about.
-    spread
-        (n, n) how much of an answer about one row reaches another: about 1 at the row itself.
-    cover
-        (n, n) the same on shorter walks, 1 at the row itself: how well one stands for the other.
-    points
-        The points it was made of.
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  # (n,) rows looked at: all, or a sample that holds those answered about
+    # (n, n) how much of an answer about one row reaches another: about 1 at the row itself
     spread: np.ndarray
+    # (n, n) the same on shorter walks, 1 at the row itself: how well one stands for the other
     cover: np.ndarray
-    points: np.ndarray
+    points: np.ndarray  # the points it was made of
 
     @classmethod
     def of(cls, points: np.ndarray, answered: np.ndarray) -> Nearness:

@@ -92,29 +92,14 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The clustering as it stands.
+    """The clustering as it stands."""
 
-    Attributes
-    ----------
-    points
-        (N, d) in the coordinates in which the model measures distances.
-    labels
-        (N,) its clusters.
-    n_clusters
-        K.
-    known
-        The answers so far.
-    rng
-        For random choices.
-    views
-        Labels of the views of the model, each with its weight; none for a model without views.
-    """
-
-    points: np.ndarray
-    labels: np.ndarray
-    n_clusters: int
-    known: Known
-    rng: np.random.Generator
+    points: np.ndarray  # (N, d) in the coordinates in which the model measures distances
+    labels: np.ndarray  # (N,) its clusters
+    n_clusters: int  # K
+    known: Known  # the answers so far
+    rng: np.random.Generator  # for random choices
+    # labels of the views of the model, each with its weight; none for a model without views
     views: tuple[tuple[np.ndarray, float], ...] = ()
 
     @cached_property

@@ -44,20 +44,11 @@ CONSENSUS, REFINED = "consensus", "refined"
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Views merged: one-hot labels, scaled by weights, clustered under all that is known.
+    """Views merged: one-hot labels, scaled by weights, clustered under all that is known."""
 
-    Attributes
-    ----------
-    labels
-        (N,) clusters.
-    scale
-        What the one-hot labels of each view are multiplied by.
-    mean, basis, centers
-        From one-hot labels to coordinates, and the means of the clusters there.
-    """
-
-    labels: np.ndarray
-    scale: dict[str, float]
+    labels: np.ndarray  # (N,) clusters
+    scale: dict[str, float]  # what the one-hot labels of each view are multiplied by
+    # from one-hot labels to coordinates, and the means of the clusters there
     mean: np.ndarray
     basis: np.ndarray
     centers: np.ndarray
@@ -128,35 +119,17 @@ def stacked(
 
 @dataclass(frozen=True, eq=False)
 class Guided:
-    """Where the views lead.
+    """Where the views lead."""
 
-    Attributes
-    ----------
-    views
-        The views, prepared.
-    seen
-        What each sees under all that is known.
-    weights
-        Weight of each view; they add up to 1.
-    held_out
-        Skill of each view, of the consensus and of the last pass; empty without pairs.
-    kept
-        Share of the pairs held out that each kept.
-    merged
-        The consensus.
-    decision
-        What decided: the consensus or the last pass.
-    share_right
-        Share of the soft pairs that seem to be right, where that was estimated.
-    """
-
-    views: list[View]
-    seen: dict[str, Seen]
-    weights: dict[str, float]
+    views: list[View]  # the views, prepared
+    seen: dict[str, Seen]  # what each sees under all that is known
+    weights: dict[str, float]  # weight of each view; they add up to 1
+    # skill of each view, of the consensus and of the last pass; empty without pairs
     held_out: dict[str, float]
-    kept: dict[str, float]
-    merged: Merged
-    decision: Merged | Refined
+    kept: dict[str, float]  # share of the pairs held out that each kept
+    merged: Merged  # the consensus
+    decision: Merged | Refined  # what decided: the consensus or the last pass
+    # share of the soft pairs that seem to be right, where that was estimated
     share_right: float | None = None
 
     @property

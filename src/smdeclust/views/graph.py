@@ -78,22 +78,13 @@ class Neighbors:
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What pairs say of the groups that they name.
+    """What pairs say of the groups that they name."""
 
-    Attributes
-    ----------
-    member
-        (N, G) which point is in which group.
-    plus, minus
-        (G, G) together and apart, symmetric.
-    own
-        Columns of `member`, one a point of a group of several: Z has no diagonal.
-    """
-
-    member: csr_array
+    member: csr_array  # (N, G) which point is in which group
+    # (G, G) together and apart, symmetric
     plus: csr_array
     minus: csr_array
-    own: csr_array
+    own: csr_array  # columns of `member`, one a point of a group of several: Z has no diagonal
 
     @classmethod
     def of(cls, known: Constraints) -> Said:

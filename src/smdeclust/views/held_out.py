@@ -31,24 +31,12 @@ _NONE = np.empty((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Some knowledge to fit with, and pairs that do not follow from it.
+    """Some knowledge to fit with, and pairs that do not follow from it."""
 
-    Attributes
-    ----------
-    known
-        To fit with.
-    pairs
-        (m, 2) held out.
-    together
-        (m,) whether each is a must-link.
-    weight
-        (m,) how much each counts: 1, or 2 p - 1 for a soft pair of confidence p.
-    """
-
-    known: Constraints
-    pairs: np.ndarray
-    together: np.ndarray
-    weight: np.ndarray
+    known: Constraints  # to fit with
+    pairs: np.ndarray  # (m, 2) held out
+    together: np.ndarray  # (m,) whether each is a must-link
+    weight: np.ndarray  # (m,) how much each counts: 1, or 2 p - 1 for a soft pair of confidence p
 
 
 def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) -> Iterator[Fold]:
