@@ -28,7 +28,8 @@ _HOME = {
     "InvalidInputError": "smdeclust.exceptions",
     "NoFeasibleSolutionError": "smdeclust.exceptions",
 }
-# Names that can be imported from here, too: the methods to compare with, and parts of the engine.
+# Names that can be imported from here, too: the methods to compare with, parts of the engine, and
+# the studio.
 _ALSO = {
     **dict.fromkeys(
         ("BLPKMeans", "COPKMeans", "CVQE", "DILS", "HGMeans", "KempeSwapKMeans", "LCVQE",
@@ -38,6 +39,7 @@ _ALSO = {
     ),
     "Problem": "smdeclust.problem",
     "exact_assignment": "smdeclust.assignment",
+    "explore": "smdeclust.studio.explore",
     "greedy_assignment": "smdeclust.assignment",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,7 @@ def studio(
     with optional("The studio"):
         from smdeclust.studio.desk import Desk
         from smdeclust.studio.opening import from_path
-        from smdeclust.studio.server import serve
+        from smdeclust.studio.server import Serving
 
     desk = Desk(folder or Path("studio"))
     if data is not None:
@@ -52,14 +53,14 @@ def studio(
         )
         desk.start_folder = source.folder
         desk.open_source(source, clusters, _read_pairs(source.sheet, constraints))
+    serving = Serving(desk, port)
+    screen.print_result(f"The studio is at {serving.url}")
     place = desk.folder_path
-
-    def announce(url: str) -> None:
-        screen.print_result(f"The studio is at {url}")
-        screen.note(f"Your answers are saved in {place}. Press Ctrl-C to end the studio.")
-
+    screen.note(f"Your answers are saved in {place}. Press Ctrl-C to end the studio.")
+    if browser:
+        webbrowser.open(serving.url)
     try:
-        serve(desk, port=port, open_browser=browser, announce=announce)
+        serving.run()
     except KeyboardInterrupt:
         screen.note("The studio has ended. All answers are saved.")
 

@@ -16,7 +16,7 @@ HEADERS = {
         # Nothing from elsewhere, nothing inline but styles.
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
+        "form-action 'none'; frame-ancestors {frames}"
     ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -28,11 +28,16 @@ HEADERS = {
 class Guard:
     """Around the application: the token is the first part of every path, and is taken off here.
 
-    `hosts` are the values of the Host header that are this server (``127.0.0.1:PORT``).
+    `hosts` are the values of the Host header that are this server (``127.0.0.1:PORT``). Where it is
+    `framed`, other pages of this machine that know the token may show the page inside of them.
     """
 
-    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
-        self.app, self.token, self.hosts = app, token, hosts
+    def __init__(
+        self, app: ASGIApp, token: str, hosts: frozenset[str], *, framed: bool = False
+    ) -> None:
+        self.app, self.token, self.hosts, self.framed = app, token, hosts, framed
+        frames = "http://127.0.0.1:* http://localhost:*" if framed else "'none'"
+        self.headers = {name: value.format(frames=frames) for name, value in HEADERS.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -43,11 +48,11 @@ class Guard:
         problem = self._problem(scope)
         if problem is not None:
             status, sentence = problem
-            await PlainTextResponse(sentence, status, headers=HEADERS)(scope, receive, send)
+            await PlainTextResponse(sentence, status, headers=self.headers)(scope, receive, send)
             return
         inner = dict(scope)
         inner["root_path"] = f"/{self.token}"
-        await self.app(inner, _limited(receive), _with_headers(send))
+        await self.app(inner, _limited(receive), _with_headers(send, self.headers))
 
     def _problem(self, scope: Scope) -> tuple[int, str] | None:
         headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
@@ -58,7 +63,8 @@ class Guard:
         if origin is not None and origin.decode("latin-1").lower() != f"http://{host}":
             return 403, "Requests from other pages are refused."
         site = headers.get("sec-fetch-site", b"none").decode("latin-1")
-        if site not in ("none", "same-origin"):
+        shown = self.framed and headers.get("sec-fetch-dest") == b"iframe"
+        if site not in ("none", "same-origin") and not shown:
             return 403, "Requests from other pages are refused."
         given = scope["path"].split("/")[1] if "/" in scope["path"] else ""
         if not hmac.compare_digest(given.encode(), self.token.encode()):
@@ -88,13 +94,13 @@ def _limited(receive: Receive) -> Receive:
     return limited
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, headers: dict[str, str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             present = {name for name, _ in message["headers"]}
             extra: list[Any] = [
                 (name.encode(), value.encode())
-                for name, value in HEADERS.items()
+                for name, value in headers.items()
                 if name.encode() not in present
             ]
             message["headers"] = [*message["headers"], *extra]

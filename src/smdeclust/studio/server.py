@@ -13,7 +13,6 @@ import io
 import json
 import secrets
 import socket
-import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -48,43 +47,50 @@ HEARTBEAT = 15.0
 Handler = Callable[[Request], Any]
 
 
-def serve(
-    desk: Desk, *, port: int = 0, open_browser: bool = True, announce: Callable[[str], None] = print
-) -> None:
-    """Serve a desk until interrupted; port 0 is any that is free.
+class Serving:
+    """A desk at an address of this machine, `url`, token included; port 0 is any that is free.
 
-    `announce` is called with the address, token included.
+    Where it is `framed`, pages of this machine, such as a notebook, may show it inside of them.
     """
-    with optional("The studio"):
-        import uvicorn
 
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((ADDRESS, port))
-    listener.listen(128)  # whoever comes before the server is up waits, and is not refused
-    port = listener.getsockname()[1]
-    token = secrets.token_urlsafe(24)
-    hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})
-    app = make_app(desk, token, hosts)
-    config = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    url = f"http://{ADDRESS}:{port}/{token}/"
+    def __init__(self, desk: Desk, port: int = 0, *, framed: bool = False) -> None:
+        with optional("The studio"):
+            import uvicorn
 
-    async def run() -> None:
-        desk.start()
-        announce(url)
-        if open_browser:
-            webbrowser.open(url)
-        await server.serve(sockets=[listener])
+        self.desk, self._listener = desk, socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind((ADDRESS, port))
+        self._listener.listen(
+            128
+        )  # whoever comes before the server is up waits, and is not refused
+        port = self._listener.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})
+        app = make_app(desk, token, hosts, framed=framed)
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        self.url = f"http://{ADDRESS}:{port}/{token}/"
 
-    try:
-        asyncio.run(run())
-    finally:
-        desk.close()
-        listener.close()
+    def run(self) -> None:
+        """Serve until interrupted or stopped."""
+
+        async def run() -> None:
+            self.desk.start()
+            await self._server.serve(sockets=[self._listener])
+
+        try:
+            asyncio.run(run())
+        finally:
+            self.desk.close()
+            self._listener.close()
+
+    def stop(self) -> None:
+        """End `run`, from another thread."""
+        self._server.should_exit = True
 
 
-def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
+def make_app(desk: Desk, token: str, hosts: frozenset[str], *, framed: bool = False) -> Guard:
     """The application around a desk."""
 
     def row_of(request: Request) -> int:
@@ -204,7 +210,7 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str]) -> Guard:
         for method, by_path in handlers.items()
         for path, handler in by_path.items()
     ]
-    return Guard(Starlette(routes=routes), token, hosts)
+    return Guard(Starlette(routes=routes), token, hosts, framed=framed)
 
 
 def _answering(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
