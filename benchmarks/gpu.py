@@ -21,8 +21,9 @@ import numpy as np
 
 from smdeclust import SMDEClust
 from smdeclust.local_search import search_all
-from smdeclust.local_search.batch import _assign_linked, _Run
+from smdeclust.local_search.batch import Engine
 from smdeclust.local_search.limits import Limits
+from smdeclust.local_search.state import State
 from smdeclust.points.torch_points import TorchPoints
 from smdeclust.problem import Problem
 
@@ -141,8 +142,8 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
         f"= {100 * read / free / bandwidth:.0f}% of the copy",
         flush=True,
     )
-    runs = [_Run(s, np.full(problem.n_linked, -1)) for s in range(10)]
-    linked = timed(torch, "cpu", lambda: _assign_linked(problem, runs, costs, Limits()))
+    engine = Engine(problem, [State(np.zeros(0)) for _ in range(10)])
+    linked = timed(torch, "cpu", lambda: engine.assign_linked(costs, Limits()))
     print(
         f"exact assignment of {problem.n_linked} linked groups, 10 solutions: {1e3 * linked:.2f} ms"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smdeclust.local_search import bounded, local_search
+from smdeclust.local_search import batch, local_search
 from smdeclust.local_search.trades import climb, trade
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
@@ -69,7 +69,7 @@ def test_searches_by_trades_are_as_good(linked, monkeypatch):
     assert found.proven
     assert bounds.hold(found.labels)
     assert problem.violations(problem.expand(found.labels)) == (0, 0)
-    monkeypatch.setattr(bounded._AnyStorage, "_good", lambda *given: None)
+    monkeypatch.setattr(batch.Engine, "_good", lambda *given: None)
     exact = local_search(problem, problem.enter(X[:k]))
     assert found.objective == pytest.approx(exact.objective, rel=0.02)
 

@@ -11,8 +11,8 @@ import pytest
 from smdeclust import SMDEClust
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.local_search import local_search, prove, search_all
-from smdeclust.local_search.batch import search_batch
 from smdeclust.local_search.limits import Limits
+from smdeclust.local_search.loop import search_at_prices
 from smdeclust.points.arrays import BlockPoints, DensePoints
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
@@ -50,7 +50,7 @@ def build(storage, X, *given, **pairs):
 
 def search(problem, start, **limits):
     """The general loop, also where the storage has a faster one of its own."""
-    return search_batch(problem, [start], Limits(**limits))[0]
+    return search_at_prices(problem, [start], Limits(**limits))[0]
 
 
 def labels_of(problem, solution):
@@ -133,8 +133,8 @@ def test_the_deadline_is_kept(storage):
     X, k, must, cannot = made(n=600)
     problem = build(storage, X, k, must, cannot)
     starts = [problem.enter(X[i : i + k]) for i in (0, 50)]
-    assert all(s.n_iterations > 1 for s in search_batch(problem, starts, Limits()))
-    late = search_batch(problem, starts, Limits(deadline=time.perf_counter()))
+    assert all(s.n_iterations > 1 for s in search_at_prices(problem, starts, Limits()))
+    late = search_at_prices(problem, starts, Limits(deadline=time.perf_counter()))
     assert [s.n_iterations for s in late] == [1, 1]
     assert problem.violations(labels_of(problem, late[0])) == (0, 0)
 

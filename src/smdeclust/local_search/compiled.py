@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -14,6 +13,7 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import LEAST_FALL, STRIDE, Limits
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
+from smdeclust.local_search.state import State
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.points.threads import available_threads
 from smdeclust.problem import Contracted, Problem, Solution
@@ -61,7 +61,7 @@ class CompiledSearch:
         )
         self.proven: set[bytes] = set()  # partitions that need no further proof
 
-    def _iterate(self, state: _State) -> tuple[int, float, int]:
+    def _iterate(self, state: State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
         work = state.centers, state.labels, state.n_done
         if self.n_threads > 0:  # (with one, too: the cores of a machine change no result)
@@ -77,10 +77,9 @@ class CompiledSearch:
             self.limits,
             self.limits.max_iter,
         )
-        labels = np.empty(self.n_groups, dtype=np.int64)
-        labels.fill(-1)
-        state = _State(labels, np.array(centers, dtype=np.float64, order="C"))
-        kept: _State | None = None  # what the last swaps of chains started from
+        state = State(np.array(centers, dtype=np.float64, order="C"))
+        state.labels = np.full(self.n_groups, -1, dtype=np.int64)
+        kept: State | None = None  # what the last swaps of chains started from
         polished: np.ndarray | None = None  # labels that no chain improves
         helped = proven_at = np.inf  # what the objective must fall below to be helped again
         while True:
@@ -132,12 +131,12 @@ class CompiledSearch:
             kept.n_done = state.n_done
             kept.proven |= state.proven and _partition(state.labels) == _partition(kept.labels)
             state = kept
-        return _as_solution(self.constant, state)
+        return state.as_solution(self.constant)
 
 
 def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:
     """Go on from a solution by complete assignments, until one does not lower the objective."""
-    state = _State(
+    state = State(
         labels=np.array(solution.labels, dtype=np.int64),
         centers=solution.centers.copy(),
         objective=solution.objective - problem.constant,
@@ -147,31 +146,7 @@ def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solu
         late = limits.is_late()
         if not _assign_and_move(problem.contracted, state, limits.budget()) or late:
             break
-    return _as_solution(problem.constant, state)
-
-
-def _as_solution(constant: float, state: _State) -> Solution:
-    return Solution(
-        labels=state.labels,
-        centers=state.centers,
-        objective=state.objective + constant,
-        n_iterations=state.n_done,
-        proven=state.proven,
-    )
-
-
-@dataclass
-class _State:
-    """Where a local search stands: the best labels, their means, their objective."""
-
-    labels: np.ndarray
-    centers: np.ndarray
-    objective: float = np.inf
-    n_done: int = 0
-    proven: bool = True
-
-    def copy(self) -> _State:
-        return replace(self, labels=self.labels.copy(), centers=self.centers.copy())
+    return state.as_solution(problem.constant)
 
 
 def _partition(labels: np.ndarray) -> bytes:
@@ -181,11 +156,11 @@ def _partition(labels: np.ndarray) -> bytes:
     return blake2b(numbers.tobytes(), digest_size=16).digest()
 
 
-def _fell(state: _State, before: _State) -> bool:
+def _fell(state: State, before: State) -> bool:
     return state.objective < before.objective * (1 - LEAST_FALL)
 
 
-def _assign_and_move(contracted: Contracted, state: _State, budget: Budget) -> bool:
+def _assign_and_move(contracted: Contracted, state: State, budget: Budget) -> bool:
     """One iteration by the complete assignment; returns whether the objective fell."""
     upper = None if state.n_done == 0 else state.labels
     found, cost, bound = assign_points(contracted, state.centers, upper, budget)
@@ -201,13 +176,10 @@ def _assign_and_move(contracted: Contracted, state: _State, budget: Budget) -> b
     objective = float(sum_of_squares(contracted.points, contracted.weights, found, moved))
     if not contracted.graph.is_hard:
         objective += contracted.graph.penalty(found[: contracted.n_linked])
-    if not objective < state.objective * (1 - LEAST_FALL):
-        return False
-    state.labels, state.centers, state.objective = found, moved, objective
-    return True
+    return state.takes(found, moved, objective)
 
 
-def _swap_chains(contracted: Contracted, state: _State) -> bool:
+def _swap_chains(contracted: Contracted, state: State) -> bool:
     """Go on by Kempe chains; returns whether any was swapped (the objective is out of date then)"""
     swaps = kempe_descent(
         contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],

@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.batch import search_batch
-from smdeclust.local_search.bounded import search_bounded
 from smdeclust.local_search.compiled import CompiledSearch, prove_compiled
 from smdeclust.local_search.limits import LEAST_FALL, Limits
+from smdeclust.local_search.loop import search_at_prices
 from smdeclust.points.choose import store
 from smdeclust.problem import Problem, Solution
 
@@ -81,44 +80,52 @@ def make_search(
     problem: Problem, *, deep: bool, limits: Limits
 ) -> Callable[[np.ndarray], Solution]:
     """The local search as a function of its start: all that is the same for many starts is done."""
-    deep = deep and can_go_deep(problem)
-    if problem.group_bounds is not None:
-        return _Repeated(lambda start, far: search_bounded(problem, start, deep, limits, far))
-    if problem.points.abilities.compiled:
-        search = CompiledSearch(problem, deep, limits)
-        return _Repeated(lambda start, _: search(start))
-    return _Repeated(lambda start, _: search_batch(problem, [start], limits)[0])
-
-
-class _Repeated:
-    """Searches of one problem: one that finds no labels in its time, after others did, gives the
-    best of those again, and each is told from which objective on it is far behind them."""
-
-    def __init__(self, search: Callable[[np.ndarray, float], Solution]) -> None:
-        self.search = search
-        self.best: Solution | None = None
-
-    def __call__(self, centers: np.ndarray) -> Solution:
-        hopeless = np.inf if self.best is None else self.best.objective * (1 + FAR_BEHIND)
-        try:
-            found = self.search(centers, hopeless)
-        except NoFeasibleSolutionError:
-            if self.best is None:
-                raise
-            return replace(self.best, n_iterations=0)
-        if self.best is None or found.objective < self.best.objective:
-            self.best = found
-        return found
+    return _Searches(problem, deep, limits)
 
 
 def make_search_all(
     problem: Problem, *, deep: bool, limits: Limits
 ) -> Callable[[Sequence[np.ndarray]], list[Solution]]:
     """The same as a function of several starts."""
-    if problem.points.abilities.compiled or problem.group_bounds is not None:
-        search = make_search(problem, deep=deep, limits=limits)
-        return lambda starts: [search(start) for start in starts]
-    return lambda starts: search_batch(problem, starts, limits)
+    return _Searches(problem, deep, limits).all
+
+
+class _Searches:
+    """Searches of one problem: one that finds no labels in its time, after others did, gives the
+    best of those again, and each is told from which objective on it is far behind them."""
+
+    def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
+        self.problem, self.deep, self.limits = problem, deep and can_go_deep(problem), limits
+        self.together = problem.group_bounds is None and not problem.points.abilities.compiled
+        self.best: Solution | None = None
+        self.compiled = None
+        if problem.group_bounds is None and problem.points.abilities.compiled:
+            self.compiled = CompiledSearch(problem, self.deep, limits)
+
+    def all(self, starts: Sequence[np.ndarray]) -> list[Solution]:
+        """From several starts, together where the storage refines them together."""
+        if self.together:
+            return search_at_prices(self.problem, starts, self.limits)
+        return [self(start) for start in starts]
+
+    def __call__(self, centers: np.ndarray) -> Solution:
+        """From one start."""
+        best = self.best
+        try:
+            if self.compiled is not None:
+                found = self.compiled(centers)
+            else:
+                hopeless = np.inf if best is None else best.objective * (1 + FAR_BEHIND)
+                (found,) = search_at_prices(
+                    self.problem, [centers], self.limits, self.deep, hopeless
+                )
+        except NoFeasibleSolutionError:
+            if best is None:
+                raise
+            return replace(best, n_iterations=0)
+        if best is None or found.objective < best.objective:
+            self.best = found
+        return found
 
 
 def prove(
@@ -131,40 +138,25 @@ def prove(
 ) -> Solution:
     """Go on from a solution whose last assignment was not proven, in double precision.
 
-    Parameters
-    ----------
-    problem, solution
-        A solution of the problem.
-    max_iter
-        Most iterations more, where the solution was found in single precision.
-    proof_pivots
-        Simplex pivots for each proof, or ``None`` for no limit.
-    deadline
-        Stop at this moment of ``time.perf_counter()``, after one assignment; or ``None``.
+    The limits are those of :func:`local_search`; one assignment is made in any case.
     """
     if solution.proven:
         return solution
     limits = Limits.of(max_iter, proof_pivots, deadline)
-    exact = problem.points.abilities.exact
-    if not exact:
+    abilities, bounded = problem.points.abilities, problem.group_bounds is not None
+    if not abilities.exact:
         # The same points in double precision; searches see them in the same coordinates.
         points = store(problem.X, problem.coupling, problem.sample_weight, None)
         problem = replace(problem, points=points)
-    if problem.group_bounds is not None:
-        try:
-            found = search_bounded(problem, solution.centers, False, limits)
-        except NoFeasibleSolutionError:
-            return solution
-        if found.objective > solution.objective * (1 + (LEAST_FALL if exact else SINGLE)):
-            return solution  # no better, and not as good: nothing is proven
-        return replace(found, n_iterations=solution.n_iterations + found.n_iterations)
-    if exact and problem.points.abilities.compiled:
+    elif abilities.compiled and not bounded:
         return prove_compiled(problem, solution, limits)
-    found = local_search(
-        problem,
-        solution.centers,
-        max_iter=max_iter,
-        proof_pivots=proof_pivots,
-        deadline=deadline,
-    )
+    try:
+        found = make_search(problem, deep=False, limits=limits)(solution.centers)
+    except NoFeasibleSolutionError:
+        if not bounded:
+            raise
+        return solution
+    most = solution.objective * (1 + (LEAST_FALL if abilities.exact else SINGLE))
+    if bounded and found.objective > most:
+        return solution  # no better, and not as good: nothing is proven
     return replace(found, n_iterations=solution.n_iterations + found.n_iterations)

@@ -1,0 +1,118 @@
+"""The one search loop, at prices: without bounds on clusters these are none, and nothing binds.
+
+Each iteration sends the centers and prices to the points, assigns the linked groups exactly with
+the free points that bounds leave undecided, and moves the centers to the means. Good labels will do
+while the objective falls; then optimal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.local_search.batch import Engine
+from smdeclust.local_search.kempe import kempe_descent
+from smdeclust.local_search.limits import Limits
+from smdeclust.local_search.state import State
+from smdeclust.problem import Problem, Solution
+from smdeclust.structure.bounds import Bounds
+
+# Other orders of the bounds that are tried for one set of centers.
+MOST_ORDERS = 24
+
+
+def search_at_prices(
+    problem: Problem,
+    starts: Sequence[np.ndarray],
+    limits: Limits,
+    deep: bool = False,
+    hopeless: float = np.inf,
+) -> list[Solution]:
+    """Search from (K, d') starts, as many at once as the storage refines together.
+
+    `deep`: where Lloyd stops, go on by swaps within the bounds. Under bounds the last labels are
+    optimal unless the objective is `hopeless`.
+    """
+    bounds, found = problem.group_bounds, []
+
+    def tries_on(state: State, fell: bool) -> bool:
+        if bounds is None:
+            return fell
+        if fell or (deep and _swap(problem, bounds, state)):
+            state.exact = False
+        elif not (state.exact or state.proven) and state.objective < hopeless:
+            state.exact = True
+        elif bounds.any_order and _reorder(bounds, engine, state, limits):
+            state.exact = False
+        else:
+            return False
+        return True
+
+    step = 1 if bounds is not None else problem.points.abilities.at_once
+    for first in range(0, len(starts), step):
+        states = going = [State.at(problem, start) for start in starts[first : first + step]]
+        with Engine(problem, states) as engine:
+            if bounds is not None and bounds.any_order:
+                going[0].order = bounds.match(engine.unbounded(going[0]))
+            while going:
+                try:
+                    fell = engine.iterate(going, limits)
+                except NoFeasibleSolutionError:
+                    if going[0].labels is None:
+                        raise
+                    going[0].proven = False  # the last ones are feasible
+                    break
+                which, late = [], limits.is_late()
+                for s, state in enumerate(going):
+                    if state.n_done > 0 and (late or state.n_done >= limits.max_iter):
+                        # Other orders were not looked at.
+                        state.proven &= bounds is None or not bounds.any_order
+                    elif tries_on(state, fell[s]):
+                        which.append(s)
+                        continue
+                    engine.finish(s, state)
+                if len(which) < len(going):
+                    going = [going[s] for s in which]
+                    engine.keep(which)
+        found += [state.as_solution() for state in states]
+    return found
+
+
+def _reorder(bounds: Bounds, engine: Engine, state: State, limits: Limits) -> bool:
+    """Give clusters other bounds where the prices say that this could be cheaper.
+
+    The prices bound the cost under every order of the bounds: where no other order has a lower
+    bound, this one is optimal for the centers. Returns whether a better one was found.
+    """
+    orders, complete = bounds.cheaper_orders(state.prices, state.order, state.gap)
+    for order in orders[:MOST_ORDERS]:
+        trial = replace(state, order=order, prices=state.prices.copy(), exact=True)
+        try:
+            fell = not limits.is_late() and engine.iterate([trial], limits)[0]
+        except NoFeasibleSolutionError:
+            fell = trial.proven = False
+        if limits.is_late():
+            trial.proven = False
+        if fell:
+            vars(state).update(vars(trial))
+            return True
+        state.n_done = trial.n_done
+        state.proven &= trial.proven
+    state.proven &= complete and len(orders) <= MOST_ORDERS
+    return False
+
+
+def _swap(problem: Problem, all_bounds: Bounds, state: State) -> bool:
+    """Go on by Kempe chains that keep the sizes; returns whether the objective fell."""
+    contracted, bounds = problem.contracted, all_bounds.ordered(state.order)
+    labels, centers = np.array(state.labels, dtype=np.int64), state.centers.copy()
+    swaps = kempe_descent(
+        contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
+        contracted.graph.soft_part.arrays, labels, centers,
+        state.objective - problem.constant, bounds.counts, bounds.low, bounds.high,
+    )  # fmt: skip
+    value = problem.objective(labels) + problem.penalty(labels)
+    return swaps > 0 and bounds.hold(labels) and state.takes(labels, centers, value)
