@@ -8,22 +8,14 @@ from dataclasses import dataclass
 
 @dataclass
 class Budget:
-    """What a proof may cost; the best feasible labels found by then come back whatever it is.
+    """What a proof may cost; the best feasible labels found by then come back whatever it is."""
 
-    Attributes
-    ----------
-    deadline
-        A moment of ``time.perf_counter()``; infinite for none.
-    max_nodes, max_pivots
-        Branch and bound nodes and simplex pivots; infinite for no limit. They are the same on every
-        machine, seconds are not.
-    nodes, pivots
-        Nodes and pivots used so far.
-    """
-
-    deadline: float = float("inf")
+    deadline: float = float("inf")  # A moment of ``time.perf_counter()``; infinite for none
+    # Branch and bound nodes and simplex pivots; infinite for no limit. They are the same on
+    # every machine, seconds are not.
     max_nodes: float = float("inf")
     max_pivots: float = float("inf")
+    # nodes and pivots used so far
     nodes: int = 0
     pivots: int = 0
 

@@ -29,20 +29,12 @@ def is_past(deadline: float | None) -> bool:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop.
+    """When to stop."""
 
-    Attributes
-    ----------
-    max_iter
-        Most iterations.
-    proof_pivots
-        Simplex pivots for each proof on a dense core; then the best labels found are used.
-    deadline
-        A moment of ``time.perf_counter()``, kept after at least one iteration.
-    """
-
-    max_iter: int = NO_LIMIT
+    max_iter: int = NO_LIMIT  # most iterations
+    # simplex pivots for each proof on a dense core; then the best labels found are used
     proof_pivots: float = np.inf
+    # A moment of ``time.perf_counter()``, kept after at least one iteration
     deadline: float = np.inf
 
     @classmethod

@@ -19,27 +19,17 @@ from smdeclust.problem import Solution
 
 @dataclass(frozen=True)
 class Operators:
-    """The steps of Algorithm 1, each a plain callable.
+    """The steps of Algorithm 1, each a plain callable."""
 
-    Attributes
-    ----------
-    initialize
-        rng -> start centers of one solution (line 2).
-    crossover
-        (S1, S2, S3, rng) -> centers of the offspring (line 7).
-    mutate
-        (centers, generation, rng) -> centers (line 8); returns them unchanged where it is off.
-    local_search
-        centers -> solution (line 9).
-    search_all
-        The same for all offspring of a generation together; then all of them come from the
-        population before it (not in the paper, which replaces at once).
-    """
-
+    # rng -> start centers of one solution (line 2)
     initialize: Callable[[np.random.Generator], np.ndarray]
+    # (S1, S2, S3, rng) -> centers of the offspring (line 7)
     crossover: Callable[[Solution, Solution, Solution, np.random.Generator], np.ndarray]
+    # (centers, generation, rng) -> centers (line 8); returns them unchanged where it is off
     mutate: Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
-    local_search: Callable[[np.ndarray], Solution]
+    local_search: Callable[[np.ndarray], Solution]  # centers -> solution (line 9)
+    # the same for all offspring of a generation together; then all of them come from the
+    # population before it (not in the paper, which replaces at once)
     search_all: Callable[[list[np.ndarray]], list[Solution]] | None = None
 
 

@@ -29,19 +29,12 @@ OWN_END = ("collapse", "no_improvement", "max_generations")
 
 @dataclass(frozen=True)
 class Islands:
-    """How many populations there are.
+    """How many populations there are."""
 
-    Attributes
-    ----------
-    max_populations
-        Most populations before the last one, which unites their best solutions; at least 4, or 1
-        for plain Algorithm 1.
-    n_agree
-        Stop as soon as so many of them have ended with the best objective.
-    """
-
+    # most populations before the last one, which unites their best solutions; at least 4, or 1
+    # for plain Algorithm 1
     max_populations: int = 1
-    n_agree: int = 1
+    n_agree: int = 1  # stop as soon as so many of them have ended with the best objective
 
     def __post_init__(self) -> None:
         if self.max_populations != 1 and self.max_populations < 4:

@@ -56,41 +56,21 @@ class History:
 
 @dataclass
 class State:
-    """Everything that changes while Algorithm 1 runs.
+    """Everything that changes while Algorithm 1 runs."""
 
-    Attributes
-    ----------
-    population
-        The P solutions.
-    best
-        S*, the best solution so far; never changed in place.
-    generation
-        Generations completed (the first population is generation 0).
-    n_without_improvement
-        Offspring since the best solution last improved (n_it*).
-    n_local_searches, n_local_iterations
-        Calls of the local search, and their iterations in all.
-    complete
-        Whether the first population is complete.
-    mid_generation
-        Whether a generation is under way.
-    stop_reason
-        Why the run ended, in one word; ``None`` while it runs.
-    island
-        Number of the population where there are several in turn. `best`, `generation` and
-        `n_without_improvement` are those of this one; the counts of local searches, the clock and
-        the history go on from one to the next.
-    """
-
-    population: list[Solution] = field(default_factory=list)
-    best: Solution | None = None
-    generation: int = 0
-    n_without_improvement: int = 0
+    population: list[Solution] = field(default_factory=list)  # the P solutions
+    best: Solution | None = None  # S*, the best solution so far; never changed in place
+    generation: int = 0  # generations completed (the first population is generation 0)
+    n_without_improvement: int = 0  # offspring since the best solution last improved (n_it*)
+    # calls of the local search, and their iterations in all
     n_local_searches: int = 0
     n_local_iterations: int = 0
-    complete: bool = False
-    mid_generation: bool = True
-    stop_reason: str | None = None
+    complete: bool = False  # whether the first population is complete
+    mid_generation: bool = True  # whether a generation is under way
+    stop_reason: str | None = None  # why the run ended, in one word; ``None`` while it runs
+    # Number of the population where there are several in turn. `best`, `generation` and
+    # `n_without_improvement` are those of this one; the counts of local searches, the clock and
+    # the history go on from one to the next.
     island: int = 0
     started: float = field(default_factory=time.perf_counter)
     history: History = field(default_factory=History)

@@ -10,17 +10,11 @@ from smdeclust.problem import Solution
 
 @dataclass(frozen=True)
 class Replacement:
-    """Immediate replacement: the next target of the same generation already sees it.
+    """Immediate replacement: the next target of the same generation already sees it."""
 
-    Attributes
-    ----------
-    least_gain
-        Better means better by at least this, times the objective if `relative`.
-    relative
-        Whether `least_gain` is a share of the objective (the paper's is absolute).
-    """
-
+    # better means better by at least this, times the objective if `relative`
     least_gain: float = 1e-6
+    # whether `least_gain` is a share of the objective (the paper's is absolute)
     relative: bool = False
 
     def is_better(self, child: Solution, than: Solution) -> bool:

@@ -27,24 +27,13 @@ from smdeclust.structure.groups import Coupling
 
 @dataclass(frozen=True)
 class DaskLabels:
-    """Labels as the few numbers they follow from: no row of the data has one stored.
+    """Labels as the few numbers they follow from: no row of the data has one stored."""
 
-    Attributes
-    ----------
-    centers
-        (K, d) centers minus the offset to which the free points were assigned.
-    compound
-        (n_compound,) labels of the groups that the driver holds.
-    moves
-        Rows (or groups, numbered after the rows) that fill a cluster instead.
-    prices, counts
-        Under bounds: the (B, K) prices at which the free points were assigned, and what all rows
-        count then, (B, N) or (B, 1).
-    """
-
-    centers: np.ndarray
-    compound: np.ndarray
-    moves: Moves
+    centers: np.ndarray  # (K, d) centers minus the offset to which the free points were assigned
+    compound: np.ndarray  # (n_compound,) labels of the groups that the driver holds
+    moves: Moves  # rows (or groups, numbered after the rows) that fill a cluster instead
+    # under bounds: the (B, K) prices at which the free points were assigned, and what all rows
+    # count then, (B, N) or (B, 1)
     prices: np.ndarray | None = None
     counts: np.ndarray | None = None
 

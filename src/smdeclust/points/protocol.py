@@ -15,23 +15,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a storage can do; what it cannot is said in the result.
+    """What a storage can do; what it cannot is said in the result."""
 
-    Attributes
-    ----------
-    compiled
-        It has a contracted copy, so that the compiled loop and Kempe swaps can run.
-    exact
-        Distances are in double precision: labels may be called proven.
-    at_once
-        Most solutions that one batch refines together.
-    sampled
-        Rows drawn at random are at hand, so that jumps can be weighed on a sample.
-    """
-
+    # it has a contracted copy, so that the compiled loop and Kempe swaps can run
     compiled: bool = False
-    exact: bool = True
-    at_once: int = 1
+    exact: bool = True  # distances are in double precision: labels may be called proven
+    at_once: int = 1  # most solutions that one batch refines together
+    # rows drawn at random are at hand, so that jumps can be weighed on a sample
     sampled: bool = False
 
 
@@ -77,24 +67,14 @@ class ClusterSums:
 
 @dataclass(frozen=True)
 class Fillers:
-    """Free groups that could fill a cluster cheaply.
+    """Free groups that could fill a cluster cheaply."""
 
-    Attributes
-    ----------
-    where
-        (n,) their names, for ``move``, ``squares`` and ``labels``.
-    weights, labels
-        (n,) what they weigh and where they are.
-    costs
-        (n, K) what each would cost in each cluster.
-    counts
-        (B, n) what they count in each bound.
-    """
-
-    where: np.ndarray
+    where: np.ndarray  # (n,) their names, for ``move``, ``squares`` and ``labels``
+    # (n,) what they weigh and where they are
     weights: np.ndarray
     labels: np.ndarray
-    costs: np.ndarray
+    costs: np.ndarray  # (n, K) what each would cost in each cluster
+    # (B, n) what they count in each bound
     counts: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     def moves(self, labels: np.ndarray) -> dict[int, int]:

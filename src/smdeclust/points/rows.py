@@ -26,22 +26,13 @@ from smdeclust.points.validation import read_only
 
 @dataclass
 class State:
-    """Where one solution has the rows of a block.
+    """Where one solution has the rows of a block."""
 
-    Attributes
-    ----------
-    labels
-        (n,) -1: nowhere yet.
-    upper, lower
-        (n,) bounds on the distance to the own center, and to any other (Hamerly's).
-    margins
-        (n,) by how much the second best label is worse, after labels at prices.
-    """
-
-    labels: np.ndarray
+    labels: np.ndarray  # (n,) -1: nowhere yet
+    # (n,) bounds on the distance to the own center, and to any other (Hamerly's)
     upper: np.ndarray
     lower: np.ndarray
-    margins: np.ndarray
+    margins: np.ndarray  # (n,) by how much the second best label is worse, after labels at prices
 
     @classmethod
     def fresh(cls, n_rows: int) -> State:

@@ -22,41 +22,24 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Against:
-    """Centers minus the offset, and what comparing rows with them needs.
+    """Centers minus the offset, and what comparing rows with them needs."""
 
-    Attributes
-    ----------
-    centers, centers_t
-        (K, d), and (d, K) for rows that meet all of them.
-    bias
-        (K,) |y|^2 + 2 o.y.
-    bias_error
-        A bound on the rounding of any of those.
-    largest
-        The largest |y|.
-    """
-
+    # (K, d), and (d, K) for rows that meet all of them
     centers: np.ndarray
     centers_t: np.ndarray
-    bias: np.ndarray
-    bias_error: float
-    largest: float
+    bias: np.ndarray  # (K,) |y|^2 + 2 o.y
+    bias_error: float  # A bound on the rounding of any of those
+    largest: float  # the largest |y|
 
 
 @dataclass
 class Tally:
-    """Sums of the rows of each cluster, the stored entries apart from the others.
+    """Sums of the rows of each cluster, the stored entries apart from the others."""
 
-    Attributes
-    ----------
-    gaps, stored
-        (K, d) sums over stored entries of w (x - o), and of w.
-    totals, counts
-        (K,) weights, and rows of positive weight.
-    """
-
+    # (K, d) sums over stored entries of w (x - o), and of w
     gaps: np.ndarray
     stored: np.ndarray
+    # (K,) weights, and rows of positive weight
     totals: np.ndarray
     counts: np.ndarray
 

@@ -24,25 +24,15 @@ class Contracted:
     """One row a group, linked groups first, and the cannot-link graph.
 
     All arrays are C-contiguous and read-only, so that each kernel is compiled once.
-
-    Attributes
-    ----------
-    points
-        (G, d') group means, centered; where d > G, rotated onto their span plus one axis that
-        holds what sticks out of it (zero for the points, maybe not for a given center).
-    weights
-        (G,) weight of each group.
-    graph
-        The pairs between the linked groups.
-    storage
-        Where the points come from; it translates centers.
     """
 
+    # (G, d') group means, centered; where d > G, rotated onto their span plus one axis that
+    # holds what sticks out of it (zero for the points, maybe not for a given center)
     points: np.ndarray
-    weights: np.ndarray
-    graph: PairGraph
+    weights: np.ndarray  # (G,) weight of each group
+    graph: PairGraph  # the pairs between the linked groups
     n_clusters: int
-    storage: Points
+    storage: Points  # where the points come from; it translates centers
 
     @cached_property
     def lanes(self) -> np.ndarray:

@@ -20,19 +20,12 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class SizeBounds:
-    """Least and largest sizes. Which cluster gets which of them is part of the optimization.
+    """Least and largest sizes. Which cluster gets which of them is part of the optimization."""
 
-    Attributes
-    ----------
-    low, high
-        (K,) bounds that belong together; 0 and infinity where there are none.
-    by_weight
-        Whether sizes are sums of ``sample_weight``, and not numbers of points.
-    """
-
+    # (K,) bounds that belong together; 0 and infinity where there are none
     low: np.ndarray
     high: np.ndarray
-    by_weight: bool = False
+    by_weight: bool = False  # whether sizes are sums of weights, and not numbers of points
 
     @classmethod
     def of(cls, size_min: Any, size_max: Any, size_by: str, n_clusters: int) -> SizeBounds | None:
@@ -93,27 +86,17 @@ class Bounds:
     40 and 60% of the cluster) is the sum of 1[group in S] - 0.4, at least 0, and so on: counts may
     be negative. The dual of a bound is one price a cluster: everybody goes to the least
     cost[g, k] + sum over b of counts[b, g] prices[b, k].
-
-    Attributes
-    ----------
-    counts
-        (B, G) what each group that takes part counts.
-    low, high
-        (B, K) least and largest sums; minus and plus infinity where there are none.
-    filled
-        (B, K) what lies in the clusters already, from groups that do not take part.
-    any_order
-        Whether clusters may take the K columns of `low` and `high` in any order.
-    packing
-        (G,) labels that keep the bounds in the order of the columns (and the hard pairs), if some
-        are known, whatever they cost.
     """
 
-    counts: np.ndarray
+    counts: np.ndarray  # (B, G) what each group that takes part counts
+    # (B, K) least and largest sums; minus and plus infinity where there are none
     low: np.ndarray
     high: np.ndarray
-    filled: np.ndarray
+    filled: np.ndarray  # (B, K) what groups that do not take part count in the clusters
+    # whether clusters may take the K columns of `low` and `high` in any order
     any_order: bool = False
+    # (G,) labels that keep the bounds in the order of the columns (and the hard pairs), if some
+    # are known, whatever they cost
     packing: np.ndarray | None = None
 
     @classmethod

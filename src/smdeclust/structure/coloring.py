@@ -300,24 +300,14 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Coloring:
-    """Outcome of the search for a coloring with K colors.
+    """Outcome of the search for a coloring with K colors."""
 
-    Attributes
-    ----------
-    verdict
-        FEASIBLE and INFEASIBLE are proven; UNKNOWN means that the budget ended the search.
-    witness
-        If infeasible, nodes which alone admit no coloring (a clique where one was found).
-    is_clique
-        Whether `witness` is a set of mutually adjacent nodes.
-    colors
-        (n,) a coloring, if feasible.
-    """
-
+    # FEASIBLE and INFEASIBLE are proven; UNKNOWN means that the budget ended the search
     verdict: Verdict
+    # if infeasible, nodes which alone admit no coloring (a clique where one was found)
     witness: np.ndarray | None = None
-    is_clique: bool = False
-    colors: np.ndarray | None = None
+    is_clique: bool = False  # whether `witness` is a set of mutually adjacent nodes
+    colors: np.ndarray | None = None  # (n,) a coloring, if feasible
 
 
 def find_coloring(

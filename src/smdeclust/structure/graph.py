@@ -20,21 +20,14 @@ class PairGraph:
     """Pairs between the linked groups (they come first): what breaking each of them costs.
 
     Two groups have at most one edge; it is stored at both of its ends.
-
-    Attributes
-    ----------
-    indptr, indices
-        The neighbors of each linked group, sorted.
-    price
-        (nnz,) what a broken pair costs; infinite where it must not be broken.
-    together
-        (nnz,) whether the pair is broken by different labels (a soft must-link) and not by equal
-        ones (a cannot-link). Hard must-links are contracted, so these have finite prices.
     """
 
+    # the neighbors of each linked group, sorted
     indptr: np.ndarray
     indices: np.ndarray
-    price: np.ndarray
+    price: np.ndarray  # (nnz,) what a broken pair costs; infinite where it must not be broken
+    # (nnz,) whether the pair is broken by different labels (a soft must-link) and not by equal
+    # ones (a cannot-link). Hard must-links are contracted, so these have finite prices.
     together: np.ndarray
 
     @classmethod
@@ -215,17 +208,11 @@ MOST_PRICES = 1e300
 
 @dataclass(frozen=True, eq=False)
 class SoftPairs:
-    """Pairs of rows that may be broken, at a price. One that is listed again costs that much more.
+    """Pairs of rows that may be broken, at a price; one that is listed again costs it again."""
 
-    Attributes
-    ----------
-    must_link, cannot_link
-        (m, 2) rows that should, or should not, share a cluster.
-    must_price, cannot_price
-        (m,) what breaking each of them costs, in units of the objective.
-    """
-
+    # (m, 2) rows that should, or should not, share a cluster
     must_link: np.ndarray
+    # (m,) what breaking each of them costs, in units of the objective
     must_price: np.ndarray
     cannot_link: np.ndarray
     cannot_price: np.ndarray

@@ -14,24 +14,15 @@ from smdeclust.kernels import kernel
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which group each point is in; linked groups come first, then the others of several points.
+    """Which group each point is in; linked groups come first, then the others of several points."""
 
-    Attributes
-    ----------
-    of_point
-        (N,) group of each point.
-    n_groups, n_linked, n_compound
-        Groups ``0 .. n_linked - 1`` have a cannot-link, groups ``n_linked .. n_compound - 1`` have
-        none but several points, and the rest are single free points in the order of their rows.
-    size
-        (G,) number of points of each group.
-    """
-
-    of_point: np.ndarray
+    of_point: np.ndarray  # (N,) group of each point
+    # Groups ``0 .. n_linked - 1`` have a cannot-link, groups ``n_linked .. n_compound - 1`` have
+    # none but several points, and the rest are single free points in the order of their rows.
     n_groups: int
     n_linked: int
     n_compound: int
-    size: np.ndarray
+    size: np.ndarray  # (G,) number of points of each group
 
 
 def contract(n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> Grouping:
@@ -115,20 +106,13 @@ class Coupling:
 
     Groups ``0 .. n_linked - 1`` have a cannot-link, groups ``n_linked .. n_compound - 1`` have none
     but several points. The other groups are single free rows, numbered on in the order of rows.
-
-    Attributes
-    ----------
-    n_points
-        N.
-    rows, groups
-        (m,) those rows, sorted, and the group of each.
-    n_linked, n_compound
-        Number of linked groups, and of groups that are linked or of several points.
     """
 
-    n_points: int
+    n_points: int  # N
+    # (m,) those rows, sorted, and the group of each
     rows: np.ndarray
     groups: np.ndarray
+    # number of linked groups, and of groups that are linked or of several points
     n_linked: int
     n_compound: int
 
@@ -173,20 +157,11 @@ class Coupling:
 
 @dataclass(frozen=True)
 class Bridges:
-    """Must-links whose removal splits their group.
+    """Must-links whose removal splits their group."""
 
-    Attributes
-    ----------
-    links
-        Positions of the bridges among the must-links.
-    rows
-        Linked rows in the order of a depth-first search.
-    start, end
-        ``rows[start[b]:end[b]]`` are the rows on one side of bridge b.
-    """
-
-    links: np.ndarray
-    rows: np.ndarray
+    links: np.ndarray  # positions of the bridges among the must-links
+    rows: np.ndarray  # linked rows in the order of a depth-first search
+    # ``rows[start[b]:end[b]]`` are the rows on one side of bridge b
     start: np.ndarray
     end: np.ndarray
 

@@ -102,26 +102,13 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Pieces:
-    """What must be packed: groups that are linked or of several points, and single points.
+    """What must be packed: groups that are linked or of several points, and single points."""
 
-    Attributes
-    ----------
-    of_group
-        (m,) sizes of the groups.
-    ends
-        (e, 2) cannot-linked groups.
-    lone
-        Sizes of the single points.
-    rows
-        One row of each group, for messages.
-    colors
-        (m,) a cluster for each group that keeps the cannot-links, if one is known.
-    """
-
-    of_group: np.ndarray
-    ends: np.ndarray
-    lone: np.ndarray
-    rows: list[list[int]]
+    of_group: np.ndarray  # (m,) sizes of the groups
+    ends: np.ndarray  # (e, 2) cannot-linked groups
+    lone: np.ndarray  # sizes of the single points
+    rows: list[list[int]]  # one row of each group, for messages
+    # (m,) a cluster for each group that keeps the cannot-links, if one is known
     colors: np.ndarray | None
 
 

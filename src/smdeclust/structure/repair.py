@@ -241,30 +241,14 @@ def _anneal(
 
 @dataclass(frozen=True, eq=False)
 class NumberedPairs:
-    """Different pairs of the rows that occur in any; repeated ones are one pair.
+    """Different pairs of the rows that occur in any; repeated ones are one pair."""
 
-    Attributes
-    ----------
-    n_points
-        N; rows that are in no pair are only counted.
-    n_rows
-        Rows that are in pairs; they are numbered from 0 here.
-    ends
-        (m, 2) rows, the must-links first.
-    n_must
-        How many of the pairs are must-links.
-    cost
-        (m,) what dropping each costs, all its copies together.
-    copies
-        Where each stands in the arrays given.
-    """
-
-    n_points: int
-    n_rows: int
-    ends: np.ndarray
-    n_must: int
-    cost: np.ndarray
-    copies: list[np.ndarray]
+    n_points: int  # N; rows that are in no pair are only counted
+    n_rows: int  # rows that are in pairs; they are numbered from 0 here
+    ends: np.ndarray  # (m, 2) rows, the must-links first
+    n_must: int  # how many of the pairs are must-links
+    cost: np.ndarray  # (m,) what dropping each costs, all its copies together
+    copies: list[np.ndarray]  # where each stands in the arrays given
 
     @classmethod
     def of(

@@ -28,49 +28,27 @@ RELATIVE_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class CoreResult:
-    """What `solve_core` found and what it proved.
+    """What `solve_core` found and what it proved."""
 
-    Attributes
-    ----------
-    labels
-        One label per node, or None where there is none (proven) or none was found (not proven).
-    cost
-        The cost of `labels`; infinity without labels.
-    bound
-        A true lower bound on the cost of every feasible labeling; equals `cost` when proven.
-    proven
-        Whether `labels` is proven optimal, or, without labels, proven not to exist.
-    nodes
-        Nodes of the search tree; 0 where the bound alone closed the gap.
-    pivots
-        Simplex pivots of all linear programs.
-    """
-
+    # one label per node, or None where there is none (proven) or none was found (not proven)
     labels: IntArray | None
-    cost: float
+    cost: float  # the cost of `labels`; infinity without labels
+    # A true lower bound on the cost of every feasible labeling; equals `cost` when proven
     bound: float
-    proven: bool
-    nodes: int
-    pivots: int = 0
+    proven: bool  # whether `labels` is proven optimal, or, without labels, proven not to exist
+    nodes: int  # nodes of the search tree; 0 where the bound alone closed the gap
+    pivots: int = 0  # simplex pivots of all linear programs
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Nodes to be labeled.
+    """Nodes to be labeled."""
 
-    Attributes
-    ----------
-    costs
-        (n + m, K) cost of each label of the n nodes and of the m soft pairs.
-    indptr, indices
-        The hard pairs, neighbors sorted.
-    ends, together
-        (m, 2) nodes of each soft pair, and its kind.
-    """
-
-    costs: FloatArray
+    costs: FloatArray  # (n + m, K) cost of each label of the n nodes and of the m soft pairs
+    # the hard pairs, neighbors sorted
     indptr: IntArray
     indices: IntArray
+    # (m, 2) nodes of each soft pair, and its kind
     ends: IntArray
     together: BoolArray
 
