@@ -101,7 +101,6 @@ def assign(
     """
     budget = Budget() if budget is None else budget
     costs = np.require(costs, np.float64, ["C", "W"])
-    active = None
     if bounds is None or bounds.only_none_empty:
         state = LinkedLabels(costs, graph)
         status = state.relax(upper, budget)
@@ -116,8 +115,10 @@ def assign(
             gap = state.unproven()
             return state.labels, cost, cost if gap <= ROUNDING * abs(cost) else cost - gap
         filled = _fill(costs, bounds, state.labels)
-        upper, active = upper if filled is None else filled, state.active
-    found = assign_bounded(costs, graph, bounds, upper, budget, active=active)
+        return _fill_exactly(
+            costs, graph, bounds, upper if filled is None else filled, budget, state
+        )
+    found = assign_bounded(costs, graph, bounds, upper, budget)
     return found.labels, found.cost, found.bound
 
 
@@ -135,6 +136,38 @@ def _fill(costs: np.ndarray, bounds: Bounds, labels: np.ndarray) -> np.ndarray |
         held[empty] += 1
         labels[group] = empty
     return labels
+
+
+def _fill_exactly(
+    costs: np.ndarray,
+    graph: PairGraph,
+    bounds: Bounds,
+    upper: np.ndarray | None,
+    budget: Budget,
+    state: LinkedLabels,
+) -> tuple[np.ndarray | None, float, float]:
+    """The assignment where labels of least cost, those of `state`, leave a cluster empty.
+
+    Of the free groups only those among the K cheapest to move to some cluster take part: of K that
+    are cheaper for a cluster than its filler, one is needed nowhere else.
+    """
+    k, n_linked = costs.shape[1], graph.n_nodes
+    free = np.flatnonzero(bounds.counts[0, n_linked:] > 0) + n_linked
+    if len(free) > k:
+        regrets = costs[free] - state.nearest[free, None]
+        free = free[np.unique(np.argpartition(regrets, k - 1, axis=0)[:k])]
+    take = np.concatenate([np.arange(n_linked), free])
+    others = np.delete(np.arange(len(costs)), take)
+    few = bounds.of_groups(take, bounds.of_groups(others).held(state.labels[others]))
+    found = assign_bounded(
+        np.ascontiguousarray(costs[take]), graph, few, None if upper is None else upper[take],
+        budget, active=state.active,
+    )  # fmt: skip
+    base, labels = float(state.nearest[others].sum()), None
+    if found.labels is not None:
+        labels = state.labels.copy()
+        labels[take] = found.labels
+    return labels, base + found.cost, base + found.bound
 
 
 def assign_bounded(

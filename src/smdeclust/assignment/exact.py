@@ -14,7 +14,7 @@ import numpy as np
 from smdeclust.assignment.bounded import assign, assign_bounded
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.compiled import assign_compiled
-from smdeclust.assignment.distances import linked_costs, nearest_centers
+from smdeclust.assignment.distances import linked_costs
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import TOO_MANY_TO_COPY
@@ -61,10 +61,7 @@ def exact_assignment(
     if problem.group_bounds is None:
         labels, cost, bound = assign_points(contracted, within, upper, budget)
     else:
-        costs = _costs(
-            contracted, np.arange(problem.n_groups), within, np.ascontiguousarray(within.T)
-        )
-        labels, cost, bound = assign_groups(problem, costs, upper, budget)
+        labels, cost, bound = assign_groups(problem, _costs(contracted, within), upper, budget)
     if labels is None:
         status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
         return Assignment(None, np.inf, bound + problem.constant, status, budget.nodes)
@@ -113,75 +110,24 @@ def assign_points(
     centers: np.ndarray,
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
-    spare: np.ndarray | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
-    """Assign contracted points to centers: labels (or ``None``), cost and bound, without scatter.
-
-    The linked groups take part in the exact assignment; free ones only where a cluster would be
-    empty, and then those alone that are cheapest to move. `spare` counts, for each cluster, groups
-    elsewhere that fill it already.
-    """
-    if spare is None:
-        spare = np.zeros(len(centers), dtype=np.int64)
-    n_linked = contracted.n_linked
+    """Assign contracted points: labels (or ``None``), cost and bound, without scatter."""
+    weights, k = contracted.weights, len(centers)
     if contracted.points.size < TOO_MANY_TO_COPY:  # larger ones are not copied once more
         status, labels, cost = assign_compiled(contracted, centers)
         if status == INFEASIBLE:
             return None, np.inf, np.inf
-        filling = contracted.weights > 0
-        if status == SOLVED and _counts(labels[filling], spare).all():
+        if status == SOLVED and np.bincount(labels[weights > 0], minlength=k).all():
             return labels, cost, cost
-    else:
-        labels = np.empty(len(contracted.points), dtype=np.int64)
-    centers_t = np.ascontiguousarray(centers.T)
-    base = nearest_centers(
-        contracted.points, contracted.weights, n_linked, centers, centers_t, labels
-    )
-    free = np.flatnonzero(contracted.weights[n_linked:] > 0) + n_linked
-    filled = _counts(labels[free], spare)
-    take = np.arange(n_linked)
-    if not filled.all():
-        fillers = free[cheapest_to_move(_costs(contracted, free, centers, centers_t))]
-        filled -= np.bincount(labels[fillers], minlength=len(centers))
-        take = np.concatenate([take, fillers])
-    costs = _costs(contracted, take, centers, centers_t)
-    base -= float(costs[n_linked:].min(axis=1).sum())
-    found, cost, bound = assign(
-        costs,
-        contracted.graph,
-        Bounds.none_empty(contracted.weights[take], filled),
-        None if upper is None else upper[take],
-        budget,
-    )
-    if found is None:
-        return None, np.inf, base + bound
-    labels[take] = found
-    return labels, base + cost, base + bound
+    bounds = Bounds.none_empty(weights, np.zeros(k))
+    return assign(_costs(contracted, centers), contracted.graph, bounds, upper, budget)
 
 
-def cheapest_to_move(costs: np.ndarray) -> np.ndarray:
-    """The rows among the K cheapest to move to some cluster, by regret: no others fill clusters.
-
-    Of K rows that are cheaper for a cluster than its filler, one is needed nowhere else.
-    """
-    k = costs.shape[1]
-    if len(costs) <= k:
-        return np.arange(len(costs))
-    regrets = costs - costs.min(axis=1, keepdims=True)
-    return np.unique(np.argpartition(regrets, k - 1, axis=0)[:k])
-
-
-def _counts(labels: np.ndarray, spare: np.ndarray) -> np.ndarray:
-    return np.bincount(labels, minlength=len(spare)) + spare
-
-
-def _costs(
-    contracted: Contracted, groups: np.ndarray, centers: np.ndarray, centers_t: np.ndarray
-) -> np.ndarray:
-    """(n, K) costs of some groups."""
-    costs = np.empty((len(groups), len(centers)))
-    points = np.ascontiguousarray(contracted.points[groups])
-    linked_costs(points, contracted.weights[groups], len(groups), centers, centers_t, costs)
+def _costs(contracted: Contracted, centers: np.ndarray) -> np.ndarray:
+    """(G, K) costs of all groups."""
+    costs, centers_t = np.empty((len(contracted.points), len(centers))), centers.T.copy()
+    given = contracted.points, contracted.weights, len(contracted.points)
+    linked_costs(*given, centers, centers_t, costs)
     return costs
 
 

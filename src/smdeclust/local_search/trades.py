@@ -15,7 +15,7 @@ from smdeclust.assignment.status import HARD, PAUSED, SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.local_search.jumps import sort_places
 from smdeclust.local_search.lloyd import _accept, _conclude, _settle
-from smdeclust.structure.mending import beyond
+from smdeclust.structure.tabu import beyond
 
 # The share of a full step that is made: each price is moved as if no other was.
 DAMPING = 0.7

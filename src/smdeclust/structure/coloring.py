@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from smdeclust.kernels import kernel
+from smdeclust.structure.tabu import tabu_repair
 
 # What the exhaustive search can end with.
 NONE, SOME, OPEN = 0, 1, 2
-
-#: Moves of the tabu search between two looks at the clock.
-MOVES_AT_ONCE = 10_000
 
 
 @kernel()
@@ -210,81 +206,6 @@ def color_exhaustively(indptr, indices, n_colors, clique, limit, colors):
     return SOME
 
 
-@kernel()
-def count_conflicts(graph, labels, conflicts, crowd, place):
-    """Fill the state of the tabu search for these labels; returns how many nodes are in conflict.
-
-    Writes how many neighbors of each node have each label (`conflicts`), the nodes in conflict
-    (`crowd`) and where each is among them (`place`, -1 elsewhere). Only hard pairs count.
-    """
-    indptr, indices, price, _ = graph
-    for v in range(len(labels)):
-        for j in range(indptr[v], indptr[v + 1]):
-            if len(price) == 0 or price[j] == np.inf:
-                conflicts[v, labels[indices[j]]] += 1
-    size = 0
-    for v in range(len(labels)):
-        place[v] = -1
-        if conflicts[v, labels[v]] > 0:
-            crowd[size], place[v] = v, size
-            size += 1
-    return size
-
-
-@kernel()
-def tabu_moves(costs, graph, labels, conflicts, crowd, size, place, tabu_until, begin, end, best):
-    """Make the moves from `begin` to `end` of TabuCol; returns (nodes in conflict, least so far).
-
-    Deterministic: ties go to the cheaper label, and the tabu tenure varies with a counter. Changes
-    everything from `labels` to `tabu_until`. O(nodes in conflict * K) a move.
-    """
-    indptr, indices, price, _ = graph
-    n_labels = costs.shape[1]
-    for move in range(begin, end):
-        if size == 0:
-            break
-        total = 0
-        for i in range(size):
-            total += conflicts[crowd[i], labels[crowd[i]]]
-        best = min(best, total)
-        best_v, best_k, best_change, best_loss = -1, -1, 1 << 60, np.inf
-        for i in range(size):
-            v = crowd[i]
-            a = labels[v]
-            for k in range(n_labels):
-                if k == a or costs[v, k] == np.inf:
-                    continue
-                change = conflicts[v, k] - conflicts[v, a]
-                if change > best_change:
-                    continue
-                if tabu_until[v, k] > move and total + 2 * change >= best:
-                    continue
-                loss = costs[v, k] - costs[v, a] if costs[v, a] < np.inf else -np.inf
-                if change < best_change or loss < best_loss:
-                    best_v, best_k, best_change, best_loss = v, k, change, loss
-        if best_v < 0:
-            continue
-        v, a = best_v, labels[best_v]
-        labels[v] = best_k
-        tabu_until[v, a] = move + 1 + (6 * size) // 10 + (move * 7919) % 10
-        for j in range(indptr[v] - 1, indptr[v + 1]):
-            u = v if j < indptr[v] else indices[j]
-            if u != v:
-                if len(price) > 0 and price[j] < np.inf:
-                    continue
-                conflicts[u, a] -= 1
-                conflicts[u, best_k] += 1
-            if conflicts[u, labels[u]] > 0 and place[u] < 0:
-                crowd[size], place[u] = u, size
-                size += 1
-            elif conflicts[u, labels[u]] == 0 and place[u] >= 0:
-                size -= 1
-                crowd[place[u]] = crowd[size]
-                place[crowd[size]] = place[u]
-                place[u] = -1
-    return size, best
-
-
 # Nodes from which cliques are grown, and moves of the tabu search: a node at first, and in all.
 MOST_STARTS = 50
 MOVES_EACH, MOST_MOVES = 20, 300_000
@@ -371,26 +292,6 @@ def _color_component(
         ):
             return Coloring(Verdict.FEASIBLE, colors=colors)
     return Coloring(Verdict.UNKNOWN)
-
-
-def tabu_repair(
-    costs: np.ndarray, graph: Any, labels: np.ndarray, max_moves: int, deadline: float
-) -> bool:
-    """Remove the conflicts of `labels` (changed in place) by TabuCol; True when none is left.
-
-    `graph` holds the arrays of a pair graph; where costs are infinite, a label is forbidden.
-    """
-    conflicts, tabu_until = np.zeros(costs.shape, np.int64), np.zeros(costs.shape, np.int64)
-    crowd, place = np.empty(len(costs), np.int64), np.empty(len(costs), np.int64)
-    size, best = count_conflicts(graph, labels, conflicts, crowd, place), 1 << 60
-    for begin in range(0, max_moves, MOVES_AT_ONCE):
-        if size == 0 or time.perf_counter() >= deadline:
-            break
-        size, best = tabu_moves(
-            costs, graph, labels, conflicts, crowd, size, place, tabu_until, begin,
-            min(begin + MOVES_AT_ONCE, max_moves), best,
-        )  # fmt: skip
-    return bool(size == 0) and bool(np.isfinite(costs[np.arange(len(costs)), labels]).all())
 
 
 def _components(

@@ -19,7 +19,7 @@ import numpy as np
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.instance import FloatArray, Graph, IntArray
 from smdeclust.kernels import kernel
-from smdeclust.structure.coloring import tabu_repair
+from smdeclust.structure.tabu import tabu_repair
 
 #: Moves of the tabu search.
 MOST_MOVES = 100_000
