@@ -50,7 +50,7 @@ def test_collapse_is_seen_before_the_first_generation():
 
 def test_max_time_ends_within_the_first_population():
     """With no time there is one solution, and it is the best."""
-    state = evolve(stub_operators(), 9, Replacement(), stopping.max_time(0.0), RNG(0))
+    state = evolve(stub_operators(), 9, Replacement(), stopping.past(0.0), RNG(0))
     assert len(state.population) == 1
     assert state.best is state.population[0]
     assert len(state.history.arrays()["best"]) == 1

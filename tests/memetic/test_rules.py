@@ -82,5 +82,5 @@ def test_any_of_gives_the_first_reason():
 def test_max_time_is_asked_always():
     """The clock is the run's, also within a generation."""
     state = made_state(1.0, mid_generation=True)
-    assert stopping.max_time(0.0)(state) == "max_time"
-    assert stopping.max_time(np.inf)(state) is None
+    assert stopping.past(0.0)(state) == "max_time"
+    assert stopping.past(np.inf)(state) is None

@@ -14,10 +14,10 @@ import numpy as np
 from smdeclust.assignment.bounded import assign, assign_bounded
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.compiled import assign_compiled
-from smdeclust.assignment.distances import linked_costs
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import TOO_MANY_TO_COPY
+from smdeclust.points.distances import linked_costs
 from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Contracted, Problem
 from smdeclust.structure import Structure

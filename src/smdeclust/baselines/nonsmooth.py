@@ -8,7 +8,6 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from smdeclust.assignment.distances import nearest_centers, transposed
 from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented, number

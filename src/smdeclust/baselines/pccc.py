@@ -10,7 +10,6 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.distances import linked_costs, nearest_centers
 from smdeclust.baselines.base import Baseline, FromCenters, Task
 from smdeclust.baselines.pieces import alternate, fill_empty_clusters, one_per_pair
 from smdeclust.constraints import Constraints
@@ -29,6 +28,7 @@ from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.local_search.limits import is_past
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
+from smdeclust.points.distances import linked_costs, nearest_centers
 from smdeclust.problem import Contracted, Problem, Solution
 from smdeclust.structure import SoftPairs
 from smdeclust.structure.pairs import as_pairs, count_broken

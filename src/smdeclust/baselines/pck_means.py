@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.distances import squared_distances
 from smdeclust.baselines.base import MultiStart, SoftBaseline, Task
 from smdeclust.baselines.pieces import (
     SignedPairs,
@@ -22,6 +21,7 @@ from smdeclust.estimators.parameters import anything, current, documented, forme
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
+from smdeclust.points.distances import squared_distances
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.groups import Grouping, contract
 

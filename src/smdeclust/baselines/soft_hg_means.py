@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.assignment.distances import nearest_centers
 from smdeclust.baselines.base import Task, UnweightedBaseline, spread_groups
 from smdeclust.baselines.pieces import breed, fill_empty_clusters, links_of, make_seed, until
 from smdeclust.baselines.soft_hg_moves import (
@@ -23,6 +22,7 @@ from smdeclust.estimators.smdeclust import log_generation
 from smdeclust.local_search import local_search
 from smdeclust.memetic import State, stopping
 from smdeclust.memetic.crossover import exchange
+from smdeclust.points.distances import nearest_centers
 from smdeclust.problem import Problem, Solution
 
 # k-means of the first population ends here at the latest.

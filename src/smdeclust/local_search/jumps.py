@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.distances import squared_distances, transposed
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.kempe import squared_distance
+from smdeclust.points.distances import squared_distances, transposed
 
 # Most iterations of k-means within a cluster that is split, and among the clusters near a jump.
 SPLIT_ITERATIONS = 6

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from smdeclust.assignment.distances import FEW_FEATURES, transposed
 from smdeclust.kernels import kernel, summing_kernel
+from smdeclust.points.distances import FEW_FEATURES, transposed
 
 # A move must gain more than these shares of the objective and of the scatter about the mean, which
 # is the scale of rounding: where every group is its own cluster the objective is 0, and chains

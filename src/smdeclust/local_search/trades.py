@@ -10,11 +10,11 @@ import numpy as np
 
 from smdeclust.assignment.active_set import broken_price
 from smdeclust.assignment.compiled import assign_tables
-from smdeclust.assignment.distances import squared_distances, transposed
 from smdeclust.assignment.status import HARD, PAUSED, SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.local_search.jumps import sort_places
 from smdeclust.local_search.lloyd import _accept, _conclude, _settle
+from smdeclust.points.distances import squared_distances, transposed
 from smdeclust.structure.tabu import beyond
 
 # The share of a full step that is made: each price is moved as if no other was.

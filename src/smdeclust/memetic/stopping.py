@@ -80,12 +80,3 @@ def past(deadline: float) -> StoppingRule:
         return "max_time" if time.perf_counter() >= deadline else None
 
     return stop
-
-
-def max_time(limit: float) -> StoppingRule:
-    """So many seconds after the run began; asked after every local search."""
-
-    def stop(state: State) -> str | None:
-        return "max_time" if state.elapsed >= limit else None
-
-    return stop

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import qr
 
-from smdeclust.kernels import summing_kernel
 from smdeclust.points.blocks import EVERY, add_to_clusters, sum_squares
+from smdeclust.points.distances import nearest_centers, transposed
 from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
@@ -187,7 +187,7 @@ class DensePoints(ArrayPoints):
         table, n_linked = self.contracted[0], self.coupling.n_linked
         labels = np.empty(len(table), dtype=np.int64)
         labels[:n_linked] = linked
-        nearest_squares(table, n_linked, centers, labels)
+        nearest_centers(table, self.group_weights, n_linked, centers, transposed(centers), labels)
         places, groups, weights = self._wheel
         gaps = places - centers[labels[groups]]
         far = np.sqrt(np.einsum("ij,ij->i", gaps, gaps)) * weights
@@ -210,18 +210,3 @@ def in_blocks(
         for a, b in spans
     ]
     return blocks, [a for a, _ in spans] + [len(X)]
-
-
-@summing_kernel()
-def nearest_squares(points, start, centers, labels):
-    """Label the points from `start` on by their nearest center; writes `labels`. O(n K d)."""
-    for g in range(start, len(points)):
-        best, least = 0, 0.0
-        for k in range(len(centers)):
-            square = 0.0
-            for j in range(points.shape[1]):
-                gap = points[g, j] - centers[k, j]
-                square += gap * gap
-            if k == 0 or square < least:
-                best, least = k, square
-        labels[g] = best

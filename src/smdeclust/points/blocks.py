@@ -121,7 +121,7 @@ def _nearest(
     double = 2.0 * area
     for k in range(n_clusters):
         work[k] = norms[k] - double * products[r, k]
-    best, second = _two_least(work)
+    best, second = two_least(work)
     error = 2.0 * (n_features + 10) * ROUNDOFF * (np.sqrt(square) * largest + 1e-30 * area)
     if second >= 0 and work[second] - work[best] <= 2.0 * error:
         limit = work[best] + 2.0 * error
@@ -130,7 +130,7 @@ def _nearest(
                 work[k] = _squared_distance(X, i, offset, centers, k)
             else:
                 work[k] += square - error
-        best, second = _two_least(work)
+        best, second = two_least(work)
         upper[i] = np.sqrt(max(work[best], 0.0))
         lower[i] = np.sqrt(max(work[second], 0.0))
         return best
@@ -158,7 +158,8 @@ def _move(X, weights, offset, i, best, labels, sums, totals, counts):
 
 
 @kernel(forceinline=True)
-def _two_least(values):
+def two_least(values):
+    """The places of the least and the second least value (-1: there is none)."""
     best, second = 0, -1
     least, next_least = values[0], np.inf
     for k in range(1, len(values)):

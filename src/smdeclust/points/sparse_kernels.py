@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
+from smdeclust.points.blocks import two_least
 
 # Unit roundoff of float64.
 ROUNDOFF = 2.0**-53
@@ -141,7 +142,7 @@ def assign_rows(
         _products(indptr, indices, data, i, centers_t, work)
         for c in range(n_clusters):
             work[c] = bias[c] - 2.0 * work[c]
-        best, second = _two_least(work)
+        best, second = two_least(work)
         if second >= 0 and work[second] - work[best] <= 2.0 * error:
             limit = work[best] + 2.0 * error
             _spread_out(indptr, indices, data, i, offset, row)
@@ -150,7 +151,7 @@ def assign_rows(
                     work[c] = _direct(row, centers, c)
                 else:
                     work[c] += sizes[i] - error - size_error
-            best, second = _two_least(work)
+            best, second = two_least(work)
             upper[i] = np.sqrt(max(work[best], 0.0))
             lower[i] = np.sqrt(max(work[second], 0.0))
         else:
@@ -159,17 +160,6 @@ def assign_rows(
             if second >= 0:
                 lower[i] = np.sqrt(max(sizes[i] + work[second] - error - size_error, 0.0))
         labels[i] = best
-
-
-@kernel(forceinline=True)
-def _two_least(values):
-    best, second = 0, -1
-    for k in range(1, len(values)):
-        if values[k] < values[best]:
-            best, second = k, best
-        elif second < 0 or values[k] < values[second]:
-            second = k
-    return best, second
 
 
 @kernel()
