@@ -181,28 +181,10 @@ def assign_bounded(
 ) -> Found:
     """Label all groups at the least cost within the bounds.
 
-    Parameters
-    ----------
-    costs
-        (G, K) cost of each group in each cluster.
-    graph
-        The pairs between the first groups.
-    bounds
-        The bounds.
-    upper
-        (G,) feasible labels, if any are known.
-    budget
-        What the proof may cost; it is charged.
-    prices
-        (B, K) a guess.
-    active
-        (L,) linked groups on pairs that labels of least cost break, as far as known.
-
-    Returns
-    -------
-    Found
-        ``labels`` (``None`` if there are none or none were found), ``cost``, ``bound`` (infinite
-        if there are none), ``prices`` and the bound ``dual`` that follows from them alone.
+    As :func:`assign`; `prices` are a (B, K) guess, `active` the (L,) linked groups on pairs that
+    labels of least cost break, as far as known. Returns labels (``None`` if there are none or none
+    were found), cost, bound (infinite if there are none), prices and the bound `dual` that follows
+    from these alone.
     """
     budget = Budget() if budget is None else budget
     if bounds.any_order:

@@ -26,12 +26,7 @@ NO_WEIGHTS.flags.writeable = False
 class LinkedLabels:
     """The labels of all groups that take part, and the state of the active set of the linked ones.
 
-    Parameters
-    ----------
-    costs
-        (G, K) costs, linked groups first; infinity forbids.
-    graph
-        The pairs.
+    `costs` are (G, K), linked groups first; infinity forbids.
     """
 
     def __init__(self, costs: np.ndarray, graph: PairGraph) -> None:

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented, number
+from smdeclust.points.distances import nearest_centers, transposed
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300

@@ -30,16 +30,9 @@ LONG = 2**21
 
 
 class CompiledSearch:
-    """Searches of one problem from (K, d') centers; made once, for many of them.
+    """Searches from (K, d') centers of one problem whose points are contracted; made once.
 
-    Parameters
-    ----------
-    problem
-        A problem whose points are contracted.
-    deep
-        Whether to go on by swaps of Kempe chains where Lloyd stops.
-    limits
-        When to stop.
+    `deep`: go on by swaps of Kempe chains where Lloyd stops.
     """
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:

@@ -96,18 +96,9 @@ def with_jumps(
     deadline: float | None = None,
     bounded: bool = False,
 ) -> Search:
-    """A local search that jumps as well.
+    """A local search that jumps as well; `search` is the exact one, from centers to a solution.
 
-    Parameters
-    ----------
-    contracted
-        The contracted problem.
-    search
-        The exact local search: centers -> solution.
-    max_idle
-        Trials in a row that may fail.
-    deadline
-        No jump begins after this moment of ``time.perf_counter()``.
+    Up to `max_idle` trials in a row may fail. No jump begins after the `deadline`.
     """
 
     whole = contracted.storage.abilities.compiled

@@ -52,20 +52,12 @@ def remember(operators: Operators, elite: Elite) -> Operators:
 
 def start_near(operators: Operators, starts: list[np.ndarray], population_size: int) -> Operators:
     """Operators whose first population begins with these centers, and later ones with the first
-    of them; the others are drawn.
+    of them; the others are drawn as in a fit from scratch.
 
     Two such populations that agree are enough: on overlapping mixtures a refit after one broken
     pair more was as good as a full fit in 23 of 24 cases (else 0.05% above it), for a quarter of
-    the local searches; one population without the elite was so in 18 of 24.
-
-    Parameters
-    ----------
-    operators
-        Of a fit from scratch.
-    starts
-        (K, d') earlier centers, the best first, in the coordinates of the searches.
-    population_size
-        P.
+    the local searches; one population without the elite was so in 18 of 24. The best start comes
+    first.
     """
     n_made = 0
 

@@ -20,14 +20,9 @@ from smdeclust.structure.groups import Coupling
 
 
 class ArrayPoints(Points):
-    """What the storages of one dense array share.
+    """What the storages of one dense array, float32 or float64, share.
 
-    Parameters
-    ----------
-    X, coupling, sample_weight
-        As for :class:`Points`; `X` is float32 or float64.
-    n_threads
-        Threads for work by blocks; by default what the process may use.
+    `n_threads` work on blocks; by default as many as the process may use.
     """
 
     abilities = Abilities(sampled=True)

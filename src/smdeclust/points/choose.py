@@ -46,15 +46,10 @@ def fits_contracted(shape: tuple[int, ...]) -> bool:
 def store(
     X: Any, coupling: Coupling, sample_weight: np.ndarray | None, storage: str | Storage | None
 ) -> Points:
-    """The storage for admitted points.
+    """The storage for points that :func:`admit` gave.
 
-    Parameters
-    ----------
-    X, coupling, sample_weight
-        What :func:`admit` gave, which rows are coupled, and (N,) weights or ``None``.
-    storage
-        ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"`` (or ``"torch:cuda"``, and so on), a
-        function of the other three, or ``None``: what suits them.
+    `storage` is ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"`` (or ``"torch:cuda"``, and so
+    on), a function of the other three, or ``None``: what suits them.
     """
     if callable(storage):
         return storage(X, coupling, sample_weight)

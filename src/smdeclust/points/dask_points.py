@@ -39,16 +39,9 @@ class DaskLabels:
 
 
 class DaskPoints(Points):
-    """A Dask array, its blocks on the workers of a cluster.
+    """A Dask array of chunks of whole rows (see ``dask_arrays``), its blocks on workers.
 
-    Parameters
-    ----------
-    X
-        (N, d) Dask array of chunks of whole rows (see ``dask_arrays``).
-    coupling, sample_weight
-        As for :class:`Points`.
-    cluster
-        Where the blocks go. They are read once for their mean and once for their spread.
+    They are read once for their mean and once for their spread.
     """
 
     def __init__(

@@ -15,13 +15,7 @@ PRODUCT_ERROR = 1e-10
 
 
 class LinkedMeans:
-    """The means of the linked groups, dense.
-
-    Parameters
-    ----------
-    means, weights
-        (L, d) in the coordinates of the searches, and (L,).
-    """
+    """The (L, d) means of the linked groups, dense, in the coordinates of the searches."""
 
     def __init__(self, means: np.ndarray, weights: np.ndarray) -> None:
         self.means, self.weights = read_only(means), read_only(weights)

@@ -76,16 +76,9 @@ class Centers:
 
 
 class Rows(ABC):
-    """A block of rows of which the free ones are groups of their own.
+    """A block of rows of which the free ones (``None``: all) are groups of their own.
 
-    Parameters
-    ----------
-    n_rows
-        Their number.
-    weights
-        (n,) weights, or a single one for all.
-    free
-        (n,) which rows take part; ``None``: all.
+    There are `n_rows` weights, or a single one for all.
     """
 
     def __init__(self, n_rows: int, weights: np.ndarray, free: np.ndarray | None) -> None:
@@ -160,15 +153,7 @@ class Rows(ABC):
 
 
 class ArrayRows(Rows):
-    """Rows of an array.
-
-    Parameters
-    ----------
-    X, offset
-        (n, d) rows, and what is subtracted from each (``None``: it was already).
-    weights, free
-        As for :class:`Rows`.
-    """
+    """Rows of an array; `offset` is subtracted from each (``None``: it was already)."""
 
     def __init__(
         self,

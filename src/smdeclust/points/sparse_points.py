@@ -21,15 +21,7 @@ from smdeclust.structure.groups import Coupling
 
 
 class SparsePoints(Points):
-    """A CSR matrix.
-
-    Parameters
-    ----------
-    X
-        (N, d) validated CSR matrix, float32 or float64.
-    coupling, sample_weight, n_threads
-        As for :class:`ArrayPoints`.
-    """
+    """A validated CSR matrix, float32 or float64; `n_threads` as for :class:`ArrayPoints`."""
 
     abilities = Abilities(sampled=True)
 
@@ -136,12 +128,7 @@ class SparseBatch(RowBatch):
     """Labels are found block by block on several threads; sums change afterwards, in the order of
     the rows: the number of threads does not change a bit of the result.
 
-    Parameters
-    ----------
-    wholes
-        The rows as given; then, maybe, the means of free groups of several points.
-    lone, linked, scatter, n_threads, idle
-        As for :class:`RowBatch`.
+    `wholes` are the rows as given; then, maybe, the means of free groups of several points.
     """
 
     def __init__(

@@ -64,16 +64,9 @@ class Tally:
 
 
 class SparseRows:
-    """Points in CSR form minus an offset, which is never subtracted in storage.
+    """Points in CSR form from row `start` on, minus an offset that is never subtracted in storage.
 
-    Parameters
-    ----------
-    matrix
-        (n, d) CSR matrix without columns stored twice in a row, float32 or float64.
-    offset
-        (d,) the mean of the data.
-    start, stop
-        The first row, and the one after the last.
+    No row of `matrix`, float32 or float64, stores a column twice.
     """
 
     def __init__(

@@ -133,17 +133,7 @@ class Points(ABC):
 
 
 class Held:
-    """The rows of linked groups and of groups of several points, dense and minus the offset.
-
-    Parameters
-    ----------
-    coupling
-        Which rows they are.
-    points
-        (m, d) where they are.
-    sample_weight
-        (N,) weights of all rows, or ``None`` for ones.
-    """
+    """The (m, d) rows of linked groups and of groups of several points, minus the offset."""
 
     def __init__(self, coupling: Coupling, points: Any, sample_weight: np.ndarray | None) -> None:
         self.groups, self.points = coupling.groups, points

@@ -17,15 +17,7 @@ MOST_PRODUCTS = 2**28
 
 
 class TorchBatch:
-    """S solutions: (n, S) labels of the free groups, on the device.
-
-    Parameters
-    ----------
-    points
-        The points.
-    n_starts
-        S.
-    """
+    """S solutions: (n, S) labels of the free groups, on the device."""
 
     def __init__(self, points: TorchPoints, n_starts: int) -> None:
         self.points, self.torch = points, points.torch

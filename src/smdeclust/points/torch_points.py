@@ -49,16 +49,9 @@ def usable_device(torch: Any, device: str) -> Any:
 
 
 class TorchPoints(ArrayPoints):
-    """An array whose points are on a device.
+    """An array whose points are on a device: what ``torch.device`` takes, ``"cuda"``, ``"cpu"``.
 
     Rows there are the free groups: first lone points, then groups of several.
-
-    Parameters
-    ----------
-    X, coupling, sample_weight
-        As for :class:`ArrayPoints`.
-    device
-        What ``torch.device`` takes: ``"cuda"``, ``"cuda:1"``, ``"cpu"``.
     """
 
     abilities = Abilities(exact=False, at_once=1_000_000)

@@ -265,16 +265,8 @@ def priced_graph(
     """Return the graph of hard cannot-links and soft pairs between groups, and what soft pairs
     cost that are broken whatever the labels.
 
-    Parameters
-    ----------
-    cannot_link
-        (m, 2) rows that must be apart.
-    soft
-        The soft pairs. One that is listed several times costs the sum of its prices.
-    groups_of
-        From rows to their groups.
-    n_linked
-        Number of groups that have a pair, hard or soft; they come first.
+    A soft pair that is listed several times costs the sum of its prices. `groups_of` leads from
+    rows to their groups, of which the first `n_linked` have a pair, hard or soft.
     """
     n_must, n_hard = len(soft.must_link), len(cannot_link)
     pairs = groups_of(np.concatenate([soft.must_link, soft.cannot_link, cannot_link]))

@@ -61,18 +61,10 @@ def find_repair(
     contradictions: Callable[[np.ndarray], set[frozenset[int]]],
     deadline: float,
 ) -> Repair:
-    """Return the cheapest repair, or the best found when the time is over.
+    """Return the cheapest repair, or the best found at the `deadline` of ``time.monotonic()``.
 
-    Parameters
-    ----------
-    pairs, n_clusters
-        The pairs and K.
-    sets
-        Sets of pairs that cannot hold together, known already.
-    contradictions
-        Finds more of them among some of the pairs, none where it finds none.
-    deadline
-        A moment of ``time.monotonic()``.
+    `sets` are sets of pairs that cannot hold together, known already; `contradictions` finds more
+    of them among some of the pairs.
     """
     best = least_broken(pairs, n_clusters)
     cost = _cost(pairs, best)

@@ -43,44 +43,26 @@ class Structure:
 
     Points that must-links join are one group. Between groups there are edges, each with the price
     of breaking it (infinite where that is forbidden); and clusters have bounds.
-
-    Attributes
-    ----------
-    n_points, n_clusters
-        N and K.
-    must_link, cannot_link
-        (m, 2) validated pairs of row positions.
-    soft
-        Pairs that may be broken, with their prices, or ``None``.
-    sample_weight
-        (N,) weights, or ``None`` for all ones.
-    coupling
-        The must-link groups, and which of them have pairs with others.
-    cl_indptr, cl_indices
-        Cannot-link graph over the linked groups (symmetric, each edge once). Where there are
-        bounds on sizes, groups of several points count as linked, too.
-    bounds
-        Least and largest sizes of clusters, or ``None``.
-    quotas
-        Bounds on what each cluster holds of something, beside its size.
-    coloring
-        (n_linked,) a cluster for each linked group that keeps the cannot-links, if one is known.
-    packing
-        (G,) labels that keep cannot-links and bounds, if some are known: first ones, of any cost.
     """
 
+    # N and K
     n_points: int
     n_clusters: int
+    # (m, 2) validated pairs of row positions
     must_link: np.ndarray
     cannot_link: np.ndarray
-    soft: SoftPairs | None
-    sample_weight: np.ndarray | None
-    coupling: Coupling
+    soft: SoftPairs | None  # Pairs that may be broken, with their prices, or ``None``
+    sample_weight: np.ndarray | None  # (N,) weights, or ``None`` for all ones
+    coupling: Coupling  # the must-link groups, and which of them have pairs with others
+    # Cannot-link graph over the linked groups (symmetric, each edge once). Where there are
+    # bounds on sizes, groups of several points count as linked, too.
     cl_indptr: np.ndarray
     cl_indices: np.ndarray
-    bounds: SizeBounds | None
-    quotas: tuple[Quota, ...] = ()
+    bounds: SizeBounds | None  # Least and largest sizes of clusters, or ``None``
+    quotas: tuple[Quota, ...] = ()  # bounds on what each cluster holds, beside its size
+    # (n_linked,) a cluster for each linked group that keeps the cannot-links, if one is known
     coloring: np.ndarray | None = None
+    # (G,) labels that keep cannot-links and bounds, if some are known: first ones, of any cost
     packing: np.ndarray | None = None
 
     @classmethod

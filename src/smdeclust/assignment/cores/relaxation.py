@@ -20,12 +20,7 @@ from smdeclust.assignment.cores.linear_program import NO_SOLUTION, OPTIMAL, line
 class LinearRelaxation:
     """LP over x[v, k] with clique and odd-cycle rows, added when broken.
 
-    Parameters
-    ----------
-    instance
-        The nodes and their pairs; costs finite where `allowed`.
-    allowed
-        Labels that may be used; a label may be removed later, never added beyond these.
+    Costs are finite where `allowed`; a label may be removed later, never added beyond these.
     """
 
     def __init__(self, instance: Instance, allowed: BoolArray) -> None:
