@@ -97,6 +97,7 @@ class Problem(Structure):
         size_by: str = "points",
         soft: SoftPairs | None = None,
         quotas: tuple[Quota, ...] = (),
+        deadline: float = np.inf,
     ) -> Problem:
         """Validate, contract and check feasibility.
 
@@ -122,6 +123,8 @@ class Problem(Structure):
             Pairs that may be broken, with their prices; rows and prices are taken as valid.
         quotas
             Bounds on what each cluster holds of some columns: ``Constraints.quota(...).quotas``.
+        deadline
+            When to stop asking whether constraints can hold (of ``time.perf_counter()``).
 
         Raises
         ------
@@ -136,7 +139,7 @@ class Problem(Structure):
         known = Structure.build(
             n_points, n_clusters, must_link, cannot_link, weight,
             size_min=size_min, size_max=size_max, size_by=size_by, soft=soft,
-            quotas=quotas,
+            quotas=quotas, deadline=deadline,
         )  # fmt: skip
         return cls.of(known, data, storage)
 

@@ -136,6 +136,10 @@ class Coupling:
         """The groups of rows that are all coupled."""
         return self.groups[np.searchsorted(self.rows, pairs)]
 
+    def rows_of(self, group: int) -> list[int]:
+        """The rows of a coupled group."""
+        return self.rows[self.groups == group].tolist()  # type: ignore[no-any-return]
+
     def free_rows(self) -> np.ndarray:
         """The rows that are groups of their own without a cannot-link."""
         free = np.ones(self.n_points, dtype=np.bool_)

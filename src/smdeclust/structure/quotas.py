@@ -142,8 +142,7 @@ def _reject_large_group(quota: Quota, coupling: Coupling) -> None:
     held = coupling.weights(quota.counts)
     largest = int(np.argmax(held))
     if held[largest] > quota.high:
-        rows = coupling.rows[coupling.groups == largest]
-        rows = rows[quota.counts[rows] > 0].tolist()
+        rows = [row for row in coupling.rows_of(largest) if quota.counts[row] > 0]
         shown = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
         _reject(
             f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} (rows "

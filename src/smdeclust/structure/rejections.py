@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.coloring import Verdict, find_coloring
-from smdeclust.structure.graph import PairGraph
-from smdeclust.structure.groups import must_link_path
+from smdeclust.structure.groups import Coupling, must_link_path
 from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.mending import mend
+from smdeclust.structure.quotas import reject_impossible_quotas
+from smdeclust.structure.why_quotas import reject_quotas_together
+
+if TYPE_CHECKING:
+    from smdeclust.structure.structure import Structure
 
 # Seconds that the search for a packing of groups may take, and those of a proof that there is none.
 PACKING_SECONDS, MOST_SECONDS = 0.5, 1.0
@@ -66,19 +70,18 @@ def reject_uncolorable(
     indptr: np.ndarray,
     indices: np.ndarray,
     n_clusters: int,
-    groups: np.ndarray,
-    rows_of_points: np.ndarray,
+    coupling: Coupling,
+    deadline: float = np.inf,
 ) -> np.ndarray | None:
     """Raise an error if the cannot-links need more than K clusters, as far as that is known.
 
-    `groups` are those of the rows `rows_of_points`. Returns colors that keep them, if found.
+    Returns colors that keep them, if found.
     """
-    result = find_coloring(indptr, indices, n_clusters)
+    result = find_coloring(indptr, indices, n_clusters, deadline=deadline)
     if result.verdict is not Verdict.INFEASIBLE:
         return result.colors
     assert result.witness is not None
-    first = [int(np.flatnonzero(groups == g)[0]) for g in result.witness.tolist()]
-    rows = rows_of_points[first].tolist()
+    rows = [coupling.rows_of(g)[0] for g in result.witness.tolist()]
     shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
     if result.is_clique:
         raise InfeasibleConstraintsError(
@@ -100,18 +103,6 @@ MOST_ENTRIES = 50_000
 SLACK = 1e-9
 
 
-@dataclass(frozen=True)
-class Pieces:
-    """What must be packed: groups that are linked or of several points, and single points."""
-
-    of_group: np.ndarray  # (m,) sizes of the groups
-    ends: np.ndarray  # (e, 2) cannot-linked groups
-    lone: np.ndarray  # sizes of the single points
-    rows: list[list[int]]  # one row of each group, for messages
-    # (m,) a cluster for each group that keeps the cannot-links, if one is known
-    colors: np.ndarray | None
-
-
 def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
     """Raise an error where a cluster may not even hold the lightest point: none may be empty."""
     closed = np.flatnonzero(bounds.high < least)
@@ -128,13 +119,33 @@ def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
     )  # fmt: skip
 
 
-def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> np.ndarray | None:
-    """Raise an error that explains why no clustering has such sizes, as far as that is known.
+def find_packing(known: Structure, deadline: float = np.inf) -> np.ndarray | None:
+    """Group labels that keep hard pairs, sizes and quotas, whatever they cost, if some are found;
+    an error that explains why there are none, as far as that is known."""
+    reject_impossible_sizes(known)
+    reject_impossible_quotas(known.quotas, known.coupling, known.n_clusters)
+    bounds, hard, start = known.group_bounds, known.graph.hard_part, _largest_first(known)
+    assert bounds is not None
+    if bounds.hold(start) and not (start[hard.ends] == start[hard.indices]).any():
+        return start
+    costs = np.zeros((known.n_groups, known.n_clusters))
+    until = min(deadline, time.perf_counter() + PACKING_SECONDS)
+    packing = mend(costs, hard, replace(bounds, any_order=False), start, until)
+    if packing is None:
+        once = hard.ends < hard.indices
+        ends = np.column_stack([hard.ends[once], hard.indices[once]])
+        seconds = min(MOST_SECONDS, max(0.0, deadline - time.perf_counter()))
+        _reject_unpackable(known, ends, seconds)
+        if known.quotas:
+            reject_quotas_together(known, deadline)
+    return packing
 
-    Returns labels of all pieces that keep sizes and cannot-links, if some were found.
-    """
-    unit = "weight" if bounds.by_weight else "points"
-    total = float(pieces.of_group.sum() + pieces.lone.sum())
+
+def reject_impossible_sizes(known: Structure) -> None:
+    """Raise an error that explains why no clustering has such sizes, for their sums or a group."""
+    bounds, of_group = known.bounds, known.size_of_group[: known.coupling.n_compound]
+    assert bounds is not None
+    unit, total = "weight" if bounds.by_weight else "points", float(known.size_of_group.sum())
     k = len(bounds.low)
     slack = SLACK * total * bounds.by_weight
     if bounds.low.sum() > total + slack:
@@ -153,35 +164,34 @@ def reject_impossible_sizes(bounds: SizeBounds, pieces: Pieces) -> np.ndarray | 
             f"would do.",
             "size_max_sum", total=total, allowed=float(bounds.high.sum()), nearest_size_max=nearest,
         )  # fmt: skip
-    largest = int(np.argmax(pieces.of_group)) if len(pieces.of_group) else -1
-    if largest >= 0 and pieces.of_group[largest] > bounds.high.max() + slack:
-        size, rows = float(pieces.of_group[largest]), pieces.rows[largest]
+    largest = int(np.argmax(of_group)) if len(of_group) else -1
+    if largest >= 0 and of_group[largest] > bounds.high.max() + slack:
+        size, rows = float(of_group[largest]), known.coupling.rows_of(largest)
         _reject(
             f"Must-links join rows {_list(rows)} into one group of size {size:g} ({unit}), more "
             f"than the largest size_max of {bounds.high.max():g}. A size_max of {size:g} for one "
             f"cluster, or fewer must-links, would do.",
             "size_max_group", rows=rows, size=size, nearest_size_max=size,
         )  # fmt: skip
-    packing = _pack(bounds, pieces, slack)
-    if packing is None:
-        _reject_unpackable(bounds, pieces, slack)
-    return packing
 
 
-def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None:
-    if (len(pieces.of_group) + len(pieces.ends)) * len(bounds.low) > MOST_ENTRIES:
+def _reject_unpackable(known: Structure, ends: np.ndarray, seconds: float) -> None:
+    bounds, n = known.bounds, known.coupling.n_compound
+    assert bounds is not None
+    if (n + len(ends)) * len(bounds.low) > MOST_ENTRIES:
         return
+    of_group, lone = np.split(known.size_of_group, [n])
     # Single points count as a liquid: of weights this is only a bound.
-    off, known = least_violation(
-        Bounds.of(pieces.of_group, bounds.low, bounds.high), pieces.ends, [True],
-        float(pieces.lone.sum()), MOST_SECONDS, whole=not bounds.by_weight,
+    off, sure = least_violation(
+        Bounds.of(of_group, bounds.low, bounds.high), ends, [True], float(lone.sum()), seconds,
+        whole=not bounds.by_weight,
     )  # fmt: skip
-    if not known or off <= max(slack, 1e-6):
+    if not sure or off <= max(SLACK * float(known.size_of_group.sum()) * bounds.by_weight, 1e-6):
         return
     off = float(np.ceil(off - 1e-6)) if not bounds.by_weight else off
-    order = np.argsort(-pieces.of_group, kind="stable")
-    several = [pieces.rows[g] for g in order if pieces.of_group[g] > 0][:12]
-    linked = f" and {len(pieces.ends)} cannot-links between groups" if len(pieces.ends) else ""
+    order = np.argsort(-of_group, kind="stable")[:12]
+    several = [known.coupling.rows_of(g) for g in order if of_group[g] > 0]
+    linked = f" and {len(ends)} cannot-links between groups" if len(ends) else ""
     low, high = bounds.low.min(), bounds.high.max()
     would = []
     if low > 0:
@@ -190,7 +200,7 @@ def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None
         would.append(f"size_max={high + off:g}")
     shown = "; ".join(_list(rows) for rows in several[:3])
     _reject(
-        f"The {len(pieces.of_group)} groups that must stay whole{linked} cannot be packed into "
+        f"The {n} groups that must stay whole{linked} cannot be packed into "
         f"clusters of size {_list(bounds.low)} to {_list(bounds.high)}: some cluster is off by at "
         f"least {off:g}. Bounds that would do: {' with '.join(would)}. The largest groups are rows "
         f"{shown}.",
@@ -199,46 +209,37 @@ def _reject_unpackable(bounds: SizeBounds, pieces: Pieces, slack: float) -> None
     )  # fmt: skip
 
 
-def _pack(bounds: SizeBounds, pieces: Pieces, slack: float) -> np.ndarray | None:
-    """Labels of groups and single points: largest first into the emptiest room, then mended."""
-    sizes, k = pieces.of_group, len(bounds.low)
-    if bounds.by_weight:  # single weights need not fit either
-        sizes = np.concatenate([sizes, pieces.lone])
-    neighbors: dict[int, list[int]] = {}
-    for u, v in pieces.ends.tolist():
-        neighbors.setdefault(u, []).append(v)
-        neighbors.setdefault(v, []).append(u)
-    held = np.zeros(k)
-    label = np.full(len(sizes), -1)
-    high = np.minimum(bounds.high, 1e18)
+def _largest_first(known: Structure) -> np.ndarray:
+    """Group labels: the largest first into the emptiest room, as sizes ask; the rest in turn."""
+    bounds, sizes, k = known.bounds, known.size_of_group, known.n_clusters
+    assert bounds is not None
+    hard = known.graph.hard_part
+    # (Single points of one size are placed at once; single weights need not fit either.)
+    n = known.n_groups if bounds.by_weight else known.coupling.n_compound
+    slack = SLACK * float(sizes.sum()) * bounds.by_weight
+    held, high = np.zeros(k), np.minimum(bounds.high, 1e18)
+    label = np.full(known.n_groups, -1)
     # Groups with many cannot-links have few choices: they come first among equals.
-    degree = np.array([len(neighbors.get(g, [])) for g in range(len(label))], dtype=float)
-    for g in np.lexsort((-degree, -sizes)):
+    degree = np.zeros(n)
+    degree[: hard.n_nodes] = np.diff(hard.indptr)
+    for g in np.lexsort((-degree, -sizes[:n])):
         room = high - held
         # Where every cluster has room enough, the one that is asked for most.
         wish = np.maximum(bounds.low - held, 0) + 1e-6 * room
-        wish[[label[u] for u in neighbors.get(int(g), []) if label[u] >= 0]] = -np.inf
+        if degree[g]:
+            taken = label[hard.indices[hard.indptr[g] : hard.indptr[g + 1]]]
+            wish[taken[taken >= 0]] = -np.inf
         wish[room < sizes[g] - slack] = -np.inf
         best = int(np.argmax(wish))
         if wish[best] > -np.inf:
             label[g] = best
             held[best] += sizes[g]
-    n_lone = len(pieces.lone) if not bounds.by_weight else 0
     missing = np.maximum(bounds.low - held, 0.0)
-    room = np.minimum(high - held - missing, n_lone)
-    if (label >= 0).all() and missing.sum() <= n_lone + slack and room.min() >= -slack:
-        places = np.repeat(np.tile(np.arange(k), 2), np.append(missing, room).astype(np.int64))
-        if len(places) >= n_lone:
-            return np.concatenate([label, places[:n_lone]])
-    sizes = np.concatenate([pieces.of_group, pieces.lone])
-    start = np.arange(len(sizes)) % k
-    start[: len(label)] = np.where(label >= 0, label, start[: len(label)])
-    apart = np.full(len(pieces.ends), np.inf)
-    graph = PairGraph.from_edges(pieces.ends, apart, apart < 0, len(pieces.of_group))
-    graph = graph.with_coloring(k, pieces.colors)
-    asked = Bounds.of(sizes, bounds.low, bounds.high)
-    until = time.perf_counter() + PACKING_SECONDS
-    return mend(np.zeros((len(sizes), k)), graph, asked, start, until)
+    room = np.clip(high - held - missing, 0.0, known.n_groups)
+    places = np.repeat(np.tile(np.arange(k), 2), np.append(missing, room).astype(np.int64))
+    places = places[: known.n_groups - n]
+    label[n : n + len(places)] = places
+    return np.where(label >= 0, label, np.arange(known.n_groups) % k)
 
 
 def _reject(message: str, reason: str, **details: Any) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,22 +18,16 @@ from smdeclust.structure.graph import (
     read_only,
 )
 from smdeclust.structure.groups import Coupling
-from smdeclust.structure.mending import mend
 from smdeclust.structure.pairs import as_pairs, count_broken
-from smdeclust.structure.quotas import Quota, bounds_of, reject_impossible_quotas
+from smdeclust.structure.quotas import Quota, bounds_of
 from smdeclust.structure.rejections import (
-    Pieces,
+    find_packing,
     reject_closed_clusters,
     reject_contradictions,
-    reject_impossible_sizes,
     reject_self_cannot_links,
     reject_too_few_groups,
     reject_uncolorable,
 )
-from smdeclust.structure.why_quotas import reject_quotas_together
-
-# Seconds of a search for labels that keep quotas.
-PACKING_SECONDS = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,6 +72,7 @@ class Structure:
         size_by: str = "points",
         soft: SoftPairs | None = None,
         quotas: tuple[Quota, ...] = (),
+        deadline: float = np.inf,
     ) -> Structure:
         """Validate, contract and check feasibility; the arguments are those of ``Problem.build``.
 
@@ -89,8 +83,9 @@ class Structure:
         apart = as_pairs(cannot_link, n_points, "cannot_link")
         bounds = SizeBounds.of(size_min, size_max, size_by, n_clusters)
         return Structure.contract(
-            n_points, n_clusters, together, apart, soft, sample_weight, bounds, quotas
-        )
+            n_points, n_clusters, together, apart, soft, sample_weight, bounds, quotas,
+            deadline=deadline,
+        )  # fmt: skip
 
     @staticmethod
     def contract(
@@ -106,11 +101,13 @@ class Structure:
         again: bool = False,
         labels: np.ndarray | None = None,
         colorable: bool = False,
+        deadline: float = np.inf,
     ) -> Structure:
         """Contract what is validated already, and reject what cannot be.
 
         `again`: bounds are those of a structure, and only pairs are looked at. `labels`: (N,), keep
-        all hard pairs. `colorable`: these were checked before.
+        all hard pairs. `colorable`: these were checked before. What is not found by the `deadline`
+        of ``time.perf_counter()`` is left open.
         """
         reject_self_cannot_links(apart)
         if soft is not None:
@@ -128,17 +125,14 @@ class Structure:
         if labels is not None:
             placed[coupling.groups] = labels[coupling.rows]
         elif not colorable:
-            found = reject_uncolorable(indptr, indices, n_clusters, coupling.groups, coupling.rows)
+            found = reject_uncolorable(indptr, indices, n_clusters, coupling, deadline)
         if found is not None:
             placed[: coupling.n_linked] = found
         colors = None if labels is None and found is None else placed
-        packing = None
         if quotas and bounds is None:
             bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
         if bounds is not None:
-            if not again:
-                bounds, packing = _admit_sizes(bounds, coupling, weight, indptr, indices, colors)
-                reject_impossible_quotas(quotas, coupling, n_clusters)
+            bounds = bounds if again else _fillable(bounds, weight)
             # Groups of several points depend on each other through the sizes.
             coupling = replace(coupling, n_linked=coupling.n_compound)
             indptr, indices = cannot_link_graph(edges, coupling.n_linked)
@@ -156,26 +150,14 @@ class Structure:
             quotas=quotas,
             coloring=None if colors is None else read_only(colors[: coupling.n_linked]),
         )
-        if again and labels is not None and bounds is not None:
+        if known.group_bounds is None:
+            return known
+        packing = None if again else find_packing(known, deadline)
+        if again and labels is not None:
             packing = known.group_labels(labels)
-        if quotas and not again:
-            packing = known._keep_quotas(packing)
-        if packing is None or known.group_bounds is None or not known.group_bounds.hold(packing):
+        if packing is None or not known.group_bounds.hold(packing):
             return known
         return replace(known, packing=read_only(packing))
-
-    def _keep_quotas(self, start: np.ndarray | None) -> np.ndarray | None:
-        """Group labels that keep the quotas as well; an error where there are none, if that is
-        found."""
-        bounds, hard = self.group_bounds, self.graph.hard_part
-        assert bounds is not None
-        start = np.arange(self.n_groups) % self.n_clusters if start is None else start
-        costs = np.zeros((self.n_groups, self.n_clusters))
-        until = time.perf_counter() + PACKING_SECONDS
-        packing = mend(costs, hard, replace(bounds, any_order=False), start, until)
-        if packing is None:
-            reject_quotas_together(self)
-        return packing
 
     def without(self, kind: str, position: int) -> Structure:
         """The same without one hard pair: ``"must_link"`` or ``"cannot_link"``, and which."""
@@ -348,41 +330,18 @@ def as_n_clusters(n_clusters: Any, n_points: int) -> int:
     return int(n_clusters)
 
 
-def _admit_sizes(
-    bounds: SizeBounds,
-    coupling: Coupling,
-    weight: np.ndarray | None,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    colors: np.ndarray | None,
-) -> tuple[SizeBounds, np.ndarray | None]:
-    """The bounds where no cluster may be empty, and group labels that keep sizes and cannot-links,
-    if found; or an error that says what is in the way."""
+def _fillable(bounds: SizeBounds, weight: np.ndarray | None) -> SizeBounds:
+    """The bounds where no cluster may be empty."""
     if weight is not None and not (weight > 0).all():
         row = int(np.flatnonzero(weight <= 0)[0])
         raise InvalidInputError(
             f"sample_weight: row {row} has no weight; with size_min or size_max every point needs "
             f"a positive one."
         )
-    counted = weight if bounds.by_weight else None
-    least = 1.0 if counted is None else float(counted.min()) * (1 - 1e-9)
+    by_weight = bounds.by_weight and weight is not None
+    least = float(weight.min()) * (1 - 1e-9) if by_weight else 1.0  # type: ignore[union-attr]
     reject_closed_clusters(bounds, least)
-    bounds = bounds.filling(least)
-    of_group = coupling.weights(counted)
-    free = coupling.free_rows()
-    source = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    once = source < indices
-    order = np.argsort(coupling.groups, kind="stable")
-    cuts = np.cumsum(np.bincount(coupling.groups, minlength=coupling.n_compound))[:-1]
-    rows = [part.tolist() for part in np.split(coupling.rows[order], cuts)]
-    pieces = Pieces(
-        of_group=of_group,
-        ends=np.column_stack([source[once], indices[once]]),
-        lone=np.ones(len(free)) if counted is None else counted[free],
-        rows=rows if coupling.n_compound else [],
-        colors=colors,
-    )
-    return bounds, reject_impossible_sizes(bounds, pieces)
+    return bounds.filling(least)
 
 
 def _reject_unfillable(coupling: Coupling, weight: np.ndarray | None, n_clusters: int) -> None:

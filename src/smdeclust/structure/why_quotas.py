@@ -21,7 +21,7 @@ MOST_SECONDS, MOST_SECONDS_IN_ALL = 1.0, 4.0
 STEPS, SHOWN = 256, 8
 
 
-def reject_quotas_together(known: Any) -> None:
+def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     """Raise an error where the quotas of a structure cannot hold beside its sizes and pairs.
 
     It names a smallest set of quotas and pairs that cannot hold together (beside the sizes), and
@@ -30,7 +30,7 @@ def reject_quotas_together(known: Any) -> None:
     n_pairs = len(known.must_link) + len(known.cannot_link)
     if (known.n_groups + n_pairs) * known.n_clusters > MOST_EXPLAINED:
         return
-    case = _Case(known, time.perf_counter() + MOST_SECONDS_IN_ALL)
+    case = _Case(known, min(deadline, time.perf_counter() + MOST_SECONDS_IN_ALL))
     if not case.fails(known.quotas):
         return
     quotas = _smallest(known.quotas, case.fails)
