@@ -7,7 +7,6 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.points.blocks import EVERY, add_to_clusters
 from smdeclust.points.protocol import ClusterSums
-from smdeclust.points.sparse_rows import SparseRows
 from smdeclust.points.validation import read_only
 
 # Where products leave distances a larger relative error than this they are taken directly.
@@ -36,25 +35,6 @@ class LinkedMeans:
         """Weighted squared distances to the centers of their labels, summed."""
         gaps = self.means - centers[labels]
         return float(np.einsum("ij,ij->i", gaps, gaps) @ self.weights)
-
-
-class SparseLinkedMeans:
-    """The same for means in CSR form."""
-
-    def __init__(self, means: SparseRows, weights: np.ndarray) -> None:
-        self.means, self.weights = means, read_only(weights)
-
-    def costs(self, centers: np.ndarray) -> np.ndarray:
-        """(L, K) weighted squared distances."""
-        return self.means.squared_distances(centers) * self.weights[:, None]
-
-    def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
-        """Add the groups to their clusters."""
-        sums.add(self.means.tally(self.weights, labels, len(sums.sums)).as_sums(self.means.offset))
-
-    def squares(self, centers: np.ndarray, labels: np.ndarray) -> float:
-        """Weighted squared distances to the centers of their labels, summed."""
-        return float(self.means.own_squares(centers, labels) @ self.weights)
 
 
 def squares_between(points: np.ndarray, sizes: np.ndarray, centers: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.points.linked import LinkedMeans, SparseLinkedMeans
 from smdeclust.points.protocol import ClusterSums, Fillers, Moves
 from smdeclust.points.rows import Centers, State, least_regrets, moved_by
 from smdeclust.points.threads import thread_pools
@@ -62,7 +61,7 @@ class RowBatch:
         starts: Sequence[int],
         lone: np.ndarray,
         n_data: int,
-        linked: LinkedMeans | SparseLinkedMeans,
+        linked: Any,
         scatter: float,
         scale: float = 1.0,
         n_threads: int = 1,

@@ -9,10 +9,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from smdeclust.points import sparse_kernels as kernels
-from smdeclust.points.linked import SparseLinkedMeans
 from smdeclust.points.protocol import Abilities, ClusterSums, Moves
 from smdeclust.points.row_batch import RENEW_EVERY, RowBatch, cut
-from smdeclust.points.rows import Rows, State, half_gaps, moved_by
+from smdeclust.points.rows import half_gaps, moved_by
 from smdeclust.points.sparse_rows import Against, SparseRows, Tally
 from smdeclust.points.stored import Held, Points
 from smdeclust.points.threads import available_threads
@@ -42,7 +41,7 @@ class SparsePoints(Points):
     @cached_property
     def rows(self) -> SparseRows:
         """The points."""
-        return SparseRows(self.X, self.offset)
+        return SparseRows(self.X, self.offset, self.row_weights)
 
     @cached_property
     def held(self) -> SparseHeld:  # type: ignore[override]
@@ -56,11 +55,9 @@ class SparsePoints(Points):
         return float((self.rows.sizes * self.row_weights).sum())
 
     @cached_property
-    def linked(self) -> SparseLinkedMeans:
+    def linked(self) -> SparseRows:
         """The linked groups."""
-        n_linked = self.coupling.n_linked
-        means = self.held.means.take(np.arange(n_linked))
-        return SparseLinkedMeans(means, self.held.group_weights[:n_linked])
+        return self.held.means.take(np.arange(self.coupling.n_linked))
 
     def fetch(self, rows: np.ndarray) -> np.ndarray:
         """Some rows of the data, dense: for few."""
@@ -71,57 +68,20 @@ class SparsePoints(Points):
         lone = self.coupling.free_rows()
         free = np.zeros(self.n_points, dtype=np.bool_)
         free[lone] = True
-        wholes = [SparseBlock(self.rows, self.row_weights, free)]
+        wholes = [SparseRows(self.X, self.offset, self.row_weights, free)]
+        wholes[0].sizes = self.rows.sizes
         if n_compound > n_linked:
-            means = self.held.means.take(np.arange(n_linked, n_compound))
-            wholes.append(SparseBlock(means, read_only(self.held.group_weights[n_linked:])))
+            wholes.append(self.held.means.take(np.arange(n_linked, n_compound)))
         return SparseBatch(wholes, lone, self.linked, self.scatter, self.n_threads, self._idle)
 
     def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
         """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
-        tally = self.rows.tally(self.row_weights, of_point, n_clusters)
+        tally = self.rows.tally(of_point, n_clusters)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(tally.sums(self.offset) / tally.totals[:, None])
 
     def _squares(self, of_point: np.ndarray, centers: np.ndarray) -> float:
-        return self.rows.sum_squares(self.row_weights, of_point, centers)
-
-
-class SparseBlock(Rows):
-    """Rows in CSR form (those of the data, or means of must-link groups)."""
-
-    def __init__(
-        self, rows: SparseRows, weights: np.ndarray, free: np.ndarray | None = None
-    ) -> None:
-        super().__init__(len(rows), weights, free)
-        self.rows = rows
-
-    def part(self, start: int, stop: int) -> SparseBlock:
-        """The rows from `start` to `stop`."""
-        weights = self.weights if len(self.weights) == 1 else self.weights[start:stop]
-        return SparseBlock(self.rows.part(start, stop), weights, self.free[start:stop])
-
-    def points(self, rows: np.ndarray) -> np.ndarray:
-        return self.rows.dense(rows)
-
-    def assign(self, state: State, at: Against, gaps: np.ndarray, shift: np.ndarray) -> None:
-        """Label the free rows by their nearest center."""
-        rows = self.rows
-        kernels.assign_rows(
-            *rows.arrays, rows.sizes, self.free, rows.offset, rows.offset_norm, 0, self.n_rows,
-            at.centers, at.centers_t, at.bias, at.bias_error, at.largest, gaps, shift,
-            state.labels, state.upper, state.lower,
-        )  # fmt: skip
-
-    def regrets(self, state: State, at: Against) -> np.ndarray:
-        squares, weights = self.rows.squares_against(at), self.weights_of(slice(None))
-        own = state.labels[:, None].astype(np.int64)
-        regrets = (squares - np.take_along_axis(squares, own, axis=1)) * weights[:, None]
-        regrets[~self.free | (weights <= 0)] = np.inf
-        return regrets
-
-    def squares_to(self, rows: np.ndarray, at: Against) -> np.ndarray:
-        return self.rows.take(rows).squares_against(at)
+        return self.rows.sum_squares(of_point, centers)
 
 
 class SparseBatch(RowBatch):
@@ -133,9 +93,9 @@ class SparseBatch(RowBatch):
 
     def __init__(
         self,
-        wholes: list[SparseBlock],
+        wholes: list[SparseRows],
         lone: np.ndarray,
-        linked: SparseLinkedMeans,
+        linked: SparseRows,
         scatter: float,
         n_threads: int,
         idle: list[Any],
@@ -152,7 +112,7 @@ class SparseBatch(RowBatch):
         )
 
     def _ready(self, centers: np.ndarray) -> Against:
-        return self.wholes[0][0].rows.against(np.ascontiguousarray(centers))
+        return self.wholes[0][0].against(np.ascontiguousarray(centers))
 
     def _assign(self) -> tuple[ClusterSums, int]:
         centers = self._centers
@@ -164,30 +124,21 @@ class SparseBatch(RowBatch):
         )
         self._age += 1
         n_changed = sum(
-            whole.rows.move(
-                self._tally, whole.weights, before[at], self.whole.labels[at], whole.free
-            )
-            for whole, at in self.wholes
+            whole.move(self._tally, before[at], self.whole.labels[at]) for whole, at in self.wholes
         )
         if self._age % RENEW_EVERY == 0:  # differences must not drift
             return self._sum_up(), n_changed
-        return self._tally.as_sums(self.wholes[0][0].rows.offset), n_changed
+        return self._tally.as_sums(self.wholes[0][0].offset), n_changed
 
     def _sum_up(self) -> ClusterSums:
         self._tally = Tally.zeros(*self._centers.shape)
         for whole, at in self.wholes:
-            nowhere, labels = np.full(whole.n_rows, -1, np.int32), self.whole.labels[at]
-            whole.rows.move(self._tally, whole.weights, nowhere, labels, whole.free)
-        return self._tally.as_sums(self.wholes[0][0].rows.offset)
+            whole.move(self._tally, np.full(whole.n_rows, -1, np.int32), self.whole.labels[at])
+        return self._tally.as_sums(self.wholes[0][0].offset)
 
     def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:
         labels = self._moved(moves)
-        return float(
-            sum(
-                whole.rows.sum_squares(whole.weights, labels[at], centers, whole.free)
-                for whole, at in self.wholes
-            )
-        )
+        return float(sum(whole.sum_squares(labels[at], centers) for whole, at in self.wholes))
 
 
 class SparseHeld(Held):
@@ -202,7 +153,7 @@ class SparseHeld(Held):
         # One type of indices, so that each kernel is compiled once.
         kind = self.points.matrix.indices.dtype
         means.indptr, means.indices = means.indptr.astype(kind), means.indices.astype(kind)
-        return SparseRows(means, self.points.offset)
+        return SparseRows(means, self.points.offset, read_only(self.group_weights))
 
     @cached_property
     def scatter(self) -> float:
@@ -226,4 +177,4 @@ class SparseHeld(Held):
 
     def row(self, i: int) -> np.ndarray:
         """Where a row is."""
-        return self.points.dense(np.array([i]))[0]
+        return self.points.points(np.array([i]))[0]

@@ -12,12 +12,13 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
 from smdeclust.points import sparse_kernels as kernels
-from smdeclust.points.blocks import EVERY
 from smdeclust.points.protocol import ClusterSums
+from smdeclust.points.rows import Rows, State
 from smdeclust.points.validation import read_only
 
 # Rows whose distances to all centers are held at once.
 BLOCK = 4096
+ONE = read_only(np.ones(1))
 
 
 @dataclass(frozen=True)
@@ -63,45 +64,68 @@ class Tally:
         return ClusterSums(self.sums(offset), self.totals, self.counts)
 
 
-class SparseRows:
-    """Points in CSR form from row `start` on, minus an offset that is never subtracted in storage.
+class SparseRows(Rows):
+    """Rows in CSR form from row `start` on, minus an offset that is never subtracted in storage:
+    those of the data, or means of must-link groups.
 
     No row of `matrix`, float32 or float64, stores a column twice.
     """
 
     def __init__(
-        self, matrix: Any, offset: np.ndarray, start: int = 0, stop: int | None = None
+        self,
+        matrix: Any,
+        offset: np.ndarray,
+        weights: np.ndarray = ONE,
+        free: np.ndarray | None = None,
+        start: int = 0,
+        stop: int | None = None,
     ) -> None:
+        super().__init__((matrix.shape[0] if stop is None else stop) - start, weights, free)
         self.matrix, self.offset, self.start = matrix, offset, start
-        self.n_rows = (matrix.shape[0] if stop is None else stop) - start
         ends = matrix.indptr[start : start + self.n_rows + 1]
         self.arrays = read_only(ends), read_only(matrix.indices), read_only(matrix.data)
         self.offset_square = float((offset * offset).sum())
         self.offset_norm = float(np.sqrt(self.offset_square)) * (1 + 1e-12)
 
-    def __len__(self) -> int:
-        return int(self.n_rows)
-
     @cached_property
     def sizes(self) -> np.ndarray:
         """(n,) |x - o|^2."""
-        sizes = np.empty(len(self))
+        sizes = np.empty(self.n_rows)
         kernels.sizes_of_rows(*self.arrays, self.offset, self.offset_square, sizes)
         return read_only(sizes)
 
-    def dense(self, rows: np.ndarray) -> np.ndarray:
-        """Some rows minus the offset: for few."""
+    def points(self, rows: np.ndarray) -> np.ndarray:
         return np.asarray(self.matrix[rows + self.start].toarray() - self.offset)
 
     def take(self, rows: np.ndarray) -> SparseRows:
         """Some of the rows."""
-        return SparseRows(self.matrix[rows + self.start], self.offset)
+        weights = read_only(self.weights_of(rows))
+        return SparseRows(self.matrix[rows + self.start], self.offset, weights)
 
     def part(self, start: int, stop: int) -> SparseRows:
         """A view of the rows from `start` to `stop`."""
-        part = SparseRows(self.matrix, self.offset, start, stop)
+        weights = self.weights if len(self.weights) == 1 else self.weights[start:stop]
+        part = SparseRows(self.matrix, self.offset, weights, self.free[start:stop], start, stop)
         part.sizes = self.sizes[start:stop]
         return part
+
+    def assign(self, state: State, at: Against, gaps: np.ndarray, shift: np.ndarray) -> None:
+        """Label the free rows by their nearest center."""
+        kernels.assign_rows(
+            *self.arrays, self.sizes, self.free, self.offset, self.offset_norm, 0, self.n_rows,
+            at.centers, at.centers_t, at.bias, at.bias_error, at.largest, gaps, shift,
+            state.labels, state.upper, state.lower,
+        )  # fmt: skip
+
+    def regrets(self, state: State, at: Against) -> np.ndarray:
+        squares, weights = self.squares_against(at), self.weights_of(slice(None))
+        own = state.labels[:, None].astype(np.int64)
+        regrets = (squares - np.take_along_axis(squares, own, axis=1)) * weights[:, None]
+        regrets[~self.free | (weights <= 0)] = np.inf
+        return regrets
+
+    def squares_to(self, rows: np.ndarray, at: Against) -> np.ndarray:
+        return self.take(rows).squares_against(at)
 
     def against(self, centers: np.ndarray) -> Against:
         """Prepare centers (minus the offset) to be compared with these rows."""
@@ -128,7 +152,7 @@ class SparseRows:
         self, there: Against, start: int = 0, stop: int | None = None
     ) -> np.ndarray:
         """The same, for centers that are prepared already."""
-        stop = len(self) if stop is None else stop
+        stop = self.n_rows if stop is None else stop
         out = np.empty((stop - start, len(there.centers)))
         kernels.squares_of_rows(
             *self.arrays, self.sizes, self.offset, self.offset_norm, start, stop, there.centers,
@@ -138,51 +162,55 @@ class SparseRows:
 
     def own_squares(self, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """(n,) squared distances of the rows to the centers of their labels."""
-        there, own = self.against(centers), np.empty(len(self))
-        for start in range(0, len(self), BLOCK):
-            stop = min(start + BLOCK, len(self))
+        there, own = self.against(centers), np.empty(self.n_rows)
+        for start in range(0, self.n_rows, BLOCK):
+            stop = min(start + BLOCK, self.n_rows)
             squares = self.squares_against(there, start, stop)
             own[start:stop] = squares[np.arange(stop - start), labels[start:stop]]
         return own
 
-    def tally(
-        self, weights: np.ndarray, labels: np.ndarray, n_clusters: int, free: np.ndarray = EVERY
-    ) -> Tally:
-        """What the (free) rows of each cluster add up to."""
+    def tally(self, labels: np.ndarray, n_clusters: int) -> Tally:
+        """What the free rows of each cluster add up to."""
         tally = Tally.zeros(n_clusters, len(self.offset))
-        self.move(tally, weights, np.full(len(self), -1, np.int32), labels, free)
+        self.move(tally, np.full(self.n_rows, -1, np.int32), labels)
         return tally
 
-    def move(
-        self, tally: Tally, weights: np.ndarray, old: np.ndarray, new: np.ndarray, free: np.ndarray
-    ) -> int:
-        """Bring a tally from labels to others; returns how many rows moved."""
+    def move(self, tally: Tally, old: np.ndarray, new: np.ndarray) -> int:
+        """Bring a tally from labels of the free rows to others; returns how many moved."""
         return int(
             kernels.move_rows(
-                *self.arrays, weights, free, self.offset, old, _as_labels(new), tally.gaps,
-                tally.stored, tally.totals, tally.counts,
+                *self.arrays, self.weights, self.free, self.offset, old, _as_labels(new),
+                tally.gaps, tally.stored, tally.totals, tally.counts,
             )
         )  # fmt: skip
 
-    def sum_squares(
-        self,
-        weights: np.ndarray,
-        labels: np.ndarray,
-        centers: np.ndarray,
-        free: np.ndarray = EVERY,
-    ) -> float:
-        """Weighted squared distances of the (free) rows to the centers of their labels.
+    def sum_squares(self, labels: np.ndarray, centers: np.ndarray) -> float:
+        """Weighted squared distances of the free rows to the centers of their labels.
 
         A sum of squares, stored entries one by one and the others a cluster and column at once:
         nothing is subtracted from it, so it is as exact as if it were made of the whole rows.
         """
         labels = _as_labels(labels)
-        tally = self.tally(weights, labels, len(centers), free)
-        total = kernels.stored_squares(*self.arrays, weights, free, self.offset, labels, centers)
+        tally, given = self.tally(labels, len(centers)), (self.weights, self.free, self.offset)
+        total = kernels.stored_squares(*self.arrays, *given, labels, centers)
         for k, center in enumerate(centers):
             zeros = np.square(self.offset + center)
             total += float(((tally.totals[k] - tally.stored[k]) * zeros).sum())
         return float(total)
+
+    # Of linked groups, as `LinkedMeans`.
+
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(n, K) weighted squared distances."""
+        return self.squared_distances(centers) * self.weights[:, None]
+
+    def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
+        """Add the rows to their clusters."""
+        sums.add(self.tally(labels, len(sums.sums)).as_sums(self.offset))
+
+    def squares(self, centers: np.ndarray, labels: np.ndarray) -> float:
+        """Weighted squared distances to the centers of their labels, summed."""
+        return float(self.own_squares(centers, labels) @ self.weights)
 
 
 def squares_to(points: Any, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

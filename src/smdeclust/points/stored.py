@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.points.linked import LinkedMeans, SparseLinkedMeans
+from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities
 from smdeclust.points.validation import center_type, read_only
 from smdeclust.structure.groups import Coupling
@@ -66,7 +66,7 @@ class Points(ABC):
         return float(self.held.scatter)
 
     @cached_property
-    def linked(self) -> LinkedMeans | SparseLinkedMeans:
+    def linked(self) -> Any:
         """The linked groups."""
         n_linked = self.coupling.n_linked
         return LinkedMeans(self.held.means[:n_linked], self.held.group_weights[:n_linked])
@@ -81,7 +81,7 @@ class Points(ABC):
 
     def costs(self, centers: np.ndarray) -> np.ndarray:
         """(L, K) costs of the linked groups."""
-        return self.linked.costs(np.ascontiguousarray(centers))
+        return np.asarray(self.linked.costs(np.ascontiguousarray(centers)))
 
     def begin(self, n_starts: int) -> Any:
         """A batch of so many solutions without labels, to be used in a ``with`` statement."""
