@@ -46,7 +46,7 @@ def test_every_road_leads_to_the_same_cost(seed):
     if problem is None:
         return
     cost = exact_assignment(problem, centers).cost - problem.scatter
-    inside = problem.contracted.enter(centers)
+    inside = problem.enter(centers)
     contracted = problem.contracted
     costs = cdist(contracted.points, inside, metric="sqeuclidean") * contracted.weights[:, None]
     sizes = Bounds.none_empty(contracted.weights, np.zeros(problem.n_clusters))
@@ -217,9 +217,7 @@ def test_long_tail_on_a_cycle():
     X = np.zeros((n, 1)) + 1e-3 * rng.normal(size=(n, 1))
     problem = Problem.build(X, 5, cannot_link=cannot)
     centers = rng.normal(size=(5, 1))
-    costs = cdist(
-        problem.contracted.points, problem.contracted.enter(centers), metric="sqeuclidean"
-    )
+    costs = cdist(problem.contracted.points, problem.enter(centers), metric="sqeuclidean")
     labels, cost, bound = assign(costs, problem.contracted.graph, None)
     assert problem.violations(problem.expand(labels)) == (0, 0)
     assert bound == cost

@@ -82,5 +82,5 @@ def test_components_are_the_graph(seed):
     for nodes in contracted.graph.components:
         part = contracted.graph.component(nodes)
         edges |= set(zip(nodes[part.ends].tolist(), nodes[part.indices].tolist(), strict=True))
-    owner = np.repeat(np.arange(contracted.n_linked), np.diff(contracted.indptr))
-    assert edges == set(zip(owner.tolist(), contracted.indices.tolist(), strict=True))
+    owner = np.repeat(np.arange(contracted.n_linked), np.diff(contracted.graph.indptr))
+    assert edges == set(zip(owner.tolist(), contracted.graph.indices.tolist(), strict=True))

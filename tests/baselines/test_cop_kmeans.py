@@ -29,7 +29,7 @@ def place_groups(problem, centers, order):
 
 def one_placement(problem, centers, order):
     """The labels of the rows after one placement, or None where it fails."""
-    start = problem.contracted.enter(np.asarray(centers, dtype=float))
+    start = problem.enter(np.asarray(centers, dtype=float))
     labels = place_groups(problem, start, problem.group_of_point[list(order)])
     return None if labels is None else problem.expand(labels)
 
@@ -116,7 +116,7 @@ def test_never_better_than_an_exact_assignment():
     problem = Problem.build(X, 5, cannot_link=pairs)
     n_compared = 0
     for _ in range(20):
-        centers = problem.contracted.enter(X[rng.choice(60, 5, replace=False)])
+        centers = problem.enter(X[rng.choice(60, 5, replace=False)])
         labels = place_groups(problem, centers, rng.permutation(problem.n_linked))
         if labels is None:
             continue

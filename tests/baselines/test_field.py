@@ -213,7 +213,7 @@ class TestKempeSwaps:
         labels = np.array(local_search(problem, contracted.points[:4].copy(), max_iter=1).labels)
         costs = rng.random((problem.n_groups, 4))
         before = costs[np.arange(len(labels)), labels].sum()
-        swaps = swap_chains(costs, contracted.indptr, contracted.indices, labels)
+        swaps = swap_chains(costs, contracted.graph.indptr, contracted.graph.indices, labels)
         assert problem.violations(problem.expand(labels)) == (0, 0)
         assert swaps > 0
         assert costs[np.arange(len(labels)), labels].sum() < before

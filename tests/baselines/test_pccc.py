@@ -57,7 +57,7 @@ class TestAllHard:
         """Three far clusters, two starting centers in one of them: the spare one moves over."""
         X = np.concatenate([np.arange(5.0), 100 + np.arange(5.0), 200 + np.arange(5.0)])[:, None]
         problem = Problem.build(X, 3)
-        start = problem.contracted.enter(np.array([[0.0], [4.0], [150.0]]))
+        start = problem.enter(np.array([[0.0], [4.0], [150.0]]))
         stuck, free = (
             pccc_search(problem, start, q=3, max_iter=50, repositioning=flag)
             for flag in (False, True)
@@ -147,7 +147,7 @@ def test_assignment_is_optimal_for_the_model(seed):
     centers = X[rng.choice(n, k, replace=False)]
     expected = enumerate_best(problem, must, cannot, must_cost, cannot_cost, centers)
     for q in (k, 1):
-        labels = soft_assignment(problem.contracted, problem.contracted.enter(centers), q)
+        labels = soft_assignment(problem.contracted, problem.enter(centers), q)
         points = problem.expand(labels)
         assert problem.violations(points) == (0, 0)
         cost = ((X - centers[points]) ** 2).sum() + problem.penalty(labels)

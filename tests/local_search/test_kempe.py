@@ -160,5 +160,5 @@ def test_rounding_is_no_gain(spread):
     X = spread * np.array([[0.03381452], [-0.71603228], [1.75532128], [-0.94888558]])
     weight = np.array([0.35687614, 2.46494686, 1.85996056, 1.13644648])
     problem = Problem.build(X, 4, cannot_link=[(3, 1)], sample_weight=weight)
-    found = local_search(problem, problem.contracted.enter(X[[2, 0, 3, 1]]), deep=True)
+    found = local_search(problem, problem.enter(X[[2, 0, 3, 1]]), deep=True)
     assert found.objective == pytest.approx(0, abs=1e-12 * spread**2)

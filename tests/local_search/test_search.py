@@ -25,7 +25,7 @@ def _problem(seed):
         )
     except InfeasibleConstraintsError:
         return None, None
-    return problem, problem.contracted.enter(instance["centers"])
+    return problem, problem.enter(instance["centers"])
 
 
 @settings(max_examples=100, deadline=None)
@@ -58,7 +58,7 @@ def test_no_constraints_is_lloyd():
     X = rng.normal(size=(300, 3)) + rng.integers(0, 3, (300, 1)) * 4
     start = X[:3]
     problem = Problem.build(X, 3)
-    ours = local_search(problem, problem.contracted.enter(start))
+    ours = local_search(problem, problem.enter(start))
     theirs = KMeans(3, init=start, n_init=1, algorithm="lloyd", tol=0).fit(X)
     assert ours.objective == pytest.approx(theirs.inertia_, rel=1e-9)
 
@@ -67,7 +67,7 @@ def test_the_start_is_not_changed():
     """Centers given as a start stay as they were."""
     X = np.random.default_rng(0).normal(size=(30, 2))
     problem = Problem.build(X, 3, cannot_link=[(0, 1)])
-    start = problem.contracted.enter(X[:3])
+    start = problem.enter(X[:3])
     before = start.copy()
     local_search(problem, start, deep=True)
     np.testing.assert_array_equal(start, before)
@@ -82,8 +82,8 @@ def test_wide_data_are_rotated():
     narrow_problem = Problem.build(low, 3, **pairs)
     wide_problem = Problem.build(wide, 3, **pairs)
     assert wide_problem.contracted.points.shape == (19, 20)
-    one = local_search(narrow_problem, narrow_problem.contracted.enter(low[[5, 6, 7]]))
-    two = local_search(wide_problem, wide_problem.contracted.enter(wide[[5, 6, 7]]))
+    one = local_search(narrow_problem, narrow_problem.enter(low[[5, 6, 7]]))
+    two = local_search(wide_problem, wide_problem.enter(wide[[5, 6, 7]]))
     assert one.objective == pytest.approx(two.objective)
     np.testing.assert_array_equal(one.labels, two.labels)
 

@@ -73,7 +73,7 @@ def test_initial_centers_are_different_points(n_features):
     weight = np.r_[np.ones(6), np.zeros(6)]
     problem = Problem.build(X, 5, sample_weight=weight)
     centers = random_points(problem)(RNG(3))
-    entered = problem.contracted.enter(X[:6])
+    entered = problem.enter(X[:6])
     gaps = np.linalg.norm(centers[:, None] - entered[None], axis=2)
     assert len(set(gaps.argmin(axis=1))) == 5
     assert gaps.min(axis=1).max() < 1e-9
@@ -99,7 +99,7 @@ def test_mutation_rate_is_the_papers():
     """Probability 1 / (generation + 1): always in generation 0, then fading."""
     assert [paper_rate(g) for g in (0, 1, 3)] == [1, 0.5, 0.25]
     X, problem = small_problem()
-    centers = problem.contracted.enter(X[[0, 2, 5]])
+    centers = problem.enter(X[[0, 2, 5]])
     mutate = RelocationMutation(problem, greedy_reassign)
     rng = RNG(0)
     changed = [(mutate(centers, 3, rng) != centers).any() for _ in range(800)]
@@ -111,7 +111,7 @@ def test_mutation_rate_is_the_papers():
 def test_mutation_moves_one_center_onto_a_point(reassign, alpha):
     """Exactly one center differs, and it is a row of the data; the input stays as it was."""
     X, problem = small_problem()
-    centers = problem.contracted.enter(X[[0, 2, 5]] + 0.01)
+    centers = problem.enter(X[[0, 2, 5]] + 0.01)
     before = centers.copy()
     mutate = RelocationMutation(problem, reassign, alpha)
     rng = RNG(1)
@@ -119,15 +119,15 @@ def test_mutation_moves_one_center_onto_a_point(reassign, alpha):
         mutated = mutate(centers, 0, rng)
         moved = np.flatnonzero((mutated != centers).any(axis=1))
         assert len(moved) == 1
-        assert np.abs(problem.contracted.enter(X) - mutated[moved]).min() < 1e-12
+        assert np.abs(problem.enter(X) - mutated[moved]).min() < 1e-12
     np.testing.assert_array_equal(centers, before)
 
 
 def test_mutation_prefers_badly_served_points():
     """With alpha = 1 the lone far point is drawn most of the time; with 0 one time in six."""
     X, problem = small_problem()
-    centers = problem.contracted.enter(X[[0, 2, 5]])
-    far = problem.contracted.enter(X[4:5])[0]
+    centers = problem.enter(X[[0, 2, 5]])
+    far = problem.enter(X[4:5])[0]
     hits = {}
     for alpha in (0.0, 1.0):
         mutate = RelocationMutation(problem, greedy_reassign, alpha)
@@ -154,7 +154,7 @@ def test_no_mutation_and_one_cluster():
     """Where there is nothing to mutate the offspring is returned as it is."""
     X, _ = small_problem()
     problem = Problem.build(X, 1)
-    centers = problem.contracted.enter(X[:1])
+    centers = problem.enter(X[:1])
     assert no_mutation(centers, 0, RNG(0)) is centers
     assert RelocationMutation(problem, greedy_reassign)(centers, 0, RNG(0)) is centers
 
@@ -163,6 +163,6 @@ def test_exact_reassign_fails_where_all_clusters_are_needed():
     """A triangle of cannot-links needs all three clusters, and mutation still works."""
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     problem = Problem.build(X, 3, cannot_link=[(0, 1), (1, 2), (0, 2)])
-    centers = problem.contracted.enter(X[:3])
+    centers = problem.enter(X[:3])
     assert exact_reassign(problem.points.costs(centers), problem.graph, 0) is None
     assert (RelocationMutation(problem, exact_reassign)(centers, 0, RNG(2)) != centers).any()

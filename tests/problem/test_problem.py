@@ -260,7 +260,7 @@ def test_contraction_keeps_the_objective(seed):
     # distances to any center are the same in the coordinates of the kernels
     centers = rng.normal(size=(3, d)) * np.std(X)
     contracted = problem.contracted
-    inside = ((contracted.points[:, None] - contracted.enter(centers)[None]) ** 2).sum(axis=2)
+    inside = ((contracted.points[:, None] - problem.enter(centers)[None]) ** 2).sum(axis=2)
     outside = ((problem.means + problem.offset)[:, None] - centers[None]) ** 2
     np.testing.assert_allclose(inside, outside.sum(axis=2), rtol=1e-7, atol=1e-9)
 

@@ -57,7 +57,7 @@ def exact_assignment(
         if limit is not None and not limit >= 0:
             raise InvalidInputError(f"{name} must be None or not negative, got {limit!r}.")
     budget = Budget.of(max_time=max_time, max_nodes=max_nodes)
-    contracted, within = problem.contracted, problem.contracted.enter(centers)
+    contracted, within = problem.contracted, problem.enter(centers)
     if problem.group_bounds is None:
         labels, cost, bound = assign_points(contracted, within, upper, budget)
     else:

@@ -45,27 +45,9 @@ class Contracted:
         return filled_up(self.weights)
 
     @property
-    def indptr(self) -> np.ndarray:
-        """Where the pairs of each linked group begin in `indices`."""
-        return self.graph.indptr
-
-    @property
-    def indices(self) -> np.ndarray:
-        """The other ends of the pairs of the linked groups."""
-        return self.graph.indices
-
-    @property
     def n_linked(self) -> int:
         """Number of groups with a pair."""
         return self.graph.n_nodes
-
-    def enter(self, centers: np.ndarray) -> np.ndarray:
-        """Translate (k, d) centers from the coordinates of the data to these."""
-        return self.storage.enter(centers)
-
-    def leave(self, centers: np.ndarray) -> np.ndarray:
-        """Translate (k, d') centers to the coordinates of the data."""
-        return self.storage.leave(centers)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

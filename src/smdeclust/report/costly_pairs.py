@@ -111,7 +111,7 @@ def _leave_out(
         # scratch that happens to do worse does not count.
         without = Problem.of(problem.without(kind, position), problem.X)
         centers = problem.centers(problem.group_labels(labels))
-        near = local_search(without, without.contracted.enter(centers), deep=True)
+        near = local_search(without, without.enter(centers), deep=True)
         if near.objective < best:
             best, best_labels = near.objective, without.expand(near.labels)
     # Differences of rounding are none.
