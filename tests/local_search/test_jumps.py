@@ -91,7 +91,7 @@ def test_ends_at_its_limit():
     problem = Problem.build(X, 6, None, None, None)
     ground = problem.contracted
     start = problem.enter(np.repeat(places[:1], 6, axis=0) + np.arange(6)[:, None]).copy()
-    given = ground.points, ground.weights, ground.indptr, ground.indices, start
+    given = ground.points, ground.weights, *ground.graph.arrays[:2], start
     assert jump_descent(*given, np.zeros((6, 6), dtype=bool), 3, 2, 100)[0] == 2
 
 

@@ -209,14 +209,15 @@ def _label_within(costs, graph, counts, low, high, least, largest, prices, value
                 off += beyond(low[b, j], high[b, j], held[b, j])
         if off * 64 <= n_free or look == LOOKS - 1:
             break
-        # First some groups tell where prices go, then all of them how to get nearer.
-        step, fade, n_steps = max(1, n_free // SOME), 0.9, 40
-        reach = _margin(margins[n_linked:], 0.5)
+        # First some groups tell where prices go, then all of them how to get nearer. (Linked ones
+        # as if they had no pairs: these change where they go much less than prices do.)
+        step, fade, n_steps = max(1, n // SOME), 0.9, 40
+        reach = _margin(margins, 0.5)
         if look > 0:
             step, fade, n_steps = 1, 0.8, 15
-            reach = _margin(margins[n_linked:], min(0.5, (2 * off + 256) / n_free)) / 4
-        _climb_on(costs, counts, labels, np.arange(n_linked, n, step), step, held, low, high,
-                  least, largest, prices, reach, fade, n_steps)  # fmt: skip
+            reach = _margin(margins, min(0.5, (2 * off + 256) / n)) / 4
+        _climb_on(costs, counts, labels, np.arange(0, n, step), step, held, low, high, least,
+                  largest, prices, reach, fade, n_steps)  # fmt: skip
     share = (2 * off + 128) / max(1, n_free)
     few, chosen = np.empty(n_free, np.int64), np.empty(n_free, np.int64)
     for _ in range(4):
