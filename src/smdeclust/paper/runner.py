@@ -50,7 +50,11 @@ class _Slot:
 
     @classmethod
     def open(cls) -> _Slot:
-        context = multiprocessing.get_context("spawn")
+        # Where there is a server of processes, it loads the libraries once, not every worker.
+        served = "forkserver" in multiprocessing.get_all_start_methods()
+        context: Any = multiprocessing.get_context("forkserver" if served else "spawn")
+        if served:
+            context.set_forkserver_preload(["smdeclust.paper.execute", "smdeclust.estimators"])
         ours, theirs = context.Pipe()
         process = context.Process(target=serve, args=(theirs,), daemon=True)
         with one_thread():
