@@ -65,3 +65,14 @@ def test_knowledge_is_put_together_at_the_doors_alone():
         if count:
             found[path.relative_to(root).as_posix()] = count
     assert found == DOORS
+
+
+def test_nothing_is_imported_by_string_to_get_around_that():
+    """Only doors that load on first use, and names that people give, become modules."""
+    root = ROOT / "src" / "smdeclust"
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if re.search(r"import_module|__import__", path.read_text())
+    }
+    assert found == {"__init__.py", "baselines/__init__.py", "paper/methods.py"}

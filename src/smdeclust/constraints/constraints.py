@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -235,9 +234,9 @@ class Constraints(Store):
         """
         ids = None if ids is None else as_ids(ids)
         n_points = as_n_points(n_points, ids)
-        found = _files().read_constraints(
-            path, n_points=n_points, ids=None if by_row else ids, **options
-        )
+        from smdeclust.io import read_constraints  # a room above: see pyproject.toml
+
+        found = read_constraints(path, n_points=n_points, ids=None if by_row else ids, **options)
         return found._with(ids=ids, n_points=n_points)
 
     def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
@@ -254,7 +253,9 @@ class Constraints(Store):
                 )
             format = _FORMAT_OF_ENDING[ending]
         written = self._with(ids=None) if by_row else self
-        _files().write_constraints(written, path, format)
+        from smdeclust.io import write_constraints
+
+        write_constraints(written, path, format)
 
     def add(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
         """Return these and more pairs.
@@ -468,11 +469,6 @@ class Constraints(Store):
         together, apart = column.pairs()
         n_points = len(column.codes)
         return cls(together, apart, ids=ids, n_points=n_points, by_row=True, columns=(column,))
-
-
-def _files() -> Any:
-    """The room of files: a later one, so it is looked up when it is needed and not imported."""
-    return import_module("smdeclust.io")
 
 
 def _resolve(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.io.append import append_pair
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 _WORDS = {
@@ -124,9 +124,7 @@ class AnswerFile:
         names = [row + base if ids is None else ids[row] for row in answer.pair]
         kind = "must_link" if answer.verdict == SAME else "cannot_link"
         sure = None if answer.confidence >= 1 else answer.confidence
-        # The room of files is a later one, so it is looked up and not imported.
-        files = import_module("smdeclust.io.append")
-        self._sizes.append(files.append_pair(self.path, names, kind, sure, self.encoding))
+        self._sizes.append(append_pair(self.path, names, kind, sure, self.encoding))
 
     def drop_last(self) -> None:
         """Take the last answer back."""
