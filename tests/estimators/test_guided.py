@@ -389,6 +389,7 @@ def test_broken_soft_pairs_are_told():
     assert np.isnan(broken.keeping)
     assert broken.price > 0
     assert model.objective_ == pytest.approx(model.inertia_ + broken.price)
+    assert broken.price == pytest.approx(model.soft_prices_(broken.confidence))
     model.fit(X, must_link=[(0, 1)])
     assert model.broken_ == []
     assert model.objective_ == model.inertia_

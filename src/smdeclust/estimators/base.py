@@ -263,7 +263,7 @@ class ConstrainedClusterer(
             constraints = Constraints(n_points=points.shape[0])
         check_order(X, constraints)
         costs = np.concatenate([some for _, some in self._costs(points)])
-        return label_new(costs, old, constraints, self.soft_prices_, bounds, max_time)
+        return label_new(costs, old, constraints, self._prices_beside_costs(), bounds, max_time)
 
     # Whether new points belong to their nearest centers.
     _by_centers: ClassVar[bool] = True
@@ -271,6 +271,10 @@ class ConstrainedClusterer(
     def _costs(self, points: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """(n, K) what it costs to put new points into each cluster, block by block."""
         yield from squares_to(*self._in_distance(points))
+
+    def _prices_beside_costs(self) -> SoftPrices:
+        """Prices of soft pairs in the unit of the costs of new points."""
+        return self.soft_prices_
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the (n, K) distances of points to centers."""

@@ -240,13 +240,15 @@ class GuidedClustering(ConstrainedClusterer):
         self._weigh_soft_pairs(self.soft_prices_.pairs(known), known)
         self._order = np.empty(self.n_clusters, dtype=np.int64)
         self._order[self.labels_] = labels
-        self.soft_prices_ = SoftPrices(guided.unit)
         self.view_weights_ = guided.weights
         self.held_out_ = guided.held_out
         self.views_ = guided.seen
         self.decided_by_ = guided.decided_by
         left_out = [view.name for view in guided.views if view.name not in guided.seen]
         self.notes_ = _words(guided, left_out)
+
+    def _prices_beside_costs(self) -> SoftPrices:
+        return SoftPrices(self._guided.unit)
 
     def _costs(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Every view places the points, and the weighted views decide."""
