@@ -106,7 +106,7 @@ def reject_impossible_quotas(
     """Raise an error that explains why no clustering keeps one of the quotas by itself."""
     for quota in quotas:
         total, k, where = quota.overall(), n_clusters, f"quota on {quota.name}"
-        ratio = quota.of in RATIOS
+        ratio, slack = quota.of in RATIOS, 1e-12 * float(np.abs(quota.counts).sum())
         least, most = (1, 1) if ratio else (k * quota.low, k * quota.high)
         if ratio and total < quota.low - 1e-12:
             _reject(
@@ -120,14 +120,14 @@ def reject_impossible_quotas(
                 f"points it is {total:.4g}. high={_up(total)} would do.",
                 quota, nearest_high=_up(total),
             )  # fmt: skip
-        if not ratio and least > total * (1 + 1e-12):
+        if not ratio and least > total + slack:
             nearest = total // k if quota.of == "count" else total / k
             _reject(
                 f"{where}: {k} clusters with at least {quota.low:g} of {quota.what} need "
                 f"{least:g}, and there are {total:g}. low={nearest:g} would do.",
                 quota, nearest_low=nearest,
             )  # fmt: skip
-        if not ratio and most < total * (1 - 1e-12):
+        if not ratio and most < total - slack:
             nearest = -(-total // k) if quota.of == "count" else total / k
             _reject(
                 f"{where}: {k} clusters with at most {quota.high:g} of {quota.what} hold "
