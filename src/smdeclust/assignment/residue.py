@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.linear_prices import find_prices
 from smdeclust.assignment.linked import LinkedLabels
+from smdeclust.assignment.rounding_cuts import RoundingCuts, joined
 from smdeclust.assignment.status import SOLVED
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
@@ -20,6 +22,8 @@ MOST_MILP_NODES = 500
 MARGIN = 1e-9
 # Groups in a first program, beside two for each bound and cluster, and its nodes.
 FEW_GROUPS, FEW_NODES = 50, 200
+# Rounds of rows that shares of whole numbers keep.
+MOST_CUTS = 8
 # Labels in all ways to label what is open, where these are tried one by one.
 FEW_WAYS = 1_000_000
 # Entries of a MILP that are read in a second.
@@ -36,15 +40,20 @@ def solve_rest(
     allowed = np.isfinite(costs)
     limited = np.isfinite(budget.max_nodes) or np.isfinite(budget.max_pivots)
     spent = limited and budget.is_spent() and found.labels is not None
+    tight, prices = bounds, found.prices
+    if found.labels is not None and np.isfinite(found.bound) and not spent:
+        tight, prices = _with_cuts(found, costs, graph, bounds, budget)
+        if found.is_proven():
+            return
     if found.labels is not None and np.isfinite(found.bound):
-        reduced = _reduced(found.prices, costs, graph, bounds, budget)
+        _, reduced = _reduced(prices, costs, graph, tight, budget)
         reach = _reach_of(reduced, len(bounds.counts) * costs.shape[1])
         margin = MARGIN * max(found.scale, np.finfo(float).tiny)
         if reach < found.cost - found.bound + margin and not spent:
             # Better labels from few groups first: what is left open is smaller then.
             near = allowed & (reduced <= reach)
             near[np.arange(len(costs)), found.labels] = True
-            few = _solve_milp(costs, graph, bounds, near, budget.time_left(), FEW_NODES)
+            few = _solve_milp(costs, graph, tight, near, budget.time_left(), FEW_NODES)
             _offer(found, few[0], costs, graph, bounds)
         allowed &= reduced <= found.cost - found.bound + margin
     if not allowed.any(axis=1).all():
@@ -61,11 +70,43 @@ def solve_rest(
     if found.labels is not None and size > MOST_ENTRIES * budget.time_left():
         return  # reading that much alone would take longer
     labels, bound, proven = _solve_milp(
-        costs, graph, bounds, allowed, budget.time_left(), MOST_MILP_NODES if limited else None
+        costs, graph, tight, allowed, budget.time_left(), MOST_MILP_NODES if limited else None
     )
     # HiGHS keeps rows to 1e-6: labels that do not fit are cheaper than any that do.
     proven &= _offer(found, labels, costs, graph, bounds)
     found.bound = found.cost if proven else max(found.bound, min(bound, found.cost))
+
+
+def _with_cuts(
+    found: Any, costs: np.ndarray, graph: PairGraph, bounds: Bounds, budget: Budget
+) -> tuple[Bounds, np.ndarray]:
+    """The bounds with rows that shares of whole numbers keep, and prices of them all.
+
+    Changes `found`: better labels, and a higher bound.
+    """
+    tight, prices = bounds, found.prices
+    if bounds.any_order or len(bounds.counts) == 1:
+        return tight, prices
+    alone, cuts = np.ones(len(costs), dtype=bool), RoundingCuts(bounds)
+    alone[graph.ends] = False
+    for _ in range(MOST_CUTS):
+        others = tight.of_groups(~alone).held(found.labels[~alone])
+        left = tight.of_groups(alone, others)
+        moved, shares = find_prices(costs[alone], left, prices, budget)
+        bound, _ = _reduced(moved, costs, graph, tight, budget)
+        if bound >= found.bound:
+            found.bound, prices = bound, moved
+        if shares is None:
+            break
+        labels = found.labels.copy()
+        labels[alone] = shares.argmax(axis=1)
+        _offer(found, labels, costs, graph, bounds)
+        more = cuts.broken((left.counts @ shares + left.filled)[: len(bounds.counts)])
+        if found.is_proven() or more is None or budget.is_late():
+            break
+        tight = joined(tight, more)
+        prices = np.concatenate([prices, np.zeros(more.low.shape)])
+    return tight, prices
 
 
 def _offer(
@@ -114,19 +155,19 @@ def _reach_of(reduced: np.ndarray, n_bounds: int) -> float:
 
 def _reduced(
     prices: np.ndarray, costs: np.ndarray, graph: PairGraph, bounds: Bounds, budget: Budget
-) -> np.ndarray:
-    """(G, K) at least how much the bound rises if a group takes a label."""
+) -> tuple[float, np.ndarray]:
+    """The bound at these prices, and (G, K) at least how much it rises if a group takes a label."""
     priced = bounds.priced(costs, prices)
     state = LinkedLabels(priced, graph)
     if state.relax(None, budget) != SOLVED:
-        return np.zeros_like(priced)
-    state.unproven()  # computes the regrets
+        return -np.inf, np.zeros_like(priced)
+    bound = state.cost() - state.unproven() - bounds.charge(prices)
     reduced = priced - state.nearest[:, None]
     active = np.flatnonzero(state.active)
     # An active group may spare its component all that it costs above nearest, pairs included.
     spared = state.regret[active] + graph.penalty(state.labels[: graph.n_nodes])
     reduced[active] = np.maximum(0.0, reduced[active] - spared[:, None])
-    return reduced
+    return bound, reduced
 
 
 def _solve_milp(
@@ -145,25 +186,34 @@ def _solve_milp(
     ends = np.column_stack([graph.ends[once], graph.indices[once]])
     price = graph.price[once]
     broken = program.add_pairs(ends, price, graph.together[once])
+    alone = np.ones(len(costs), dtype=bool)
+    alone[graph.ends] = False
+    if len(bounds.counts) > 1:
+        program.count_by_kind(bounds.counts, alone)
     program.add_bounds(bounds)
     regrets = np.zeros(program.n_columns)
     regrets[: len(group)] = costs[group, label] - least[group]
     regrets[broken] = price[np.isfinite(price)]
     whole = np.ones(program.n_columns, dtype=np.int8)
-    whole[broken] = 0
+    whole[broken], upper = 0, np.ones(program.n_columns)
+    whole[program.following], upper[program.numbers] = 0, np.inf
     ceiling, until = float(regrets.max(initial=0.0)), time.perf_counter() + max_time
     while True:
         # HiGHS ends at an absolute gap of 1e-6, whatever the scale: hand it regrets of a known one.
         scale = 1e5 / ceiling if ceiling > 0 else 1.0
         left = until - time.perf_counter()
         result = program.solve(
-            np.minimum(regrets, ceiling) * scale, whole=whole, max_time=left, max_nodes=max_nodes
-        )
+            np.minimum(regrets, ceiling) * scale, whole=whole, upper=upper, max_time=left,
+            max_nodes=max_nodes,
+        )  # fmt: skip
         if result.status == 2:
             return None, np.inf, True
         bound = float(least.sum()) + float(result.mip_dual_bound or 0.0) / scale
         if result.x is None:
             return None, bound, False
+        if np.abs(result.x - np.rint(result.x))[program.following].max(initial=0.0) > 1e-4:
+            whole[program.following] = 1  # not a corner: some shares are left
+            continue
         labels = program.labels(result.x)
         regret = float((costs[np.arange(len(costs)), labels] - least).sum())
         regret += graph.penalty(labels[: graph.n_nodes])

@@ -19,6 +19,10 @@ FAILED = 4
 SHARP = 16.0
 
 
+# Bounds count kinds of groups where labels are so many times more.
+MORE_LABELS = 4
+
+
 class LabelProgram:
     """Every group has one of the labels that it may have: one binary column each, further rows and
     columns as they are added.
@@ -29,6 +33,8 @@ class LabelProgram:
         What the first columns stand for.
     n_columns
         Number of columns so far.
+    following, numbers
+        Columns that need not be whole, and those that may exceed 1; see `count_by_kind`.
     """
 
     def __init__(self, allowed: np.ndarray) -> None:
@@ -40,6 +46,8 @@ class LabelProgram:
         self._low: list[np.ndarray] = []
         self._high: list[np.ndarray] = []
         self._n_rows, self.n_columns = 0, len(self.group)
+        self._counted = self.group, self.label, np.arange(self.n_columns)
+        self.following = self.numbers = np.empty(0, dtype=np.int64)
         ones = np.ones(len(allowed))
         self.add_rows(np.ones(self.n_columns), self.group, np.arange(self.n_columns), ones, ones)
 
@@ -80,26 +88,54 @@ class LabelProgram:
         )
         return broken[soft]
 
+    def count_by_kind(self, counts: np.ndarray, alone: np.ndarray) -> None:
+        """Let bounds that are added later count groups by kind: those of equal (B, G) `counts`.
+
+        How many of a kind each cluster has is one whole column. The labels of these groups (of
+        those that are `alone`, in no pair) follow: a transport has whole solutions by itself.
+        """
+        k, members = self._column.shape[1], np.flatnonzero(alone)
+        _, first, kind = np.unique(counts[:, alone], axis=1, return_index=True, return_inverse=True)
+        theirs = alone[self.group]
+        if MORE_LABELS * len(first) * k > np.count_nonzero(theirs):
+            return
+        of_group = np.zeros(len(alone), dtype=np.int64)
+        of_group[members] = kind.ravel()
+        self.following, rest = np.flatnonzero(theirs), np.flatnonzero(~theirs)
+        self.numbers = many = self.add_columns(len(first) * k)
+        at, which = self.following, np.arange(len(many))
+        rows = of_group[self.group[at]] * k + self.label[at]
+        self.add_rows(
+            np.concatenate([np.ones(len(at)), -np.ones(len(many))]),
+            np.concatenate([rows, which]), np.concatenate([at, many]), np.zeros(len(many)), 0.0,
+        )  # fmt: skip
+        standing_for, cluster = members[first[which // k]], which % k
+        self._counted = (
+            np.concatenate([self.group[rest], standing_for]),
+            np.concatenate([self.label[rest], cluster]),
+            np.concatenate([rest, many]),
+        )
+
     def add_bounds(self, bounds: Bounds) -> None:
         """Add bounds on what the clusters hold.
 
         In any order, K x K more columns say which: z[k, j], that cluster k takes the bounds of j;
         its sums are at least those of low_j z[k, j], and at most those of high_j z[k, j].
         """
-        k, at = bounds.low.shape[1], np.arange(len(self.group))
+        k, (group, label, at) = bounds.low.shape[1], self._counted
         taker, taken = np.divmod(np.arange(k * k), k)
         z = self.add_columns(k * k) if bounds.any_order else np.empty(0, np.int64)
         for b, counts in enumerate(bounds.counts):
             # Solvers keep rows to 1e-6, whatever their scale.
             unit = max(float(np.abs(counts).mean()) if counts.size else 0.0, np.finfo(float).tiny)
-            counted, slack = counts[self.group] / unit, float(bounds.slack[b, 0])
+            counted, slack = counts[group] / unit, float(bounds.slack[b, 0])
             low = (bounds.low[b] - bounds.filled[b] - slack) / unit
             high = (bounds.high[b] - bounds.filled[b] + slack) / unit
             if not bounds.any_order:
-                self.add_rows(counted, self.label, at, low, high)
+                self.add_rows(counted, label, at, low, high)
                 continue
             reach = float(np.abs(counts).sum()) / unit  # infinity is no coefficient
-            where = np.concatenate([self.label, taker]), np.concatenate([at, z])
+            where = np.concatenate([label, taker]), np.concatenate([at, z])
             least, most = np.maximum(low, -reach)[taken], np.minimum(high, reach)[taken]
             self.add_rows(np.concatenate([counted, -least]), *where, np.zeros(k), np.inf)
             self.add_rows(np.concatenate([counted, -most]), *where, np.full(k, -np.inf), 0.0)
