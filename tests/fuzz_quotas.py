@@ -45,27 +45,37 @@ def kept(labels: np.ndarray, k: int, quota: Any) -> np.ndarray:
     return fits
 
 
-def random_quotas(rng: np.random.Generator, known: Constraints, n: int, k: int) -> Constraints:
-    """One to three quotas, some of which cannot hold."""
+def random_quotas(
+    rng: np.random.Generator, known: Constraints, labels: np.ndarray, k: int
+) -> Constraints:
+    """One to three quotas: mostly wide enough for these labels, else anything."""
+    n = len(labels)
     for number in range(int(rng.integers(1, 4))):
         slack, name = float(rng.choice([0.0, 0.1, 0.3, 1.0])), f"column {number}"
-        kind = rng.integers(5)
-        if kind < 3:
+        of = str(rng.choice(["count", "share", "share", "sum", "mean"]))
+        if of in ("count", "share"):
             column = rng.choice(["a", "b", "c"][: int(rng.integers(2, 4))], n)
             value = str(rng.choice(column))
-            share = float((column == value).mean())
-            low, high = share * (1 - slack), min(1.0, share * (1 + slack))
-            if kind == 0:
-                low, high = np.floor(low * n / k), np.ceil(high * n / k)
-            sides = [{value: float(low)}, {value: float(high)}]
-            of = "count" if kind == 0 else "share"
+            counts = (column == value) * 1.0
         else:
             column = rng.random(n) * 10 if rng.random() < 0.5 else rng.integers(-2, 4, n)
-            middle = float(np.mean(column)) * (n / k if kind == 3 else 1)
-            width = slack * float(np.ptp(column) + 1)
-            sides, of = [middle - width, middle + width], ("sum" if kind == 3 else "mean")
+            value, counts = None, np.asarray(column, dtype=float)
+        held = np.bincount(labels, counts, k)
+        if of in ("share", "mean"):
+            held = held / np.maximum(np.bincount(labels, minlength=k), 1)
+        low, high = float(held.min()), float(held.max())
+        if rng.random() < 0.03:
+            low = high = float(held.mean())
+        low, high = low - slack * rng.random(), high + slack * rng.random()
+        if of == "count":
+            low, high = max(0.0, np.floor(low)), np.ceil(high)
+        elif of == "share":
+            low, high = max(0.0, low), min(1.0, high)
+        sides: list[Any] = [low, high]
         if rng.random() < 0.4:
             sides[int(rng.integers(2))] = None
+        if value is not None:
+            sides = [None if side is None else {value: side} for side in sides]
         known = known.quota(column, *sides, of=of, name=name)
     return known
 
@@ -76,9 +86,11 @@ def random_case(rng: np.random.Generator) -> tuple[dict[str, Any], Constraints, 
     X = rng.normal(size=(n, 2)) if rng.random() < 0.8 else rng.integers(0, 3, (n, 2)) * 1.0
     pairs = np.array([(i, j) for i in range(n) for j in range(i)])
     pairs = rng.permutation(pairs)[: int(rng.integers(0, 4))]
-    cut = int(rng.integers(0, len(pairs) + 1))
-    known = Constraints(pairs[:cut], pairs[cut:], n_points=n)
-    known = random_quotas(rng, known, n, k)
+    labels = rng.permutation(np.arange(n) % k)
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    same ^= rng.random(len(pairs)) < 0.02
+    known = Constraints(pairs[same], pairs[~same], n_points=n)
+    known = random_quotas(rng, known, labels, k)
     given: dict[str, Any] = {"X": X, "n_clusters": k}
     if rng.random() < 0.3:
         given["sample_weight"] = rng.integers(1, 4, n) * 1.0
