@@ -108,12 +108,17 @@ def test_units_and_order_do_not_matter():
 
 @pytest.mark.parametrize("counts", [[50, 30, 20], [70, 30], [25] * 40])
 def test_a_category_counts_like_a_number(counts):
-    """Whatever the number of levels, variances add up to 1 and levels are equally far apart."""
+    """Variances add up to 1, or a split by one value takes away what it does of a normal number;
+    levels are equally far apart."""
     levels = np.repeat([f"l{i}" for i in range(len(counts))], counts)
     frame = pd.DataFrame({"level": levels})
     Z = TableFeatures().fit_transform(frame)
     assert Z.shape == (len(levels), {3: 3, 2: 1, 40: 31}[len(counts)])
-    assert Z.var(axis=0).sum() == pytest.approx(1)
+    splits = [[Z[levels == each], Z[levels != each]] for each in np.unique(levels)]
+    left = min(sum(((part - part.mean(0)) ** 2).sum() for part in both) for both in splits)
+    removed = Z.var(axis=0).sum() - left / len(Z)
+    assert removed <= 2 / np.pi + 1e-9
+    assert Z.var(axis=0).sum() == pytest.approx(1) or removed == pytest.approx(2 / np.pi)
     gaps = [((Z[0] - z) ** 2).sum() for z in Z[levels != "l0"]]
     assert gaps == pytest.approx([gaps[0]] * len(gaps))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pandas import Series
 
 _IQR_OF_NORMAL = 1.349  # with a standard deviation of 1
+_SPLIT_OF_NORMAL = 2 / np.pi  # of its variance lies between the halves
 _MOST_LEVELS = 30
 _DAY = 86_400.0
 _YEAR = 365.2425
@@ -147,7 +148,9 @@ def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> n
 class CategoryCoder(Coder):
     """One coordinate a level, 1[x = level] - p with p its share of the rows, times a factor.
 
-    The factor makes the variances add up to 1: a category counts as much as a number. Two levels
+    The factor makes the variances add up to 1, as of a number; to less where splitting one value
+    off would remove more of them than the best split in two removes of a normal number. Clusters
+    would else follow a column of two values alone, which a split removes altogether. Two levels
     need one coordinate only, which has the same distances. Rare levels are one level, as are those
     beyond the thirty most frequent.
     """
@@ -175,7 +178,11 @@ class CategoryCoder(Coder):
             shares, names = [*shares, rest], [*names, f"{name}=(other)"]
         if len(shares) == 2:
             names = names[:1]
-        factor = 1 / np.sqrt(max(sum(p * (1 - p) for p in shares), 1e-12))
+        p = np.array(shares)
+        squares, rest_of = (p**2).sum(), np.maximum(1 - p, 1e-12)
+        total = max(1 - squares, 1e-12)
+        split = (p * rest_of + p * (squares - p**2) / rest_of).max() / total
+        factor = np.sqrt(min(1.0, _SPLIT_OF_NORMAL / split) / total)
         zeros = [0.0] * len(names)
         return cls(names, zeros, levels=levels, shares=shares, others=others, factor=float(factor))
 
