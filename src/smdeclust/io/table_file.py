@@ -78,7 +78,6 @@ class TableFile:
     decimal: str = "."
     sheet: str | None = None
     notes: tuple[str, ...] = ()
-    text: str = field(default="", repr=False)
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -98,9 +97,11 @@ class TableFile:
         if self.format != "csv":
             return None
         first, n = (2 if self.header else 1), len(self.frame)
-        if '"' not in self.text:
+        content = read_bytes(self.path)
+        if b'"' not in content:
             return range(first, first + n)
-        starts = [line for line, _ in records(self.text, self.separator, self.path)]
+        text = decode_any(content, self.path, self.encoding)[0]
+        starts = [line for line, _ in records(text, self.separator, self.path)]
         return starts[first - 1 : first - 1 + n]
 
 
@@ -144,17 +145,17 @@ def read_frame(
             f"{shown(format)} is not a format of data ({argument('table_format')}), expected one "
             f"of {', '.join(TABLE_FORMATS)}, or nothing to detect it."
         )
-    content = read_bytes(path)
-    found = format or detect_table(content, path, encoding)
+    content = [read_bytes(path)]  # handed over, so that the reader can let it go
+    found = format or detect_table(content[0], path, encoding)
     if found in ARRAY_FORMATS:
-        points, beside, k = read_arrays(as_utf8(content, path, encoding), path, found)
+        points, beside, k = read_arrays(as_utf8(content.pop(), path, encoding), path, found)
         return TableFile(Path(path), None, found, points, k, beside=beside)
     with optional(f"{path}: reading a table"):
         import pandas  # noqa: F401
     try:
         if found == "csv":
-            return _read_csv(content, Path(path), header, encoding)
-        return _READERS[found](content, Path(path), sheet)
+            return _read_csv(content.pop(), Path(path), header, encoding)
+        return _READERS[found](content.pop(), Path(path), sheet)
     except (InvalidInputError, MissingExtraError):
         raise
     except MemoryError as error:
@@ -235,10 +236,14 @@ def decode_any(content: bytes, path: PathLike, encoding: str | None) -> tuple[st
 def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | None) -> TableFile:
     text, encoding = decode_any(content, path, encoding)
     notes = [] if encoding.startswith("utf") else [f"Read as {encoding} text."]
-    text = text.rstrip("\n ")
-    if not text.strip():
-        raise bad_line(path, 1, "an empty file", "a header and one line a point")
     sample = _sample(text)
+    if not sample.strip():
+        raise bad_line(path, 1, "an empty file", "a header and one line a point")
+    # A plain file is read where it lies: a large one is not in memory beside its table.
+    plain = encoding == "utf-8" and b"\r" not in content and not content.endswith((b"\n\n", b" "))
+    data = None if plain else text.rstrip("\n ").encode()
+    quoted = "'" in text
+    del text, content
     separator = _separator(sample)
     first = [
         [cell.strip() for cell in cells] for _, cells in records(sample, separator, path) if cells
@@ -255,19 +260,19 @@ def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | N
     )
     if separator == ",":
         decimal = "."  # a quoted 1,5 would be the only one
-    frame = _parse_csv(text.encode(), path, separator, names, named, decimal, body)
-    if "'" in text:
+    frame = _parse_csv(data, path, separator, names, named, decimal, body)
+    if quoted:
         for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
             frame[name] = frame[name].map(plain_cell, na_action="ignore")
     frame.attrs["decimal"] = decimal
     return TableFile(
         path, frame, "csv", encoding=encoding, separator=separator, header=named, decimal=decimal,
-        notes=tuple(notes), text=text if '"' in text else "",
+        notes=tuple(notes),
     )  # fmt: skip
 
 
 def _parse_csv(
-    data: bytes,
+    data: bytes | None,
     path: Path,
     separator: str,
     names: list[str],
@@ -279,26 +284,39 @@ def _parse_csv(
 
     options: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
     text_columns = _text_columns(body, names, decimal)
+
+    def text() -> str:
+        return (read_bytes(path) if data is None else data).decode().rstrip("\n ")
+
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
+
+        def parse(as_text: list[str]) -> DataFrame:
+            return pd.read_csv(
+                path if data is None else io.BytesIO(data), sep=separator, compression=None,
+                names=names, header=0 if named else None,
+                index_col=False, dtype=dict.fromkeys(as_text, "str"), decimal=decimal,
+                keep_default_na=False, na_values=[*MISSING], skip_blank_lines=False,
+                skipinitialspace=True, **options,
+            )  # fmt: skip
+
         try:
-            for as_text in (text_columns, names):
-                frame = pd.read_csv(
-                    io.BytesIO(data), sep=separator, names=names, header=0 if named else None,
-                    index_col=False, dtype=dict.fromkeys(as_text, "str"), decimal=decimal,
-                    keep_default_na=False, na_values=[*MISSING], skip_blank_lines=False,
-                    skipinitialspace=True, low_memory=False, **options,
-                )  # fmt: skip
-                if as_text is names or not _hidden_codes(frame, data, separator):
-                    break
+            try:  # piece by piece, which takes little memory and finds words only where they are
+                warnings.simplefilter("error", pd.errors.DtypeWarning)
+                frame = parse(text_columns)
+            except pd.errors.DtypeWarning:
+                options["low_memory"] = False
+                frame = parse(text_columns)
+            if _hidden_codes(frame, read_bytes(path) if data is None else data, separator):
+                frame = parse(names)
         except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
-            _check_widths(data.decode(), separator, len(names), path)
+            _check_widths(text(), separator, len(names), path)
             raise InvalidInputError(
                 f"{path}: not a table with {len(names)} columns ({shown(str(error).strip())}). "
                 "Check the quotes and the separators."
             ) from error
     if frame.iloc[:, -1].isna().any():  # what short lines lack counts as missing to pandas
-        _check_widths(data.decode(), separator, len(names), path)
+        _check_widths(text(), separator, len(names), path)
     unnamed = [name for name in names if name.startswith("column ") and frame[name].isna().all()]
     return frame.drop(columns=unnamed)  # a separator at the end of each line
 

@@ -6,7 +6,7 @@ anything by this column. What is learned can be written as JSON and read back.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -197,9 +197,11 @@ class CategoryCoder(Coder):
         """The number of each level, -1 where it was never seen; and which values are missing."""
         import pandas as pd
 
-        words = levels_of(values)
-        position = pd.Index(self.levels).get_indexer(pd.Index(words.astype(object)))
-        missing = words.isna().to_numpy()
+        codes, words = pd.factorize(values.column)  # each once: a large table has many cells
+        different = levels_of(replace(values, column=pd.Series(words)))
+        of_word = pd.Index(self.levels).get_indexer(pd.Index(different.astype(object)))
+        missing = codes < 0
+        position = np.append(of_word, -1)[codes]
         if self.others:
             position = np.where(position < 0, len(self.levels), position)
         return position, missing

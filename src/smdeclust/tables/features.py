@@ -198,12 +198,14 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"{self.roles_[missing[0]]} when the preparation was fitted. It has "
                 f"{', '.join(map(str, list(frame.columns)[:20]))}."
             )
-        used = frame[list(self._coders)]
-        columns = read_columns(used, mark_of_frame(used, unclear=self._decimal))
-        blocks = [
-            way(coder)(columns[name], f"Column {name!r}") for name, coder in self._coders.items()
-        ]
-        return np.concatenate(blocks, axis=1)
+        mark = mark_of_frame(frame[list(self._coders)], unclear=self._decimal)
+        found, at = np.empty((len(frame), len(self.get_feature_names_out()))), 0
+        for name, coder in self._coders.items():  # one at a time: a large table takes memory
+            width = len(coder.names)
+            values = values_of(frame[name], mark)
+            found[:, at : at + width] = way(coder)(values, f"Column {name!r}")
+            at += width
+        return found
 
     def gaps(self, X: Any) -> np.ndarray:
         """Return for each row whether a value of a used column is missing, to drop such rows."""

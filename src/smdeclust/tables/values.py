@@ -62,9 +62,11 @@ def values_of(column: Series, decimal: str = ".") -> Values:
     if kinds.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return Values("words", _words(column))
     if kinds.is_numeric_dtype(column) and not kinds.is_complex_dtype(column):
-        numbers = pd.to_numeric(column).astype("Float64").to_numpy(np.float64, na_value=np.nan)
-        numbers = np.where(np.isinf(numbers), np.nan, numbers)
-        return Values("numbers", pd.Series(numbers, index=column.index, name=column.name))
+        if column.dtype != np.float64:
+            numbers = pd.to_numeric(column).astype("Float64").to_numpy(np.float64, na_value=np.nan)
+            column = pd.Series(numbers, index=column.index, name=column.name)
+        infinite = np.isinf(column.to_numpy())
+        return Values("numbers", column.mask(infinite) if infinite.any() else column)
     if kinds.infer_dtype(column, skipna=True) in ("date", "datetime"):
         return Values("moments", _without_zone(pd.to_datetime(column, errors="coerce")))
     if kinds.is_object_dtype(column) and kinds.infer_dtype(column, skipna=True) in _NUMERIC:
@@ -122,10 +124,13 @@ def numbers_in(words: Series, decimal: str) -> Values | None:
 
 def as_numbers(words: Series, decimal: str) -> Values:
     """The numbers that words write, and the words that write none."""
-    read = {word: as_number(word, decimal) for word in words.dropna().unique()}
-    numbers = words.map(read, na_action="ignore").astype(np.float64)
-    wrong = [word for word, number in read.items() if np.isnan(number)]
-    first = {word: int((words == word).to_numpy().argmax()) for word in wrong}
+    import pandas as pd
+
+    codes, different = pd.factorize(words)  # each word once: a large table has many cells
+    read = np.array([*(as_number(word, decimal) for word in different), np.nan])
+    wrong = np.flatnonzero(np.isnan(read[:-1])).tolist()
+    first = {str(different[at]): int((codes == at).argmax()) for at in wrong}
+    numbers = pd.Series(read[codes], index=words.index, name=words.name)
     return Values("numbers", numbers, first, decimal)
 
 
@@ -174,8 +179,8 @@ def as_moments(words: Series) -> Series:
     """Dates written as text; the day comes first where it must, else where the month could be."""
     import pandas as pd
 
-    there = words.dropna()
-    different = pd.Series(there.unique(), dtype=object)
+    codes, words_found = pd.factorize(words)
+    different = pd.Series(np.asarray(words_found, dtype=object), dtype=object)
     best = None
     for day_first in _orders(different):
         found = pd.to_datetime(
@@ -184,8 +189,8 @@ def as_moments(words: Series) -> Series:
         if best is None or found.notna().sum() > best.notna().sum():
             best = found
     assert best is not None
-    table = dict(zip(different, _without_zone(best), strict=True))
-    return pd.to_datetime(words.map(table, na_action="ignore")).astype("datetime64[s]")
+    moments = np.append(_without_zone(best).to_numpy("datetime64[s]"), np.datetime64("NaT", "s"))
+    return pd.Series(moments[codes], index=words.index, name=words.name)
 
 
 def _orders(words: Series) -> tuple[bool, ...]:
