@@ -23,7 +23,7 @@ LEAST_MISSED = 1e-7
 # Moves that bring rounded shares within the bounds.
 ROUNDING_MOVES = 200
 # Groups that tell where prices go, where there are many.
-SAMPLE = 1024
+LEAST_SAMPLE, LARGEST_SAMPLE = 400, 1024
 
 NO_PAIRS = PairGraph.hard(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
 
@@ -51,11 +51,12 @@ def find_prices(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """(B, K) prices of the linear relaxation, and its (G, K) shares (``None``: no solution)."""
     n = len(costs)
+    sample = int(np.clip(n // 10, LEAST_SAMPLE, LARGEST_SAMPLE))
     prices = bounds.admit(prices)
-    if n >= 4 * SAMPLE:
+    if n >= 4 * sample:
         held = bounds.held(bounds.priced(costs, prices).argmin(axis=1))
         if np.abs(held - bounds.asked(held, prices)).sum() > n / 16:
-            few = np.arange(0, n, -(-n // SAMPLE))
+            few = np.arange(0, n, -(-n // sample))
             share = len(few) / n
             # The sample has a little more or less of everything than its share.
             more = bounds.counts[:, few].sum(axis=1) - share * bounds.counts.sum(axis=1)
@@ -71,7 +72,7 @@ def find_prices(
     shares: np.ndarray | None = None
     held = bounds.held(bounds.priced(costs, prices).argmin(axis=1))
     off = float(np.abs(held - bounds.asked(held, prices)).sum())
-    n_wanted, n_pressed = int(np.clip(off, LEAST_GROUPS, SAMPLE)) if n > SAMPLE else n, 0
+    n_wanted, n_pressed = int(np.clip(off, LEAST_GROUPS, sample)) if n > sample else n, 0
     for _ in range(MOST_PROGRAMS):
         value = bounds.priced(costs, prices)
         value -= value.min(axis=1, keepdims=True)
