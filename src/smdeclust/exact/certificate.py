@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import math
 import os
-import zipfile
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError, SMDEClustError
+from smdeclust.io.arrays import parse_npz
 
 FORMAT = 2
+_LATER = ("size_row", "size_value", "part")  # not in format 1
 
 
 class InvalidCertificateError(SMDEClustError, ValueError):
@@ -188,16 +189,10 @@ class Certificate:
     def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write to an ``.npz`` file of plain arrays (no pickle), or to an open binary file."""
         arrays: dict[str, Any] = {"format": np.int64(FORMAT)}
-        for item in fields(self):
-            if item.name != "proof":
-                arrays[item.name] = np.asarray(getattr(self, item.name))
-        for item in fields(self.proof):
-            arrays[f"proof_{item.name}"] = getattr(self.proof, item.name)
-        if isinstance(path, str | os.PathLike):
-            with open(path, "wb") as stream:
-                np.savez_compressed(stream, **arrays)
-        else:
-            np.savez_compressed(path, **arrays)
+        arrays |= {name: value for name, value in vars(self).items() if name != "proof"}
+        arrays |= {f"proof_{name}": value for name, value in vars(self.proof).items()}
+        with nullcontext(path) if hasattr(path, "write") else open(path, "wb") as stream:
+            np.savez_compressed(stream, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Certificate:
@@ -216,21 +211,17 @@ class Certificate:
             The file is not a certificate.
         """
         try:
-            with open(path, "rb") as stream:
-                stored = _read_arrays(stream, max_bytes=max_bytes)
-            if int(stored["format"].item()) not in (1, FORMAT):
-                raise ValueError(
-                    f"format {stored['format'].item()} is not known here; update smdeclust"
-                )
-            if int(stored["format"].item()) == 1:  # neither sizes nor parts
+            stored = parse_npz(Path(path).read_bytes(), path, max_bytes)
+            form = int(stored["format"].item())
+            if form not in (1, FORMAT):
+                raise ValueError(f"format {form} is not known here; update smdeclust")
+            if form == 1:  # neither sizes nor parts
+                stored |= {f"proof_{name}": getattr(Proof(), name) for name in _LATER}
                 stored["proof_size_ptr"] = np.zeros(len(stored["proof_cut_ptr"]), np.int64)
-            old = {"size_row", "size_value", "part"} if stored["format"].item() == 1 else set()
-            names = [item.name for item in fields(Proof) if item.name not in old]
-            values: dict[str, Any] = {"proof": Proof(**{n: stored[f"proof_{n}"] for n in names})}
-            for item in fields(cls):
-                if item.name != "proof":
-                    value = stored[item.name]
-                    values[item.name] = value if item.name == "labels" else value.item()
+            proof = Proof(**{item.name: stored[f"proof_{item.name}"] for item in fields(Proof)})
+            own = [item.name for item in fields(cls) if item.name not in ("labels", "proof")]
+            values = {name: stored[name].item() for name in own}
+            return cls(labels=stored["labels"], proof=proof, **values)
         except FileNotFoundError:
             raise
         except (KeyError, ValueError, OSError, EOFError) as error:
@@ -238,7 +229,6 @@ class Certificate:
             raise InvalidInputError(
                 f"{path} is not a certificate written by Certificate.save: {reason}"
             ) from error
-        return cls(**values)
 
 
 def above_best(upper: float, lower: float) -> str:
@@ -253,54 +243,3 @@ def above_best(upper: float, lower: float) -> str:
 def relative_gap(upper: float, lower: float) -> float:
     """``(upper - lower) / upper``, and 0 where the upper bound is 0."""
     return 0.0 if upper == 0.0 else max(upper - lower, 0.0) / upper
-
-
-# Names and values only: no objects, nothing that could be executed.
-_KINDS = "biufU"
-
-
-def _read_arrays(stream: IO[bytes], *, max_bytes: int) -> dict[str, np.ndarray]:
-    """All arrays of an archive by name, or a ValueError that says what is wrong with it."""
-    arrays = {}
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            members = archive.infolist()
-            total = sum(member.file_size for member in members)
-            if total > max_bytes:
-                raise ValueError(
-                    f"it would unpack to {total / 2**20:,.0f} MiB, more than the "
-                    f"{max_bytes / 2**20:,.0f} allowed (max_bytes)"
-                )
-            for member in members:
-                if not member.filename.endswith(".npy"):
-                    raise ValueError(f"it holds {member.filename!r}, which is no array")
-                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise ValueError(f"{member.filename} is packed in a way that save never uses")
-                arrays[member.filename[:-4]] = _read_array(archive.read(member), member.filename)
-    except (ValueError, OSError, MemoryError):
-        raise
-    except Exception as error:  # zipfile, zlib, numpy and tokenize each have their own kinds
-        raise ValueError(f"the archive is damaged ({error})") from error
-    return arrays
-
-
-def _read_array(content: bytes, name: str) -> np.ndarray:
-    """One array; its header must promise exactly the bytes that are there."""
-    file = io.BytesIO(content)
-    version = np.lib.format.read_magic(file)
-    if version not in _HEADERS:
-        raise ValueError(f"{name}: array format {version} is not known")
-    shape, fortran, dtype = _HEADERS[version](file)
-    if dtype.kind not in _KINDS or dtype.hasobject:
-        raise ValueError(f"{name}: values of type {dtype} do not belong here")
-    promised, here = math.prod(shape) * dtype.itemsize, len(content) - file.tell()
-    if min(shape, default=0) < 0 or promised != here:
-        raise ValueError(f"{name}: {here} bytes where its header promises {promised}")
-    array = np.frombuffer(content, dtype, offset=file.tell())
-    return array.reshape(shape, order="F" if fortran else "C")
-
-
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}

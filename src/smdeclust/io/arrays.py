@@ -62,11 +62,19 @@ def parse_npy(content: bytes, path: PathLike, name: str = "") -> NDArray[Any]:
         raise InvalidInputError(f"{place} cannot be read as an array ({error}).") from error
 
 
-def parse_npz(content: bytes, path: PathLike) -> dict[str, NDArray[Any]]:
-    """Return all arrays of ``.npz`` content by name."""
+def parse_npz(
+    content: bytes, path: PathLike, max_bytes: float = math.inf
+) -> dict[str, NDArray[Any]]:
+    """Return all arrays of ``.npz`` content by name; more than `max_bytes` are refused."""
     arrays: dict[str, NDArray[Any]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            total = sum(member.file_size for member in archive.infolist())
+            if total > max_bytes:
+                raise InvalidInputError(
+                    f"{path}: it would unpack to {total / 2**20:,.0f} MiB, more than the "
+                    f"{max_bytes / 2**20:,.0f} allowed (max_bytes)."
+                )
             for member in archive.infolist():
                 if member.is_dir() or not member.filename.endswith(".npy"):
                     raise InvalidInputError(
