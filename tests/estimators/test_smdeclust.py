@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -234,3 +235,22 @@ def test_k_equals_the_number_of_groups():
     must = [(i, i + 12) for i in range(12)]
     model = SMDEClust(12, random_state=0).fit(X1, must_link=must)
     np.testing.assert_array_equal(model.labels_[:12], model.labels_[12:])
+
+
+@pytest.mark.parametrize("seconds", [None, 5.0])
+def test_the_limit_on_time_is_also_for_asking_whether_a_problem_can_be_solved(seconds, monkeypatch):
+    """Problem.build gets the deadline of the fit, and at least a second."""
+    given = []
+    build = Problem.build
+
+    def record(*args, deadline, **more):
+        given.append(deadline)
+        return build(*args, deadline=deadline, **more)
+
+    monkeypatch.setattr(Problem, "build", record)
+    before = time.perf_counter()
+    for limit in (seconds, 0.0):
+        SMDEClust(2, search="quick", max_time=limit, random_state=0).fit(np.arange(8.0)[:, None])
+    first, second = given
+    assert first == np.inf if seconds is None else before + 5 <= first <= time.perf_counter() + 5
+    assert before + 1 <= second <= time.perf_counter() + 1

@@ -84,7 +84,7 @@ class StrictBaseline(Baseline):
     """Pairs always hold: they are in the problem."""
 
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
-        problem = self._build_problem(X, known, weight)
+        problem = self._build_problem(X, known, weight, deadline)
         return self._set_solution(problem, self._solve(Task(problem, deadline)))
 
 
@@ -100,7 +100,7 @@ class SoftBaseline(Baseline):
 
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         hard = Constraints(known.must_link if self._contract else None)
-        problem = self._build_problem(X, hard, weight)
+        problem = self._build_problem(X, hard, weight, deadline)
         together = as_pairs(known.must_link, problem.n_points, "must_link")
         apart = as_pairs(known.cannot_link, problem.n_points, "cannot_link")
         reject_self_cannot_links(apart)

@@ -143,7 +143,7 @@ class PCCC(FromCenters, Baseline):
             bare = {name: getattr(known, name) for name in bare}
             confidences = {kind: getattr(known, f"soft_{kind}_confidence") for kind in confidences}
         hard = Constraints(bare["must_link"], bare["cannot_link"])
-        problem = self._build_problem(X, hard, sample_weight)
+        problem = self._build_problem(X, hard, sample_weight, deadline)
         together = as_pairs(bare["soft_must_link"], problem.n_points, "soft_must_link")
         apart = as_pairs(bare["soft_cannot_link"], problem.n_points, "soft_cannot_link")
         reject_self_cannot_links(apart)
@@ -269,7 +269,7 @@ def _descend(
         centers = np.array(start, dtype=np.float64, order="C")
         labels = soft_assignment(contracted, centers, q, deadline)
         for empty in np.flatnonzero(np.bincount(labels, weights, k) == 0) if n_moved < k else ():
-            centers[empty] = _worst_served(contracted, labels, centers, empty)
+            centers[empty] = _worst_served(contracted, labels, centers, int(empty))
             labels = soft_assignment(contracted, centers, q, deadline)
             n_moved += 1
         n_moved += fill_empty_clusters(points, weights, labels, centers)

@@ -243,7 +243,7 @@ def _sources(info: DatasetInfo) -> list[_Source]:
 
     def text(files: dict[str, bytes], place: str) -> Arrays:
         content = originals.member(files, f"{name}.txt", place)
-        return read_arrays(content, place, "text").points, None
+        return read_arrays(content, place, "text")[0], None
 
     def keel(files: dict[str, bytes], place: str) -> Arrays:
         return originals.parse_keel(originals.member(files, f"{name}.dat", place), place)

@@ -66,7 +66,7 @@ class ExactMSSC(ConstrainedClusterer):
         """Cluster the rows of `X` and prove how good the result is."""
         from smdeclust.exact import certify  # the proofs' room is slow to import
 
-        problem = self._build_problem(X, known, weight)
+        problem = self._build_problem(X, known, weight, deadline)
         half = None if self.max_time is None else 0.5 * self.max_time
         heuristic = SMDEClust(
             self.n_clusters,

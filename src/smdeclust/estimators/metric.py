@@ -48,11 +48,11 @@ class Lesson:
     ) -> Lesson:
         """Choose the rows to learn from and bring them here."""
         diagonal = model.metric == "diagonal" or is_sparse(points) or is_dask(points)
-        some, *rest = some_rows(points, known, weight, rng)
-        if is_dask(some):
-            some = np.asarray(some.compute(), dtype=np.float64)
+        points, known, weight, rows = some_rows(points, known, weight, rng)
+        if is_dask(points):
+            points = np.asarray(points.compute(), dtype=np.float64)
         limit = None if model.max_time is None else SHARE_OF_TIME * model.max_time
-        return cls(model, some, *rest, diagonal, deadline_after(limit))
+        return cls(model, points, known, weight, rows, diagonal, deadline_after(limit))
 
     def learn(
         self,

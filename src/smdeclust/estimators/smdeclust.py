@@ -273,7 +273,7 @@ class SMDEClust(ConstrainedClusterer):
                 "pass an array in memory."
             )
         with self._where(X) as storage:
-            problem = self._build_problem(X, known, weight, storage)
+            problem = self._build_problem(X, known, weight, deadline, storage)
             if known.n_soft:
                 prices = SoftPrices.estimate(problem, self.penalty, deadline)
                 problem = Problem.of(problem.with_soft(prices.pairs(known)), problem.X, storage)

@@ -24,7 +24,8 @@ class InvalidCertificateError(SMDEClustError, ValueError):
     """The claim of a certificate does not follow from what it contains."""
 
 
-_rows, _values = partial(np.empty, 0, np.int32), partial(np.empty, 0)
+_rows: Any = partial(np.empty, 0, np.int32)
+_values: Any = partial(np.empty, 0)
 _no_pair, _root, _no_leaf = (partial(np.array, given) for given in ([-1], [0], [0, 0]))
 
 # The kinds of multipliers, and the arrays that hold them.
@@ -50,7 +51,7 @@ class Multipliers:
     lambda_row: NDArray[np.int32] = field(default_factory=_rows)
     lambda_column: NDArray[np.int32] = field(default_factory=_rows)
     lambda_value: NDArray[np.float64] = field(default_factory=_values)
-    cut_rows: NDArray[np.int32] = field(default_factory=partial(np.empty, (0, 6), np.int32))
+    cut_rows: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 6), np.int32))
     cut_value: NDArray[np.float64] = field(default_factory=_values)
     size_row: NDArray[np.int32] = field(default_factory=_rows)
     size_value: NDArray[np.float64] = field(default_factory=_values)
@@ -83,7 +84,7 @@ class Proof(Multipliers):
     lambda_ptr: NDArray[np.int64] = field(default_factory=_no_leaf)
     cut_ptr: NDArray[np.int64] = field(default_factory=_no_leaf)
     size_ptr: NDArray[np.int64] = field(default_factory=_no_leaf)
-    part: NDArray[np.int64] = field(default_factory=partial(np.empty, 0, np.int64))
+    part: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def of_tree(
