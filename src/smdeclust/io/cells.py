@@ -17,20 +17,17 @@ def safe_cell(text: str) -> str:
     apostrophe at the start is doubled, so that :func:`plain_cell` gives the text back.
     """
     text = "".join(c for c in text if (c >= " " and c != "\x7f") or c in "\t\r\n")
-    return f"'{text}" if text.startswith(_STARTS) and not _is_number(text) else text
+    if text.startswith(_STARTS):
+        try:
+            float(text)
+        except ValueError:
+            return f"'{text}"
+    return text
 
 
 def plain_cell(text: str) -> str:
     """Undo :func:`safe_cell`."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_STARTS) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def as_csv(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> bytes:

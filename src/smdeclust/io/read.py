@@ -306,13 +306,15 @@ def _by_columns(
     table: list[list[str]], n_lines: int, n_points: int | None, given_ids: bool
 ) -> list[str]:
     width = len(table[0])
+    # Where no ids are given, the first line must start with two row positions.
+    named = given_ids or all(parse_whole(word) is not None for word in table[0][:2])
     found = []
     if width == 1:
         numeric = all(parse_whole(row[0]) is not None for row in table if len(row) == 1)
         found = ["groups", "labels"] if numeric else ["labels"]
-    elif width == 2 and (given_ids or _rows_written(table)):
+    elif width == 2 and named:
         found = ["two-column"]
-    elif width == 3 and (given_ids or _rows_written(table)):
+    elif width == 3 and named:
         weights = {parse_number(row[2]) for row in table if len(row) == 3}
         if -1 in weights:
             found = ["signed"]
@@ -327,8 +329,3 @@ def _by_columns(
         elif not found and all(parse_number(word) is not None for word in table[0]):
             found = ["matrix"]  # its wrong entry is then named
     return found
-
-
-def _rows_written(table: list[list[str]]) -> bool:
-    """Whether the first line starts with two row positions (else these are ids or a header)."""
-    return all(parse_whole(word) is not None for word in table[0][:2])

@@ -10,8 +10,9 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,33 +261,29 @@ def _read_csv(content: bytes, path: Path, header: bool | None, encoding: str | N
     )
     if separator == ",":
         decimal = "."  # a quoted 1,5 would be the only one
-    frame = _parse_csv(data, path, separator, names, named, decimal, body)
+    how = TableFile(path, None, "csv", None, None, encoding, separator, named, decimal)
+    frame = _parse_csv(how, data, names, _text_columns(body, names, decimal))
     if quoted:
         for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
             frame[name] = frame[name].map(plain_cell, na_action="ignore")
     frame.attrs["decimal"] = decimal
-    return TableFile(
-        path, frame, "csv", encoding=encoding, separator=separator, header=named, decimal=decimal,
-        notes=tuple(notes),
-    )  # fmt: skip
+    return replace(how, table=frame, notes=tuple(notes))
 
 
 def _parse_csv(
-    data: bytes | None,
-    path: Path,
-    separator: str,
-    names: list[str],
-    named: bool,
-    decimal: str,
-    body: list[list[str]],
+    how: TableFile, data: bytes | None, names: list[str], text_columns: list[str]
 ) -> DataFrame:
+    """The table of the file, or of `data`, which is the file in UTF-8."""
     import pandas as pd
 
+    path, separator = how.path, how.separator
     options: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
-    text_columns = _text_columns(body, names, decimal)
 
-    def text() -> str:
-        return (read_bytes(path) if data is None else data).decode().rstrip("\n ")
+    def content() -> bytes:
+        return read_bytes(path) if data is None else data
+
+    def check_widths() -> None:
+        _check_widths(content().decode().rstrip("\n "), separator, len(names), path)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -294,10 +291,9 @@ def _parse_csv(
         def parse(as_text: list[str]) -> DataFrame:
             return pd.read_csv(
                 path if data is None else io.BytesIO(data), sep=separator, compression=None,
-                names=names, header=0 if named else None,
-                index_col=False, dtype=dict.fromkeys(as_text, "str"), decimal=decimal,
-                keep_default_na=False, na_values=[*MISSING], skip_blank_lines=False,
-                skipinitialspace=True, **options,
+                names=names, header=0 if how.header else None, index_col=False,
+                dtype=dict.fromkeys(as_text, "str"), decimal=how.decimal, keep_default_na=False,
+                na_values=[*MISSING], skip_blank_lines=False, skipinitialspace=True, **options,
             )  # fmt: skip
 
         try:
@@ -307,16 +303,16 @@ def _parse_csv(
             except pd.errors.DtypeWarning:
                 options["low_memory"] = False
                 frame = parse(text_columns)
-            if _hidden_codes(frame, read_bytes(path) if data is None else data, separator):
+            if _hidden_codes(frame, content(), separator):
                 frame = parse(names)
         except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
-            _check_widths(text(), separator, len(names), path)
+            check_widths()
             raise InvalidInputError(
                 f"{path}: not a table with {len(names)} columns ({shown(str(error).strip())}). "
                 "Check the quotes and the separators."
             ) from error
     if frame.iloc[:, -1].isna().any():  # what short lines lack counts as missing to pandas
-        _check_widths(text(), separator, len(names), path)
+        check_widths()
     unnamed = [name for name in names if name.startswith("column ") and frame[name].isna().all()]
     return frame.drop(columns=unnamed)  # a separator at the end of each line
 
@@ -404,16 +400,14 @@ _CODE = r"0[0-9]+"
 
 def _text_columns(body: list[list[str]], names: list[str], decimal: str) -> list[str]:
     """Columns that are to be kept as they are written: some cell is no plain number."""
-    found = []
-    for place, name in enumerate(names):
-        cells = [record[place] for record in body if place < len(record)]
-        plain = [cell.replace(",", ".") if decimal == "," else cell for cell in cells]
-        if any(
-            re.fullmatch(_CODE, cell) or (cell not in MISSING and parse_number(cell) is None)
-            for cell in plain
-        ):
-            found.append(name)
-    return found
+
+    def is_plain(cell: str) -> bool:
+        cell = cell.replace(",", ".") if decimal == "," else cell
+        number = parse_number(cell) is not None and not re.fullmatch(_CODE, cell)
+        return number or cell in MISSING
+
+    columns = zip(names, zip_longest(*body, fillvalue=""), strict=False)
+    return [name for name, cells in columns if not all(map(is_plain, cells))]
 
 
 def _hidden_codes(frame: DataFrame, data: bytes, separator: str) -> bool:

@@ -50,6 +50,7 @@ def _two(vectors: np.ndarray) -> np.ndarray:
     """The first two columns, a zero one where there is only one; signs fixed."""
     plane = np.zeros((len(vectors), 2))
     plane[:, : min(2, vectors.shape[1])] = vectors[:, :2]
+    plane /= np.maximum(np.linalg.norm(plane, axis=0), 1e-300)
     signs = np.sign(plane[np.abs(plane).argmax(axis=0), np.arange(2)])
     return plane * np.where(signs == 0, 1.0, signs)
 
