@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from smdeclust.cli import methods
-from smdeclust.cli.commands import COMMANDS
+from smdeclust.cli.app import COMMANDS
 from smdeclust.io import read_constraints, read_table
 
 

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from smdeclust.cli.commands import COMMANDS
+from smdeclust.cli.app import COMMANDS
 from smdeclust.cli.spread import as_command
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import read_table

@@ -171,4 +171,4 @@ def test_weights_of_columns_are_drawn():
     plain = pictures.details(SimpleNamespace(**seen, feature_weights=None))
     learned = pictures.details(SimpleNamespace(**seen, feature_weights=[0.5, 1.5]))
     assert len(learned) == len(plain) + 1
-    assert any(f.caption.startswith("What your pairs say about the columns") for f in learned)
+    assert any(f["caption"].startswith("What your pairs say about the columns") for f in learned)

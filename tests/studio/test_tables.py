@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -399,3 +400,13 @@ def test_shapes_too() -> None:
     more = change(wishes, {"do": "pairs", "pairs": [[i, j]], "together": True}, ground)
     assert np.count_nonzero(do("near", (more, labels))["labels"] != labels) <= 2
     assert do("why", (more, labels, i))["by_shape"]
+
+
+def test_a_sheet_goes_to_other_processes() -> None:
+    """Also after rows were shown; missing words are nothing."""
+    sheet = sheet_of(np.arange(6.0).reshape(3, 2), ("a", "b"), ["x", "y", "z"])
+    frame = sheet.frame.assign(word=["u", None, "v"])
+    sheet = Sheet(frame, fixed=sheet.fixed | {"word": "category"})
+    assert [sheet.row(row)[-1] for row in range(3)] == ["u", None, "v"]
+    again = pickle.loads(pickle.dumps(sheet))
+    assert again.row(1) == sheet.row(1) == [2.0, 3.0, None]

@@ -7,14 +7,20 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
 from smdeclust.cli import screen
-from smdeclust.cli.commands import COMMANDS
+from smdeclust.cli.ask import ask
+from smdeclust.cli.certify import certify
+from smdeclust.cli.check import check
+from smdeclust.cli.choose_k import choose_k
+from smdeclust.cli.compare import compare
+from smdeclust.cli.convert import convert
+from smdeclust.cli.demo import demo
 from smdeclust.cli.errors import (
     BAD_INPUT,
     DONE,
@@ -24,7 +30,16 @@ from smdeclust.cli.errors import (
     as_document,
     explain,
 )
+from smdeclust.cli.fit import fit
+from smdeclust.cli.generate import generate
+from smdeclust.cli.paper import paper
+from smdeclust.cli.plot import plot
+from smdeclust.cli.predict import predict
 from smdeclust.cli.spread import as_command, option
+from smdeclust.cli.studio import studio
+from smdeclust.cli.verify import verify
+from smdeclust.cli.warm_up import warm_up
+from smdeclust.cli.what_if import what_if
 from smdeclust.io.wording import COMMAND_LINE, use_words
 
 # typer carries its own copy of click in newer versions: take the class from it, wherever it is.
@@ -65,6 +80,14 @@ def _unwrapped(doc: str) -> str:
     return "\n\n".join(p if p.startswith("Example") else " ".join(p.split()) for p in paragraphs)
 
 
+# In the order in which the help lists them.
+_ORDER = (
+    demo, fit, check, what_if, ask, choose_k, predict, compare, plot, convert, generate, certify,
+    verify, studio, warm_up, paper,
+)  # fmt: skip
+COMMANDS: dict[str, Callable[..., Any]] = {
+    command.__name__.replace("_", "-"): command for command in _ORDER
+}
 for _name, _function in COMMANDS.items():
     _command_function, _text = as_command(_function)
     app.command(_name, help=_unwrapped(_text))(_command_function)

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import beside
+from smdeclust.cli.fitted import beside, read_labels, read_weights
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.labels import read_labels, read_weights
 from smdeclust.cli.options import Reading
 from smdeclust.cli.spread import Count, option
 

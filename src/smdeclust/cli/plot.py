@@ -11,9 +11,8 @@ import typer
 
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import beside, read_json
+from smdeclust.cli.fitted import beside, read_json, read_labels
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.labels import read_labels
 from smdeclust.cli.options import Reading
 
 FORMATS = ("png", "svg", "pdf")

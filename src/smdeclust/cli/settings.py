@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.labels import read_labels
+from smdeclust.cli.fitted import read_labels
 from smdeclust.cli.opening import Inputs
 
 

@@ -10,7 +10,7 @@ import typer
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.certify import WeightFile
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.labels import read_labels, read_weights
+from smdeclust.cli.fitted import read_labels, read_weights
 from smdeclust.cli.options import Reading
 
 

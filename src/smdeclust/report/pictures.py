@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from smdeclust.report.content import Content
 
 # Vector pictures stay sharp; beyond so many points they grow too large for a page.
 _VECTOR_POINTS = 1200
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture: its bytes, ``"svg"`` or ``"png"``, words for those who cannot see it, caption."""
-
-    content: bytes
-    kind: str
-    description: str
-    caption: str
-
-    @property
-    def width(self) -> int | None:
-        """In pixels, of a PNG: drawn at one and a half times the size at which it is shown."""
-        return int.from_bytes(self.content[16:20], "big") * 2 // 3 if self.kind == "png" else None
 
 
 def _figure(
@@ -34,15 +18,21 @@ def _figure(
     *arguments: Any,
     vector: bool = True,
     **options: Any,
-) -> Figure:
+) -> dict[str, Any]:
+    """A picture, words for those who cannot see it, and a caption.
+
+    A PNG is drawn at one and a half times the width in pixels at which it is shown.
+    """
     from smdeclust.plotting.render import render
 
     kind = "svg" if vector else "png"
     picture = render(draw, *arguments, format=kind, dpi=144, **options)
-    return Figure(picture, kind, description, caption)
+    width = None if vector else int.from_bytes(picture[16:20], "big") * 2 // 3
+    about = {"description": description, "caption": caption}
+    return {"content": picture, "kind": kind, "width": width, **about}
 
 
-def details(content: Content) -> list[Figure]:
+def details(content: Content) -> list[dict[str, Any]]:
     """How well each point sits in its cluster, and the pairs as a graph."""
     from smdeclust.plotting import plot_constraint_graph, plot_feature_weights, plot_margins
 

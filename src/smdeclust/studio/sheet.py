@@ -85,6 +85,10 @@ class Sheet:
     def __len__(self) -> int:
         return len(self.frame)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: all but functions."""
+        return {name: value for name, value in self.__dict__.items() if name != "_cells"}
+
     @cached_property
     def values(self) -> dict[str, Values]:
         """The values of every column."""
@@ -220,17 +224,17 @@ class Sheet:
     def _cell(self, name: str) -> Any:
         """A function from rows to what is shown."""
         values = self.read[name]
-        column = values.column
-        if values.kind == "numbers":
-            numbers = column.to_numpy(np.float64)
-            return lambda row: None if np.isnan(numbers[row]) else float(numbers[row])
-        if values.kind == "moments":
-            return lambda row: _moment(column.iloc[row])
-        return lambda row: None if column.iloc[row] is None else str(column.iloc[row])
+        cells = values.column.array
+        shown = {"numbers": float, "moments": _moment, "words": str}[values.kind]
+        return lambda row: None if _is_missing(cells[row]) else shown(cells[row])
 
     def row(self, row: int) -> list[Any]:
         """What is shown of one row: numbers, and text for everything else."""
-        return [self._cell(name)(row) for name in self.columns]
+        return [cell(row) for cell in self._cells]
+
+    @cached_property
+    def _cells(self) -> list[Any]:
+        return [self._cell(name) for name in self.columns]
 
     @cached_property
     def picture_columns(self) -> tuple[str, ...]:
@@ -303,10 +307,12 @@ def _as_role(values: Values, role: str) -> Values:
     return values
 
 
-def _moment(value: Any) -> str | None:
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell != cell
+
+
+def _moment(value: Any) -> str:
     """A date as people write it, with the time only where there is one."""
-    if value is None or value != value:
-        return None
     moment: datetime.datetime = value.to_pydatetime()
     has_time = (moment.hour, moment.minute, moment.second) != (0, 0, 0)
     return moment.isoformat(" ", "minutes") if has_time else moment.date().isoformat()

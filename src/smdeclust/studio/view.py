@@ -108,11 +108,12 @@ def _profile(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Pr
     role, kind = sheet.roles[name], sheet.read[name].kind
     if role in WORDS:
         return _shares(sheet, name, labels, n_clusters)
-    numbers = Series(sheet.numbers(name) if kind != "words" else np.nan, range(len(sheet)))
-    if role in ("id", "text") or numbers.isna().all():
+    numbers = sheet.numbers(name) if kind != "words" else np.full(len(sheet), np.nan)
+    numbers, own = numbers[~np.isnan(numbers)], labels[~np.isnan(numbers)]
+    if role in ("id", "text") or not len(numbers):
         return np.full(n_clusters, np.nan), [None] * n_clusters, [""] * n_clusters
-    whole, spread = numbers.mean(), numbers.std(ddof=0)
-    gaps = (numbers - whole).groupby(labels).mean().reindex(range(n_clusters)).to_numpy()
+    whole, spread, counts = numbers.mean(), numbers.std(), np.bincount(own, minlength=n_clusters)
+    gaps = np.bincount(own, numbers - whole, n_clusters) / np.where(counts > 0, counts, np.nan)
     by = gaps / spread if spread > 0 else gaps
     is_date = kind == "moments"
     shown = [None if np.isnan(m) else _day(m) if is_date else float(m) for m in gaps + whole]
