@@ -368,7 +368,7 @@ class SMDEClust(ConstrainedClusterer):
                 "Kempe swaps were left out: they need a contracted copy of the points in memory, "
                 "and points x features x clusters of at most 2^23."
             )
-            if not problem.points.abilities.compiled:
+            if not problem.points.abilities.contracted:
                 notes[-1] += (
                     " Jumps, if any, were weighed on a sample of the points."
                     if problem.points.abilities.sampled

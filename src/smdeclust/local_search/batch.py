@@ -210,7 +210,7 @@ class Engine(ExitStack):
         self.unit = np.where(self.unit > 0, self.unit, 1.0)
         self.n_free = free.shape[1]
         size = problem.n_groups * problem.n_clusters
-        self.has_table = problem.points.abilities.compiled and size <= LARGEST_TABLE
+        self.has_table = problem.points.abilities.contracted and size <= LARGEST_TABLE
         # All groups count the same in a single bound: the transportation problem is exact.
         self.units = n_linked == 0 and self.alike and len(free) == 1
         self.reach = 0.0  # by how much prices may be expected to move
@@ -227,7 +227,7 @@ class Engine(ExitStack):
         ``None`` where that cannot be, or labels are to be optimal, or no good ones were found. On
         single free points of one size all labels are optimal.
         """
-        units = self.units and self.problem.points.abilities.compiled
+        units = self.units and self.problem.points.abilities.contracted
         if not (units or (self.has_table and self._may_be_quick(state, limits))):
             return None
         problem, contracted = self.problem, self.problem.contracted

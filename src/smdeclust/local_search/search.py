@@ -26,7 +26,7 @@ SINGLE = 1e-6
 def can_go_deep(problem: Problem) -> bool:
     """Whether Kempe swaps can follow the local searches of this problem."""
     size = problem.n_points * problem.n_features * problem.n_clusters
-    return problem.points.abilities.compiled and size <= DEEPEST
+    return problem.points.abilities.contracted and size <= DEEPEST
 
 
 def local_search(
@@ -96,10 +96,10 @@ class _Searches:
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
         self.problem, self.deep, self.limits = problem, deep and can_go_deep(problem), limits
-        self.together = problem.group_bounds is None and not problem.points.abilities.compiled
+        self.together = problem.group_bounds is None and not problem.points.abilities.contracted
         self.best: Solution | None = None
         self.compiled = None
-        if problem.group_bounds is None and problem.points.abilities.compiled:
+        if problem.group_bounds is None and problem.points.abilities.contracted:
             self.compiled = CompiledSearch(problem, self.deep, limits)
 
     def all(self, starts: Sequence[np.ndarray]) -> list[Solution]:
@@ -148,7 +148,7 @@ def prove(
         # The same points in double precision; searches see them in the same coordinates.
         points = store(problem.X, problem.coupling, problem.sample_weight, None)
         problem = replace(problem, points=points)
-    elif abilities.compiled and not bounded:
+    elif abilities.contracted and not bounded:
         return prove_compiled(problem, solution, limits)
     try:
         found = make_search(problem, deep=False, limits=limits)(solution.centers)

@@ -48,7 +48,7 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
     """
     if not problem.points.abilities.sampled:
         return None
-    if problem.points.abilities.compiled:
+    if problem.points.abilities.contracted:
         return problem.contracted
     n_rows = min(problem.n_points, SAMPLE // problem.n_features)
     if n_rows < LEAST_SAMPLE * problem.n_clusters:
@@ -101,7 +101,7 @@ def with_jumps(
     Up to `max_idle` trials in a row may fail. No jump begins after the `deadline`.
     """
 
-    whole = contracted.storage.abilities.compiled
+    whole = contracted.storage.abilities.contracted
     ended: dict[str, Solution] = {}  # where jumps from a solution of some objective led
 
     def jump_first(centers: np.ndarray) -> Solution:

@@ -13,7 +13,7 @@ from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
 from smdeclust.points.rows import ArrayRows
-from smdeclust.points.stored import Held, Points, spin
+from smdeclust.points.stored import CoupledRows, Points, spin
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
@@ -44,9 +44,11 @@ class ArrayPoints(Points):
         self.offset = read_only(mean)
 
     @cached_property
-    def held(self) -> Held:  # type: ignore[override]
+    def coupled(self) -> CoupledRows:  # type: ignore[override]
         """The rows in groups, minus the offset."""
-        return Held(self.coupling, self.fetch(self.coupling.rows) - self.offset, self.sample_weight)
+        return CoupledRows(
+            self.coupling, self.fetch(self.coupling.rows) - self.offset, self.sample_weight
+        )
 
     @cached_property
     def total_squares(self) -> float:
@@ -60,7 +62,7 @@ class ArrayPoints(Points):
         """(G, d) means of all groups minus the offset, float64: a contracted copy."""
         n_compound = self.coupling.n_compound
         means = np.empty((self.coupling.n_groups, self.n_features))
-        means[:n_compound] = self.held.means
+        means[:n_compound] = self.coupled.means
         np.subtract(self.X[self.coupling.free_rows()], self.offset, out=means[n_compound:])
         return read_only(means)
 
@@ -105,8 +107,8 @@ class ArrayPoints(Points):
     def linked(self) -> LinkedMeans:
         """The linked groups."""
         n_linked = self.coupling.n_linked
-        means = self.contracted[0] if self.rotated else self.held.means
-        return LinkedMeans(means[:n_linked], self.held.group_weights[:n_linked])
+        means = self.contracted[0] if self.rotated else self.coupled.means
+        return LinkedMeans(means[:n_linked], self.coupled.group_weights[:n_linked])
 
     def _new_batch(self) -> RowBatch:
         scale = float(np.sqrt(self.total_squares / self.total_weight)) or 1.0
@@ -123,8 +125,8 @@ class ArrayPoints(Points):
         free[lone] = True
         blocks, starts = in_blocks(self.X, self.row_weights, free, self.offset)
         if self.coupling.n_compound > n_linked:
-            heavy = read_only(self.held.group_weights[n_linked:])
-            more, further = in_blocks(self.held.means[n_linked:], heavy)
+            heavy = read_only(self.coupled.group_weights[n_linked:])
+            more, further = in_blocks(self.coupled.means[n_linked:], heavy)
             blocks, starts = blocks + more, starts[:-1] + [n + start for start in further]
         return blocks, starts, lone, n
 
@@ -151,13 +153,13 @@ class BlockPoints(ArrayPoints):
 class DensePoints(ArrayPoints):
     """An array small enough for a contracted copy: the compiled loop and Kempe swaps run on it."""
 
-    abilities = Abilities(compiled=True, sampled=True)
+    abilities = Abilities(contracted=True, sampled=True)
 
     @cached_property
     def group_weights(self) -> np.ndarray:
         """(G,) weights of all groups."""
         lone = np.broadcast_to(self.row_weights, self.n_points)[self.coupling.free_rows()]
-        return read_only(np.concatenate([self.held.group_weights, lone]))
+        return read_only(np.concatenate([self.coupled.group_weights, lone]))
 
     def _blocks(self) -> tuple[list[ArrayRows], list[int], np.ndarray, int]:
         n_linked = self.coupling.n_linked
@@ -173,7 +175,7 @@ class DensePoints(ArrayPoints):
         places = np.concatenate([few, self.contracted[0][n_compound:]])
         groups = np.concatenate([self.coupling.groups, np.arange(n_compound, len(self.means))])
         lone = self.group_weights[n_compound:]
-        return places, groups, np.concatenate([self.held.weights, lone])
+        return places, groups, np.concatenate([self.coupled.weights, lone])
 
     def draw_far(
         self, centers: np.ndarray, linked: np.ndarray, rng: np.random.Generator

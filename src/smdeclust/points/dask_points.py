@@ -20,7 +20,7 @@ from smdeclust.points.dask_cluster import Cluster
 from smdeclust.points.protocol import Moves
 from smdeclust.points.row_batch import RowBatch
 from smdeclust.points.rows import Centers, State
-from smdeclust.points.stored import Held, Points
+from smdeclust.points.stored import CoupledRows, Points
 from smdeclust.points.validation import read_only, reject_extreme, reject_value
 from smdeclust.structure.groups import Coupling
 
@@ -73,7 +73,7 @@ class DaskPoints(Points):
             sum(cluster.gather([cluster.submit(dask_blocks.squares_about_offset, block)
                                 for block in self.blocks]))
         )  # fmt: skip
-        self.held = Held(coupling, self.fetch(coupling.rows) - self.offset, sample_weight)
+        self.coupled = CoupledRows(coupling, self.fetch(coupling.rows) - self.offset, sample_weight)
         self.scale = float(np.sqrt(self.total_squares / self.total_weight)) or 1.0
 
     def fetch(self, rows: np.ndarray) -> np.ndarray:
@@ -141,12 +141,12 @@ class DaskBatch(RowBatch):
     """One solution: free rows on the workers, free groups of several points here."""
 
     def __init__(self, points: DaskPoints) -> None:
-        held, n_linked, n = points.held, points.coupling.n_linked, points.n_points
+        coupled, n_linked, n = points.coupled, points.coupling.n_linked, points.n_points
         self.cluster, self.points = points.cluster, points
         blocks, starts = points.blocks, points.starts.tolist()
-        if len(held.group_weights) > n_linked:
-            heavy = read_only(held.group_weights[n_linked:])
-            more, further = in_blocks(held.means[n_linked:], heavy)
+        if len(coupled.group_weights) > n_linked:
+            heavy = read_only(coupled.group_weights[n_linked:])
+            more, further = in_blocks(coupled.means[n_linked:], heavy)
             blocks, starts = blocks + more, starts[:-1] + [n + start for start in further]
         self.n_remote = len(points.blocks)
         none = np.empty(0, np.int64)

@@ -18,7 +18,7 @@ class Abilities:
     """What a storage can do; what it cannot is said in the result."""
 
     # it has a contracted copy, so that the compiled loop and Kempe swaps can run
-    compiled: bool = False
+    contracted: bool = False
     exact: bool = True  # distances are in double precision: labels may be called proven
     at_once: int = 1  # most solutions that one batch refines together
     # rows drawn at random are at hand, so that jumps can be weighed on a sample

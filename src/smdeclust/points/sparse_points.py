@@ -13,7 +13,7 @@ from smdeclust.points.protocol import Abilities, ClusterSums, Moves
 from smdeclust.points.row_batch import RENEW_EVERY, RowBatch, cut
 from smdeclust.points.rows import half_gaps, moved_by
 from smdeclust.points.sparse_rows import Against, SparseRows, Tally
-from smdeclust.points.stored import Held, Points
+from smdeclust.points.stored import CoupledRows, Points
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
@@ -44,10 +44,10 @@ class SparsePoints(Points):
         return SparseRows(self.X, self.offset, self.row_weights)
 
     @cached_property
-    def held(self) -> SparseHeld:  # type: ignore[override]
+    def coupled(self) -> SparseCoupledRows:  # type: ignore[override]
         """The rows in groups."""
         points = SparseRows(self.X[self.coupling.rows], self.offset)
-        return SparseHeld(self.coupling, points, self.sample_weight)
+        return SparseCoupledRows(self.coupling, points, self.sample_weight)
 
     @cached_property
     def total_squares(self) -> float:
@@ -57,7 +57,7 @@ class SparsePoints(Points):
     @cached_property
     def linked(self) -> SparseRows:
         """The linked groups."""
-        return self.held.means.take(np.arange(self.coupling.n_linked))
+        return self.coupled.means.take(np.arange(self.coupling.n_linked))
 
     def fetch(self, rows: np.ndarray) -> np.ndarray:
         """Some rows of the data, dense: for few."""
@@ -71,7 +71,7 @@ class SparsePoints(Points):
         wholes = [SparseRows(self.X, self.offset, self.row_weights, free)]
         wholes[0].sizes = self.rows.sizes
         if n_compound > n_linked:
-            wholes.append(self.held.means.take(np.arange(n_linked, n_compound)))
+            wholes.append(self.coupled.means.take(np.arange(n_linked, n_compound)))
         return SparseBatch(wholes, lone, self.linked, self.scatter, self.n_threads, self._idle)
 
     def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -141,7 +141,7 @@ class SparseBatch(RowBatch):
         return float(sum(whole.sum_squares(labels[at], centers) for whole, at in self.wholes))
 
 
-class SparseHeld(Held):
+class SparseCoupledRows(CoupledRows):
     """The same rows in CSR form."""
 
     @cached_property

@@ -38,14 +38,14 @@ class Points(ABC):
         (d,) weighted mean of the points.
     total_squares
         Sum of weighted squared distances to it.
-    held
+    coupled
         The rows in groups.
     """
 
     abilities = Abilities()
     offset: np.ndarray
     total_squares: Any
-    held: Any
+    coupled: Any
 
     def __init__(self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None) -> None:
         self.X, self.coupling, self.sample_weight = X, coupling, sample_weight
@@ -63,13 +63,13 @@ class Points(ABC):
     @property
     def scatter(self) -> float:
         """Sum over groups of the squared distances of their points to the mean of the group."""
-        return float(self.held.scatter)
+        return float(self.coupled.scatter)
 
     @cached_property
     def linked(self) -> Any:
         """The linked groups."""
         n_linked = self.coupling.n_linked
-        return LinkedMeans(self.held.means[:n_linked], self.held.group_weights[:n_linked])
+        return LinkedMeans(self.coupled.means[:n_linked], self.coupled.group_weights[:n_linked])
 
     def enter(self, centers: np.ndarray) -> np.ndarray:
         """Translate (k, d) centers from the coordinates of the data to those of the searches."""
@@ -108,12 +108,12 @@ class Points(ABC):
             batch.label(centers[None])
             totals = batch.far_totals()
             labels = np.concatenate([linked, batch.compound_labels()]).astype(np.int64)
-            ends = np.cumsum(np.concatenate([totals, self.held.distances(centers, labels)]))
+            ends = np.cumsum(np.concatenate([totals, self.coupled.distances(centers, labels)]))
             place, rest = spin(ends, rng)
             if place is None:
                 return None
             if place >= len(totals):
-                return np.array(self.held.row(place - len(totals)))
+                return np.array(self.coupled.row(place - len(totals)))
             return np.asarray(batch.pick_far(place, rest))
 
     def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:
@@ -132,7 +132,7 @@ class Points(ABC):
         raise NotImplementedError
 
 
-class Held:
+class CoupledRows:
     """The (m, d) rows of linked groups and of groups of several points, minus the offset."""
 
     def __init__(self, coupling: Coupling, points: Any, sample_weight: np.ndarray | None) -> None:

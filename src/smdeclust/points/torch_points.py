@@ -81,7 +81,7 @@ class TorchPoints(ArrayPoints):
         torch, n_linked = self.torch, self.coupling.n_linked
         self.there = partial(torch.as_tensor, device=self.device)
         self.rows = self._rows(torch.float32)
-        heavy = self.held.group_weights[n_linked:]
+        heavy = self.coupled.group_weights[n_linked:]
         lone = np.broadcast_to(self.row_weights, self.n_points)[self.lone]
         self.weights = self.there(np.concatenate([lone, heavy]))
         self.linked_points = self.there(self.linked.means.copy())
@@ -106,7 +106,7 @@ class TorchPoints(ArrayPoints):
         for start in range(0, len(self.lone), UPLOAD_ROWS):
             part = self.lone[start : start + UPLOAD_ROWS]
             rows[start : start + len(part)] = self.there(self.X[part] - self.offset)
-        rows[len(self.lone) :] = self.there(self.held.means[n_linked:].copy())
+        rows[len(self.lone) :] = self.there(self.coupled.means[n_linked:].copy())
         return rows
 
     @property
