@@ -96,32 +96,20 @@ def own_table(sheet: Sheet, names: dict[str, str], labels: np.ndarray, *, excel:
 
 def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
     """The lines of Python that cluster the same table with the same knowledge, as they are."""
-    data, read = str(folder.data or "data.csv"), folder.source
-    roles = read.get("fixed_roles", {}) | dict(wishes.roles)
+    read = folder.source
     options = [str(wishes.n_clusters)]
     options += [f"{n}={v!r}" for n, v in parameters(wishes).items() if n != "n_clusters"]
-    lines = ["from smdeclust import Constraints, SMDEClust, TableFeatures"]
-    plain = sheet.vectors is None and wishes.standardize and not wishes.quotas
-    if plain:
-        chosen = f", sheet={read['sheet']!r}" if "sheet" in read else ""
-        lines += [
-            "from smdeclust.io import read_frame", "",
-            f"table = read_frame({data!r}{chosen}).frame",
-            f"features = TableFeatures(roles={roles!r}).fit(table)",
-            f"columns = {list(wishes.columns)!r}",
-            "X = features.transform(table)[:, [c in columns for c in features.columns_out()]]",
-        ]  # fmt: skip
-        key = "ids = table[features.id_column_].astype(str).str.strip().tolist()"
-    else:
-        lines[0] = "from smdeclust import Constraints, SMDEClust"
-        more = f", sheet_name={read['sheet']!r}" if "sheet" in read else ""
-        more += f", vectors=Path({read['points']!r})" if "points" in read else ""
-        lines += [
-            "from pathlib import Path", "", "from smdeclust.studio.opening import from_path", "",
-            f"sheet = from_path(Path({data!r}){more}).sheet.under({dict(wishes.roles)!r})",
-            f"X = sheet.points({wishes.columns!r}, scaled={wishes.standardize})",
-        ]  # fmt: skip
-        key = "ids = sheet.ids"
+    more = f", sheet_name={read['sheet']!r}" if "sheet" in read else ""
+    more += f", vectors=Path({read['points']!r})" if "points" in read else ""
+    more += f", roles={read['fixed_roles']!r}" if "fixed_roles" in read else ""
+    lines = [
+        "from pathlib import Path", "", "from smdeclust import Constraints, SMDEClust",
+        "from smdeclust.studio.opening import from_path", "",
+        f"sheet = from_path(Path({str(folder.data or 'data.csv')!r}){more}).sheet",
+        f"sheet = sheet.under({dict(wishes.roles)!r})",
+        f"X = sheet.points({wishes.columns!r}, scaled={wishes.standardize})",
+    ]  # fmt: skip
+    key = "ids = sheet.ids"
     named = "ids=ids" if sheet.ids is not None else "n_points=len(X)"
     lines += ["", *([key] if sheet.ids is not None else [])]
     place = folder.path.resolve()
