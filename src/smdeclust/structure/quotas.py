@@ -105,34 +105,28 @@ def reject_impossible_quotas(
 ) -> None:
     """Raise an error that explains why no clustering keeps one of the quotas by itself."""
     for quota in quotas:
-        total, k, where = quota.overall(), n_clusters, f"quota on {quota.name}"
-        ratio, slack = quota.of in RATIOS, 1e-12 * float(np.abs(quota.counts).sum())
-        least, most = (1, 1) if ratio else (k * quota.low, k * quota.high)
-        if ratio and total < quota.low - 1e-12:
+        total, size = quota.overall(), np.abs(quota.counts)
+        ratio = quota.of in RATIOS
+        k, slack = (1, size.mean()) if ratio else (n_clusters, size.sum())
+        for side, bound, sign, words, verb in (
+            ("low", quota.low, 1, "at least", "need"), ("high", quota.high, -1, "at most", "hold"),
+        ):  # fmt: skip
+            if sign * (k * bound - total) <= 1e-12 * slack:
+                continue
+            said = (
+                f"{quota.what} must be {words} {bound:g} in every cluster, but over all points it "
+                f"is {total:.4g}"
+                if ratio
+                else f"{k} clusters with {words} {bound:g} of {quota.what} {verb} {k * bound:g}, "
+                f"and there are {total:g}"
+            )
+            nearest = total / k
+            if quota.of != "sum":  # whole counts, and hundredths of a ratio
+                unit = 100 if ratio else 1
+                nearest = float(sign * np.floor(sign * nearest * unit) / unit)
             _reject(
-                f"{where}: every cluster needs {quota.what} at {quota.low:g} or more, but over all "
-                f"points it is {total:.4g}. low={_down(total)} would do.",
-                quota, nearest_low=_down(total),
-            )  # fmt: skip
-        if ratio and total > quota.high + 1e-12:
-            _reject(
-                f"{where}: no cluster may have {quota.what} above {quota.high:g}, but over all "
-                f"points it is {total:.4g}. high={_up(total)} would do.",
-                quota, nearest_high=_up(total),
-            )  # fmt: skip
-        if not ratio and least > total + slack:
-            nearest = total // k if quota.of == "count" else total / k
-            _reject(
-                f"{where}: {k} clusters with at least {quota.low:g} of {quota.what} need "
-                f"{least:g}, and there are {total:g}. low={nearest:g} would do.",
-                quota, nearest_low=nearest,
-            )  # fmt: skip
-        if not ratio and most < total - slack:
-            nearest = -(-total // k) if quota.of == "count" else total / k
-            _reject(
-                f"{where}: {k} clusters with at most {quota.high:g} of {quota.what} hold "
-                f"{most:g}, and there are {total:g}. high={nearest:g} would do.",
-                quota, nearest_high=nearest,
+                f"quota on {quota.name}: {said}. {side}={nearest:g} would do.",
+                quota, **{f"nearest_{side}": nearest},
             )  # fmt: skip
         if quota.of == "count" and coupling.n_compound:
             _reject_large_group(quota, coupling)
@@ -155,11 +149,3 @@ def _reject_large_group(quota: Quota, coupling: Coupling) -> None:
 def _reject(message: str, quota: Quota, **details: Any) -> NoReturn:
     details |= {"name": quota.name, "value": quota.value}
     raise InfeasibleConstraintsError(message, reason="quota", details=details)
-
-
-def _down(share: float) -> float:
-    return float(np.floor(share * 100) / 100)
-
-
-def _up(share: float) -> float:
-    return float(np.ceil(share * 100) / 100)
