@@ -12,8 +12,9 @@ from smdeclust.constraints import Constraints
 from smdeclust.constraints.store import KINDS
 from smdeclust.structure.graph import cannot_link_graph
 from smdeclust.structure.groups import contract
-from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.pairs import as_pairs, count_broken
 from smdeclust.structure.rejections import reject_contradictions, reject_self_cannot_links
+from smdeclust.views.scene import kept_as_hard
 
 
 class Known:
@@ -49,18 +50,11 @@ class Known:
         Soft pairs that are kept contradict nothing that is kept. Where hard pairs were added after
         the clustering was made they may; then the hard pairs alone count.
         """
-        known = constraints.hardened()
-        n = len(labels)
+        known, n = constraints.hardened(), len(labels)
         must, cannot, soft_must, soft_cannot = (as_pairs(getattr(known, k), n, k) for k in KINDS)
-        kept_must = soft_must[labels[soft_must[:, 0]] == labels[soft_must[:, 1]]]
-        kept_cannot = soft_cannot[labels[soft_cannot[:, 0]] != labels[soft_cannot[:, 1]]]
-        hard_hold = (labels[must[:, 0]] == labels[must[:, 1]]).all() and (
-            labels[cannot[:, 0]] != labels[cannot[:, 1]]
-        ).all()
-        if hard_hold:
-            must = np.concatenate([must, kept_must])
-            cannot = np.concatenate([cannot, kept_cannot])
-        out = cls(n, must, cannot)
+        hard_hold = not sum(count_broken(must, cannot, labels))
+        believed = kept_as_hard(known, labels) if hard_hold else known
+        out = cls(n, believed.must_link, believed.cannot_link)
         soft = np.sort(np.concatenate([soft_must, soft_cannot]), axis=1)
         out.answered = {(i, j) for i, j in soft.tolist()}
         return out

@@ -58,8 +58,7 @@ class Neighbors:
         distance, near = index.kneighbors(n_neighbors=k)  # without the point itself
         scale = distance[:, min(SCALE_NEIGHBOR, k) - 1].astype(np.float64)
         scale = np.maximum(scale, 1e-3 * float(scale.mean()) + 1e-12)
-        weight = np.exp(-(distance.astype(np.float64) ** 2) / (scale[:, None] * scale[near]))
-        weight = np.maximum(weight, 1e-12)
+        weight = _closeness(distance, scale, scale[near])
         graph = csr_array((weight.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
         graph = graph.maximum(graph.T).tocsr()
         graph.sort_indices()
@@ -70,10 +69,14 @@ class Neighbors:
         k = min(N_NEIGHBORS, len(self.scale))
         distance, near = self.index.kneighbors(X.astype(np.float32), n_neighbors=k)
         own = np.maximum(distance[:, min(SCALE_NEIGHBOR, k) - 1], 1e-3 * self.scale.mean())
-        weight = np.exp(-(distance.astype(np.float64) ** 2) / (own[:, None] * self.scale[near]))
-        weight = np.maximum(weight, 1e-12)
+        weight = _closeness(distance, own, self.scale[near])
         weight /= weight.sum(axis=1, keepdims=True)
         return np.einsum("ij,ijk->ik", weight, values[near])
+
+
+def _closeness(distance: np.ndarray, own: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """(n, k) weights of neighbors, by the local scales of both ends."""
+    return np.maximum(np.exp(-(distance.astype(np.float64) ** 2) / (own[:, None] * theirs)), 1e-12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,23 +266,8 @@ def leading(
 
     Subspace iteration with Chebyshev filters: a fixed number of block products in single precision.
     (A Lanczos method needs ten times as long where many eigenvalues crowd near 1, as here.)
-
-    Parameters
-    ----------
-    times
-        Applies the operator to (n, m) vectors.
-    n, n_leading
-        Sizes.
-    rng
-        Draws the vectors to begin with.
-    first
-        (n,) the leading eigenvector, about.
-    start
-        (n, m) vectors to begin with, or ``None``.
-    rounds
-        Filters.
-    spare, degree
-        Further vectors, and the degree of each filter.
+    `times` applies the operator, `first` is about the leading eigenvector, `start` are vectors to
+    begin with; there are so many `rounds` of filters of a `degree`, with `spare` vectors more.
     """
     block = rng.standard_normal((n, min(n_leading + spare, n)), dtype=np.float32)
     block[:, 0] = first
@@ -336,16 +324,10 @@ class NeighborGraph:
             plain = None
         else:
             neighbors, graph, plain = self._neighbors, self._graph, self._plain
-        said = Said.of(scene.known)
+        said, b = Said.of(scene.known), None
         if said.member.shape[1]:
-            adjusted, b = propagate(graph, said)
-            found = coordinates(
-                adjusted, scene.n_clusters, scene.seed, said, b, plain, scene.weight
-            )
-        else:
-            found = coordinates(
-                graph, scene.n_clusters, scene.seed, start=plain, weight=scene.weight
-            )
+            graph, b = propagate(graph, said)
+        found = coordinates(graph, scene.n_clusters, scene.seed, said, b, plain, scene.weight)
         # What is free of knowledge is a feature of its own.
         features = found if plain is None else np.hstack([found, plain])
         distance = scene.learned if self.learned else None
