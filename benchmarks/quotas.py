@@ -180,7 +180,7 @@ def starts(args: Any) -> None:
     """Ten instances of at most 300 points: the default run, and the best of 100 starts."""
     print("instance    n  k    ours / best of starts   seconds ours   theirs")
     for seed in args.instances:
-        n, k = [60, 90, 120, 150, 200, 300][seed % 6], 3 + seed % 2
+        n, k = args.points + 20 * seed, 3 + seed % 2
         X, given = made(n, k, seed, 0.1)
         X = X[:, :2] + 3 * np.random.default_rng(seed).integers(0, k, n)[:, None]
         problem = Problem.build(X, k, **given)
@@ -227,6 +227,7 @@ def main() -> None:
     parser.add_argument("--milp-time", type=float, default=60.0)
     parser.add_argument("--sets", nargs="+", default=["iris", "wine", "cancer", "digits"])
     parser.add_argument("--fit-time", type=float, default=10.0)
+    parser.add_argument("--points", type=int, default=120)
     parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--instances", type=int, nargs="+", default=list(range(10)))
     args = parser.parse_args()
