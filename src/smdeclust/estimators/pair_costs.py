@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,9 +79,6 @@ class PairCostTable(Sequence[PairCost]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.rows[index]
-
-    def __iter__(self) -> Iterator[PairCost]:
-        return iter(self.rows)
 
     def to_frame(self) -> Any:
         """Return the table as a pandas data frame."""

@@ -64,27 +64,15 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """One call of ``fit``.
-
-    Attributes
-    ----------
-    method, seed
-        What is run.
-    dataset, loader, configuration
-        On what.
-    count
-        Configurations whose broken pairs are counted in the result: for a run without pairs.
-    time_limit
-        Seconds after which ``fit`` is ended from outside; None lets it take its time.
-    """
+    """One call of ``fit``: a method with a seed on one configuration of a data set."""
 
     method: Method
     dataset: str
     loader: str
     configuration: str
     seed: int
-    count: tuple[str, ...] = ()
-    time_limit: float | None = None
+    count: tuple[str, ...] = ()  # configurations whose broken pairs are counted: without pairs
+    time_limit: float | None = None  # seconds for `fit`, then its process ends; None: no limit
 
     @property
     def key(self) -> str:

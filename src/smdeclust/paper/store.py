@@ -25,49 +25,31 @@ class StoreBusyError(SMDEClustError, RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended.
+    """How a run ended."""
 
-    Attributes
-    ----------
-    status
-        ``"ok"`` (labels came back, whether or not they break pairs), ``"infeasible"`` (the method
-        found no feasible labels), ``"failed"`` (an exception), ``"timeout"``, ``"crashed"`` (its
-        process died).
-    reason
-        In words, where the status is not ``"ok"``.
-    objective
-        Sum of squared distances to the means of the clusters, computed from the labels.
-    seconds, cpu_seconds
-        Of ``fit`` alone: not loading, not compiling.
-    local_searches, local_iterations, iterations, stop_reason
-        As the estimator says.
-    broken_must_links, broken_cannot_links
-        Counted on the labels.
-    adjusted_rand
-        Agreement with the classes.
-    details
-        Anything else; ``broken`` holds the broken and all pairs of each configuration counted.
-    parameters
-        All parameters of the estimator.
-    machine
-        Processor, system and versions.
-    """
-
+    # ``"ok"`` (labels came back, whether or not they break pairs), ``"infeasible"`` (the method
+    # found no feasible labels), ``"failed"`` (an exception), ``"timeout"``, ``"crashed"`` (its
+    # process died)
     status: str
-    reason: str = ""
+    reason: str = ""  # in words, where the status is not ``"ok"``
+    # sum of squared distances to the means of the clusters, computed from the labels
     objective: float | None = None
+    # of ``fit`` alone: not loading, not compiling
     seconds: float | None = None
     cpu_seconds: float | None = None
+    # as the estimator says
     local_searches: int | None = None
     local_iterations: int | None = None
     iterations: int | None = None
     stop_reason: str | None = None
+    # counted on the labels
     broken_must_links: int | None = None
     broken_cannot_links: int | None = None
-    adjusted_rand: float | None = None
+    adjusted_rand: float | None = None  # agreement with the classes
+    # anything else; ``broken`` holds the broken and all pairs of each configuration counted
     details: dict[str, Any] = field(default_factory=dict)
-    parameters: dict[str, Any] = field(default_factory=dict)
-    machine: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)  # all parameters of the estimator
+    machine: dict[str, Any] = field(default_factory=dict)  # processor, system and versions
 
 
 class Store:
