@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
@@ -13,7 +11,7 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import LEAST_FALL, STRIDE, Limits
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
-from smdeclust.local_search.state import State
+from smdeclust.local_search.state import State, partition
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.points.threads import available_threads
 from smdeclust.problem import Contracted, Problem, Solution
@@ -108,7 +106,7 @@ class CompiledSearch:
                     continue
             if not stuck or not (state.n_done == 0 or state.objective < proven_at):
                 break
-            if deep and state.n_done > 0 and _partition(state.labels) in self.proven:
+            if deep and state.n_done > 0 and partition(state.labels) in self.proven:
                 state.proven = True
                 break
             proven_at = state.objective * (1 - LEAST_FALL)
@@ -117,12 +115,12 @@ class CompiledSearch:
                 budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
             if not _assign_and_move(contracted, state, budget):
                 if state.proven:
-                    self.proven.add(_partition(state.labels))
+                    self.proven.add(partition(state.labels))
                 break
         if kept is not None and not _fell(state, kept):
             # The swaps gained nothing: rounding, where weights are of very different size.
             kept.n_done = state.n_done
-            kept.proven |= state.proven and _partition(state.labels) == _partition(kept.labels)
+            kept.proven |= state.proven and partition(state.labels) == partition(kept.labels)
             state = kept
         return state.as_solution(self.constant)
 
@@ -140,13 +138,6 @@ def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solu
         if not _assign_and_move(problem.contracted, state, limits.budget()) or late:
             break
     return state.as_solution(problem.constant)
-
-
-def _partition(labels: np.ndarray) -> bytes:
-    """The same for the same clusters, however they are numbered."""
-    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    numbers = np.argsort(np.argsort(first))[number].astype(np.int32)
-    return blake2b(numbers.tobytes(), digest_size=16).digest()
 
 
 def _fell(state: State, before: State) -> bool:

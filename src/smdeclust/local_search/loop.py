@@ -16,7 +16,7 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.batch import Engine
 from smdeclust.local_search.kempe import kempe_descent
 from smdeclust.local_search.limits import Limits
-from smdeclust.local_search.state import State
+from smdeclust.local_search.state import State, partition
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.bounds import Bounds
 
@@ -30,20 +30,31 @@ def search_at_prices(
     limits: Limits,
     deep: bool = False,
     hopeless: float = np.inf,
+    proven: set[bytes] | None = None,
 ) -> list[Solution]:
     """Search from (K, d') starts, as many at once as the storage refines together.
 
     `deep`: where Lloyd stops, go on by swaps within the bounds. Under bounds the last labels are
-    optimal unless the objective is `hopeless`.
+    optimal unless the objective is `hopeless`. `proven` are partitions that need no further proof;
+    more are added.
     """
     bounds, found = problem.group_bounds, []
+
+    def needs_proof(state: State) -> bool:
+        """Whether nothing is known of the labels yet (under bounds that are the same for all)."""
+        if proven is None or bounds is None or bounds.any_order:
+            return not state.proven
+        if state.proven and state.exact:
+            proven.add(partition(state.labels))
+        state.proven = state.proven or partition(state.labels) in proven
+        return not state.proven
 
     def tries_on(state: State, fell: bool) -> bool:
         if bounds is None:
             return fell
         if fell or (deep and _swap(problem, bounds, state)):
             state.exact = False
-        elif not (state.exact or state.proven) and state.objective < hopeless:
+        elif state.objective < hopeless and needs_proof(state) and not state.exact:
             state.exact = True
         elif bounds.any_order and _reorder(bounds, engine, state, limits):
             state.exact = False

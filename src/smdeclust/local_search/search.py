@@ -98,6 +98,8 @@ class _Searches:
         self.problem, self.deep, self.limits = problem, deep and can_go_deep(problem), limits
         self.together = problem.group_bounds is None and not problem.points.abilities.contracted
         self.best: Solution | None = None
+        # Partitions that need no further proof, where labels are at hand.
+        self.proven: set[bytes] | None = set() if problem.points.abilities.compiled else None
         self.compiled = None
         if problem.group_bounds is None and problem.points.abilities.contracted:
             self.compiled = CompiledSearch(problem, self.deep, limits)
@@ -116,9 +118,8 @@ class _Searches:
                 found = self.compiled(centers)
             else:
                 hopeless = np.inf if best is None else best.objective * (1 + FAR_BEHIND)
-                (found,) = search_at_prices(
-                    self.problem, [centers], self.limits, self.deep, hopeless
-                )
+                given = self.problem, [centers], self.limits, self.deep, hopeless, self.proven
+                (found,) = search_at_prices(*given)
         except NoFeasibleSolutionError:
             if best is None:
                 raise

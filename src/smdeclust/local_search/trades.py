@@ -14,16 +14,19 @@ from smdeclust.assignment.status import HARD, PAUSED, SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.local_search.jumps import sort_places
 from smdeclust.local_search.lloyd import _accept, _conclude, _settle
+from smdeclust.points.blocks import two_least
 from smdeclust.points.distances import squared_distances, transposed
 from smdeclust.structure.tabu import beyond
 
 # The share of a full step that is made: each price is moved as if no other was.
 DAMPING = 0.7
+# Sums that are off by no more than one group in so many are close: the rest is traded.
+CLOSE = 128
 # What is mended by less than this is rounding.
 LEAST_MENDED = 1e-9
 # Looks at all groups for one assignment, groups that tell where prices go, and rounds of moves.
 LOOKS = 4
-SOME = 1024
+SOME = 512
 MOST_ROUNDS = 50
 
 
@@ -39,29 +42,22 @@ def climb(costs, counts, low, high, least, largest, prices, reach, fade, n_steps
     n_bounds = len(low)
     if n == 0 or not reach < np.inf:
         return  # nobody tells where prices go
-    held, crowd = np.empty(low.shape), np.empty(low.shape)
+    held, crowd, row = np.empty(low.shape), np.empty(low.shape), np.empty(k)
     for _ in range(n_steps):
         for b in range(n_bounds):
             for j in range(k):
                 held[b, j] = crowd[b, j] = 0.0
         for g in range(n):
-            best, second = 0, 0
-            value, next_value = np.inf, np.inf
-            for j in range(k):
-                here = costs[g, j]
-                for b in range(n_bounds):
-                    here += counts[g, b] * prices[b, j]
-                if here < value:
-                    second, next_value = best, value
-                    best, value = j, here
-                elif here < next_value:
-                    second, next_value = j, here
+            _at_prices(costs[g], counts[g], prices, row)
+            best, second = two_least(row)
+            near = second >= 0 and row[second] - row[best] <= reach
             for b in range(n_bounds):
                 count = counts[g, b]
                 held[b, best] += count
-                if next_value - value <= reach:
+                if near:
                     crowd[b, best] += count * count
                     crowd[b, second] += count * count
+        missed = 0.0
         for b in range(n_bounds):
             for j in range(k):
                 price, off = prices[b, j], 0.0
@@ -71,11 +67,14 @@ def climb(costs, counts, low, high, least, largest, prices, reach, fade, n_steps
                     off = held[b, j] - low[b, j]
                 if off == 0.0:
                     continue
+                missed += abs(off)
                 step = DAMPING * off * reach / max(crowd[b, j], 1.0)
                 moved = price + min(max(step, -reach), reach)
                 if price * moved < 0:
                     moved = 0.0  # not from one bound to the other at once
                 prices[b, j] = min(max(moved, least[b, j]), largest[b, j])
+        if missed * CLOSE <= n:
+            break
         reach *= fade
 
 
@@ -243,19 +242,22 @@ def _label_within(costs, graph, counts, low, high, least, largest, prices, value
 @kernel()
 def _label_at(costs, counts, prices, values, labels, margins):
     """Write costs at prices, the least one of each group, and by how much the next is worse."""
-    n, k = costs.shape
-    for g in range(n):
-        best, least, second = 0, np.inf, np.inf
-        for j in range(k):
-            here = costs[g, j]
-            for b in range(len(prices)):
-                here += counts[g, b] * prices[b, j]
-            values[g, j] = here
-            if here < least:
-                best, least, second = j, here, least
-            elif here < second:
-                second = here
-        labels[g], margins[g] = best, second - least
+    for g in range(len(costs)):
+        row = values[g]
+        _at_prices(costs[g], counts[g], prices, row)
+        best, second = two_least(row)
+        labels[g], margins[g] = best, row[second] - row[best] if second >= 0 else np.inf
+
+
+@kernel()
+def _at_prices(costs, counts, prices, row):
+    """Write the costs of a group with what it pays for what it counts."""
+    for j in range(len(row)):
+        row[j] = costs[j]
+    for b in range(len(prices)):
+        count = counts[b]
+        for j in range(len(row)):
+            row[j] += count * prices[b, j]
 
 
 @kernel()
