@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smdeclust.local_search import batch, local_search
+from smdeclust.local_search import Limits, batch, local_search, make_search
 from smdeclust.local_search.trades import climb, trade
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
@@ -82,3 +82,22 @@ def test_prices_stay_finite_where_nobody_is_free():
         prices = np.full((1, 2), 0.5)
         climb(np.ones((n, 2)), np.ones((n, 1)), low, high, -free, free, prices, reach, 0.9, 5)
         assert (prices == 0.5).all()
+
+
+def test_a_partition_is_proven_once(monkeypatch):
+    """Searches of one problem that end at the same clusters ask for one proof, and all have it."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 2)) + 8 * rng.integers(0, 3, (90, 1))
+    problem = Problem.build(X, 3, cannot_link=[[0, 1], [2, 3]], size_min=20, size_max=40)
+    asked, real = [], batch.Engine._assign
+
+    def counted(self, state, limits, quick):
+        asked.append(quick)
+        return real(self, state, limits, quick)
+
+    monkeypatch.setattr(batch.Engine, "_assign", counted)
+    search = make_search(problem, deep=True, limits=Limits())
+    starts = [problem.enter(X[rng.choice(90, 3, replace=False)]) for _ in range(6)]
+    found = [search(start) for start in starts]
+    assert all(solution.proven for solution in found)
+    assert asked.count(False) <= len({round(solution.objective, 6) for solution in found}) + 1

@@ -7,6 +7,8 @@ import pytest
 
 from smdeclust import Constraints, SMDEClust
 from smdeclust.assignment import Budget, assign_groups
+from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.problem import Problem
 from smdeclust.structure import Structure
 from smdeclust.structure.graph import PairGraph, SoftPairs
 
@@ -80,3 +82,12 @@ def test_components_have_their_pairs():
     graph = PairGraph.from_edges(edges, np.full(4, np.inf), np.zeros(4, bool), 8)
     assert [part.tolist() for part in graph.components] == [[0, 3, 5], [1, 2], [4, 6], [7]]
     assert (graph.component_of[graph.ends] == graph.component_of[graph.indices]).all()
+
+
+def test_nothing_is_explained_after_the_deadline():
+    """Groups of three do not fit into clusters of four: said with time, left open without any."""
+    X, must = np.arange(12.0)[:, None], [[i, i + j] for i in range(0, 12, 3) for j in (1, 2)]
+    with pytest.raises(InfeasibleConstraintsError, match="packed"):
+        Problem.build(X, 3, must_link=must, size_min=4, size_max=4)
+    problem = Problem.build(X, 3, must_link=must, size_min=4, size_max=4, deadline=0.0)
+    assert problem.packing is None

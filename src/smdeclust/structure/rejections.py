@@ -129,13 +129,10 @@ def find_packing(known: Structure, deadline: float = np.inf) -> np.ndarray | Non
     if bounds.hold(start) and not (start[hard.ends] == start[hard.indices]).any():
         return start
     costs = np.zeros((known.n_groups, known.n_clusters))
-    until = min(deadline, time.perf_counter() + PACKING_SECONDS)
+    until = time.perf_counter() + PACKING_SECONDS
     packing = mend(costs, hard, replace(bounds, any_order=False), start, until)
-    if packing is None:
-        once = hard.ends < hard.indices
-        ends = np.column_stack([hard.ends[once], hard.indices[once]])
-        seconds = min(MOST_SECONDS, max(0.0, deadline - time.perf_counter()))
-        _reject_unpackable(known, ends, seconds)
+    if packing is None and time.perf_counter() < deadline:
+        _reject_unpackable(known, deadline)
         if known.quotas:
             reject_quotas_together(known, deadline)
     return packing
@@ -175,9 +172,11 @@ def reject_impossible_sizes(known: Structure) -> None:
         )  # fmt: skip
 
 
-def _reject_unpackable(known: Structure, ends: np.ndarray, seconds: float) -> None:
-    bounds, n = known.bounds, known.coupling.n_compound
+def _reject_unpackable(known: Structure, deadline: float) -> None:
+    bounds, n, hard = known.bounds, known.coupling.n_compound, known.graph.hard_part
     assert bounds is not None
+    ends = np.column_stack([hard.ends, hard.indices])[hard.ends < hard.indices]
+    seconds = min(MOST_SECONDS, deadline - time.perf_counter())
     if (n + len(ends)) * len(bounds.low) > MOST_ENTRIES:
         return
     of_group, lone = np.split(known.size_of_group, [n])

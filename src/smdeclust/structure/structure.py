@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,6 +29,9 @@ from smdeclust.structure.rejections import (
     reject_too_few_groups,
     reject_uncolorable,
 )
+
+# Seconds that the search for colors may take whatever the deadline: without, nothing is found.
+FIRST_SECONDS = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,8 +110,8 @@ class Structure:
         """Contract what is validated already, and reject what cannot be.
 
         `again`: bounds are those of a structure, and only pairs are looked at. `labels`: (N,), keep
-        all hard pairs. `colorable`: these were checked before. What is not found by the `deadline`
-        of ``time.perf_counter()`` is left open.
+        all hard pairs. `colorable`: these were checked before. After the `deadline` of
+        ``time.perf_counter()`` first labels are looked for a moment more, explanations are not.
         """
         reject_self_cannot_links(apart)
         if soft is not None:
@@ -125,7 +129,8 @@ class Structure:
         if labels is not None:
             placed[coupling.groups] = labels[coupling.rows]
         elif not colorable:
-            found = reject_uncolorable(indptr, indices, n_clusters, coupling, deadline)
+            until = max(deadline, time.perf_counter() + FIRST_SECONDS)
+            found = reject_uncolorable(indptr, indices, n_clusters, coupling, until)
         if found is not None:
             placed[: coupling.n_linked] = found
         colors = None if labels is None and found is None else placed
