@@ -99,7 +99,7 @@ class _Searches:
         self.together = problem.group_bounds is None and not problem.points.abilities.contracted
         self.best: Solution | None = None
         # Partitions that need no further proof, where labels are at hand.
-        self.proven: set[bytes] | None = set() if problem.points.abilities.compiled else None
+        self.proven: set[bytes] | None = set() if problem.points.abilities.contracted else None
         self.compiled = None
         if problem.group_bounds is None and problem.points.abilities.contracted:
             self.compiled = CompiledSearch(problem, self.deep, limits)
