@@ -109,7 +109,7 @@ def test_thinning_points_keeps_small_clusters_and_asked_ones() -> None:
         ({"must_link": [(0, 60)]}, r"must_link: pair 0 is \(0, 60\)"),
         ({"cannot_link": [(0, 1, 2)]}, "cannot_link: expected"),
         ({"X": np.full((60, 2), np.nan)}, "row 0"),
-        ({"X": np.zeros(60)}, "shape"),
+        ({"X": np.zeros(60)}, "2 dimensions"),
         ({"centers": np.zeros((3, 9))}, "4 columns"),
         ({"feature_names": ["a"]}, "1 names"),
     ],
