@@ -42,7 +42,7 @@ def as_command(function: Command) -> tuple[Command, str]:
     """The function as typer takes it, one parameter an option, and what its docstring says."""
     hints = get_type_hints(function, include_extras=True)
     text, described = _read(function.__doc__ or "")
-    groups: dict[str, tuple[type, list[str]]] = {}
+    groups: dict[str, Any] = {}
     own, of_groups = [], []
     for name, parameter in inspect.signature(function).parameters.items():
         group, *chosen = get_args(hints[name]) or (hints[name],)

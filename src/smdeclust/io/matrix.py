@@ -68,7 +68,7 @@ def _from_sparse(content: bytes, path: PathLike) -> Any:
     from scipy import sparse
 
     try:
-        matrix = sparse.load_npz(io.BytesIO(content))
+        matrix: Any = sparse.load_npz(io.BytesIO(content))
         if matrix.format in ("csr", "csc"):
             matrix.check_format(full_check=True)
         matrix = matrix.tocoo()

@@ -86,9 +86,9 @@ def _entries(content: bytes, reading: Reading) -> _Entries:
         words = [line.strip() for line in lines_of(text)]
         header = words[0] if words and header_of(words[0]) is not None else ""
         if len(split_words(header)) == 2:
-            found = named_entries(text, path, reading.rows)
-            rows = sorted(found)
-            return rows, [found[row][0] for row in rows], [found[row][1] for row in rows]
+            named = named_entries(text, path, reading.rows)
+            rows = sorted(named)
+            return rows, [named[row][0] for row in rows], [named[row][1] for row in rows]
         first_line = 2 if header else 1
         words = [word.strip('"') for word in words[first_line - 1 :]]
     if n_points is not None and len(words) != n_points:

@@ -225,7 +225,7 @@ class Sheet:
         """A function from rows to what is shown."""
         values = self.read[name]
         cells = values.column.array
-        shown = {"numbers": float, "moments": _moment, "words": str}[values.kind]
+        shown: Any = {"numbers": float, "moments": _moment, "words": str}[values.kind]
         return lambda row: None if _is_missing(cells[row]) else shown(cells[row])
 
     def row(self, row: int) -> list[Any]:
