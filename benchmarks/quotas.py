@@ -142,7 +142,9 @@ def fair(args: Any) -> None:
                 model = SMDEClust(k, search="quick", random_state=0, max_time=args.fit_time)
                 ours = model.fit(X, constraints=known).labels_
                 theirs = fair_kmeans(X, k, known.quotas, 0)
-                means = np.stack([X[theirs == c].mean(axis=0) for c in range(k)])
+                means = np.tile(X.mean(axis=0), (k, 1))  # of clusters that theirs leaves empty
+                for c in np.unique(theirs):
+                    means[c] = X[theirs == c].mean(axis=0)
                 mended = exact_assignment(Problem.build(X, k, quotas=known.quotas), means).labels
                 values = [_squares(X, labels) for labels in (ours, theirs, mended)]
                 off = [_off(known.quotas, labels, k) for labels in (ours, theirs)]
@@ -173,7 +175,7 @@ def starts(args: Any) -> None:
     print("instance    n  k    ours / best of starts   seconds ours   theirs")
     for seed in args.instances:
         n, k = args.points + 20 * seed, 3 + seed % 2
-        X, given = made(n, k, seed, 0.1)
+        X, given = made(n, k, seed, 0.25)
         X = X[:, :2] + 3 * np.random.default_rng(seed).integers(0, k, n)[:, None]
         problem = Problem.build(X, k, **given)
         known = Constraints(n_points=n)._with(quotas=given.pop("quotas"))

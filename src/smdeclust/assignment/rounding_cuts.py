@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class RoundingCuts:
         corners = np.empty((0, 2))
         if first < last <= first + MOST_SIZES and np.isfinite(ends).all():
             s = np.arange(first, last + 1)
-            corners = _lower_hull(s, sum(share.least(k, s) for share in some))
+            corners = _lower_hull(s, np.sum([share.least(k, s) for share in some], axis=0))
         steps = np.diff(corners, axis=0)
         slope = steps[:, 1] / steps[:, 0]
         edges = np.column_stack([slope, corners[:-1, 1] - slope * corners[:-1, 0]])
@@ -118,7 +119,9 @@ class RoundingCuts:
 def joined(bounds: Bounds, more: Bounds) -> Bounds:
     """Both, one after the other."""
     names = ("counts", "low", "high", "filled")
-    both = {name: np.concatenate([getattr(bounds, name), getattr(more, name)]) for name in names}
+    both: dict[str, Any] = {
+        name: np.concatenate([getattr(bounds, name), getattr(more, name)]) for name in names
+    }
     return replace(bounds, **both)
 
 

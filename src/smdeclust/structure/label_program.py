@@ -94,8 +94,9 @@ class LabelProgram:
         How many of a kind each cluster has is one whole column. The labels of these groups (of
         those that are `alone`, in no pair) follow: a transport has whole solutions by itself.
         """
-        k, members = self._column.shape[1], np.flatnonzero(alone)
-        _, first, kind = np.unique(counts[:, alone], axis=1, return_index=True, return_inverse=True)
+        k, members = int(self._column.shape[1]), np.flatnonzero(alone)
+        found: Any = np.unique(counts[:, alone], axis=1, return_index=True, return_inverse=True)
+        _, first, kind = found
         theirs = alone[self.group]
         if MORE_LABELS * len(first) * k > np.count_nonzero(theirs):
             return

@@ -34,7 +34,7 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     if not case.fails(known.quotas):
         return
     quotas = _smallest(known.quotas, case.fails)
-    pairs: tuple[tuple[int, int], ...] = ()
+    pairs: tuple[int, ...] = ()
     if not case.fails(quotas, ()):
         pairs = _smallest(tuple(range(n_pairs)), lambda some: case.fails(quotas, some))
     sides = [(quota, side) for quota in quotas for side in ("low", "high") if _looser(quota, side)]
