@@ -39,7 +39,7 @@ class LabelProgram:
 
     def __init__(self, allowed: np.ndarray) -> None:
         self.group, self.label = np.nonzero(allowed)
-        self._column = np.full(allowed.shape, -1)
+        self._column: np.ndarray = np.full(allowed.shape, -1)
         self._column[self.group, self.label] = np.arange(len(self.group))
         self._values: list[np.ndarray] = []
         self._places: list[np.ndarray] = []
@@ -94,7 +94,7 @@ class LabelProgram:
         How many of a kind each cluster has is one whole column. The labels of these groups (of
         those that are `alone`, in no pair) follow: a transport has whole solutions by itself.
         """
-        k, members = int(self._column.shape[1]), np.flatnonzero(alone)
+        k, members = self._column.shape[1], np.flatnonzero(alone)
         found: Any = np.unique(counts[:, alone], axis=1, return_index=True, return_inverse=True)
         _, first, kind = found
         theirs = alone[self.group]
