@@ -15,31 +15,10 @@ from smdeclust.structure.groups import Coupling
 
 
 class Points(ABC):
-    """The points of a problem, wherever they are.
+    """The points of a problem, wherever they are: (N, d) validated and kept as they are.
 
-    Parameters
-    ----------
-    X
-        (N, d) validated points; kept as they are.
-    coupling
-        Which rows share a group or have a cannot-link.
-    sample_weight
-        (N,) weights, or ``None`` for ones.
-
-    Attributes
-    ----------
-    abilities
-        What this storage can do.
-    n_points, n_features
-        N and d.
-    dtype
-        What centers are given in: single precision where the points are.
-    offset
-        (d,) weighted mean of the points.
-    total_squares
-        Sum of weighted squared distances to it.
-    coupled
-        The rows in groups.
+    `offset` (d,) is their weighted mean, `total_squares` the sum of weighted squared distances to it,
+    `held` the rows in groups; centers are given in `dtype`, single precision where the points are.
     """
 
     abilities = Abilities()
