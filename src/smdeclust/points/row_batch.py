@@ -31,11 +31,12 @@ def cut(n_rows: int) -> list[tuple[int, int]]:
 class RowBatch:
     """A batch of one solution. Free groups are named by their place among all rows of the blocks.
 
-    `blocks` hold the rows as given, then, maybe, the means of free groups of several points; `starts`
-    the name of the first row of each block, and the number of all rows. `lone` are names of the rows as
-    given that are free, in the order of their groups; from `n_data` on names are groups of several
-    points. `scatter` is what the points inside groups add to the sum of squares, `scale` the root of
-    the mean squared distance of the points to their mean, `idle` where to wait for the next search.
+    `blocks` hold the rows as given, then, maybe, the means of free groups of several points;
+    `starts` the name of the first row of each block, and the number of all rows. `lone` are names
+    of the rows as given that are free, in the order of their groups; from `n_data` on names are
+    groups of several points. `scatter` is what the points inside groups add to the sum of squares,
+    `scale` the root of the mean squared distance of the points to their mean, `idle` where to wait
+    for the next search.
     """
 
     rounding = 1e-13

@@ -17,8 +17,8 @@ from smdeclust.structure.groups import Coupling
 class Points(ABC):
     """The points of a problem, wherever they are: (N, d) validated and kept as they are.
 
-    `offset` (d,) is their weighted mean, `total_squares` the sum of weighted squared distances to it,
-    `held` the rows in groups; centers are given in `dtype`, single precision where the points are.
+    `offset` (d,) is their weighted mean, `total_squares` the sum of weighted squared distances to
+    it, `held` the rows in groups; centers are given in `dtype`, single precision where points are.
     """
 
     abilities = Abilities()

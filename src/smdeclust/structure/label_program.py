@@ -192,9 +192,9 @@ def least_violation(
 ) -> tuple[float, bool]:
     """By how much some sum must be outside of its bounds, at least; and whether that is known.
 
-    Without costs, clusters take theirs in any order. The (m, 2) groups of `ends` must be apart. Sums
-    that are not `loose` (B,) must hold. `liquid` is what is there beside the groups and can be divided
-    among the clusters, in the first sum: in whole numbers, or (not `whole`) at will.
+    Without costs, clusters take theirs in any order. The (m, 2) groups of `ends` must be apart.
+    Sums that are not `loose` (B,) must hold. `liquid` is what is there beside the groups and can be
+    divided among the clusters, in the first sum: in whole numbers, or (not `whole`) at will.
     """
     k = bounds.low.shape[1]
     program = LabelProgram(np.ones((bounds.counts.shape[1], k), dtype=bool))
