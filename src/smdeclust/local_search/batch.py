@@ -139,7 +139,7 @@ class Engine(ExitStack):
         (held, n_changed), found = self.batch.held(), []
         for s, (linked, proven) in enumerate(answers):
             here = held[s, 0] + np.bincount(linked, minlength=held.shape[2])
-            each = linked, {}, proven
+            each: Found = linked, {}, proven
             if not here.all():
                 each = self._fill(s, costs[s], held[s, 0], limits)
             found.append(each)
