@@ -215,3 +215,15 @@ def test_documentation_is_complete():
         fitted = [name for name in vars(model) if name.endswith("_")]
         for name in [*model.get_params(), *fitted]:
             assert name in text or name == "n_features_in_", (type(rival).__name__, name)
+
+
+def test_former_place_works_with_a_warning():
+    """Names of 0.2.0 that have moved are still there; others are not."""
+    import smdeclust.estimators as former
+
+    for rival in RIVALS:
+        name = type(rival).__name__
+        with pytest.warns(FutureWarning, match=f"is now smdeclust.baselines.{name}"):
+            assert getattr(former, name) is type(rival)
+    with pytest.raises(AttributeError):
+        _ = former.NoSuchThing

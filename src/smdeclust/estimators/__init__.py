@@ -1,5 +1,8 @@
 """The scikit-learn estimators of our own methods; strings become objects here."""
 
+import warnings
+from typing import Any
+
 from smdeclust.estimators.exact import ExactMSSC
 from smdeclust.estimators.guided import GuidedClustering
 from smdeclust.estimators.learned_distance import LearnedDistance
@@ -17,3 +20,22 @@ __all__ = [
     "Search",
     "pair_costs",
 ]
+
+_FORMER = {
+    "CVQE", "DILS", "LCVQE", "PCCC", "BLPKMeans", "COPKMeans", "HGMeans", "KempeSwapKMeans",
+    "NonsmoothClustering", "PCKMeans", "RepetitiveBB", "SizedKMeans", "SoftHGMeans",
+    "VNSClustering",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import smdeclust
+
+    warnings.warn(
+        f"{__name__}.{name} is now smdeclust.baselines.{name}; the old name goes in 0.4.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return getattr(smdeclust, name)
