@@ -44,7 +44,7 @@ def test_said_in_the_page_known_in_python(people: pd.DataFrame, tmp_path: Path) 
     again = smdeclust.explore(people, folder=tmp_path / "work")
     assert again.constraints.n_pairs == 2
     again.close()
-    with pytest.raises(smdeclust.InvalidInputError, match="say quotas in the page"):
+    with pytest.raises(smdeclust.InvalidInputError, match="quotas"):
         smdeclust.explore(people, constraints=given.quota(["x", "y"] * 6, 0.2, name="q"))
 
 
@@ -62,3 +62,69 @@ def test_only_the_page_may_be_framed(people: pd.DataFrame, tmp_path: Path) -> No
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(wrong, timeout=20)
     studio.close()
+
+
+def test_tables_stay_as_they_are(people: pd.DataFrame, tmp_path: Path) -> None:
+    """Numbered columns, an index of dates, a column of the index's name: every row once, and only
+    columns are features."""
+    numbered = smdeclust.explore(pd.DataFrame(people.to_numpy()), 2)
+    assert numbered.constraints.n_points == 12
+    numbered.close()
+    dated = people.set_index(pd.date_range("2020", periods=12))
+    twice = people.assign(id=range(12)).set_index(pd.Index([0, 0, *range(10)]))
+    for frame, role in ((dated, "id"), (twice, "left out")):
+        studio = smdeclust.explore(frame, 2)
+        assert (
+            studio._desk.need_table().roles["id" if frame is dated else "id of the index"] == role
+        )
+        studio.close()
+
+
+def test_a_folder_belongs_to_its_table(people: pd.DataFrame, tmp_path: Path) -> None:
+    """Another table, contradicting pairs and pairs of other points are refused; nothing is lost."""
+    known = smdeclust.Constraints(must_link=[(0, 11)], n_points=12)
+    smdeclust.explore(people, 2, constraints=known, folder=tmp_path).close()
+    before = (tmp_path / "table.csv").read_bytes()
+    with pytest.raises(smdeclust.InvalidInputError, match="belongs to another table"):
+        smdeclust.explore(people.iloc[:5], 2, folder=tmp_path)
+    other = smdeclust.Constraints(cannot_link=[(0, 11)], n_points=12)
+    with pytest.raises(smdeclust.InvalidInputError, match="Something else was said of p0 and p11"):
+        smdeclust.explore(people, 2, constraints=other, folder=tmp_path)
+    assert (tmp_path / "table.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"constraints": smdeclust.Constraints(must_link=[(0, 5)], n_points=60)}, "60"),
+        ({"constraints": [(0, 1)]}, "onstraints"),
+        (
+            {
+                "constraints": smdeclust.Constraints(
+                    soft_must_link=[(0, 1)], soft_must_link_price=[3.0], n_points=12
+                )
+            },
+            "prices",
+        ),
+        (
+            {
+                "constraints": smdeclust.Constraints(n_points=12).quota(
+                    ["x", "y"] * 6, 0.2, name="q"
+                )
+            },
+            "quotas",
+        ),
+        ({"n_clusters": "a"}, "whole number"),
+    ],
+)
+def test_bad_input(people: pd.DataFrame, tmp_path: Path, given: dict, words: str) -> None:
+    """A sentence, and no file is left."""
+    with pytest.raises(smdeclust.InvalidInputError, match=words):
+        smdeclust.explore(people, **({"n_clusters": 2} | given), folder=tmp_path / "new")
+    assert not (tmp_path / "new" / "table.csv").exists()
+
+
+def test_an_index_of_several_levels(people: pd.DataFrame) -> None:
+    """It has no one name for a row."""
+    with pytest.raises(smdeclust.InvalidInputError, match="several levels"):
+        smdeclust.explore(people.set_index(["a", "b"]).assign(c=1.0), 2)

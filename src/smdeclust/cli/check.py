@@ -61,6 +61,7 @@ def check(
         update("reading")
         inputs = with_quotas(opening.read_inputs(data, constraints, reading), quota)
         k = opening.resolve_k(clusters, inputs)
+        opening.check_save(repair, inputs)
         n_soft = inputs.constraints.n_soft
         if not soft:
             opening.mention_soft(
@@ -73,7 +74,7 @@ def check(
         sizes = settings.arguments(methods.DEFAULT, inputs)
         if found.quotas or (sizes and found.feasible is not False):
             update("looking at sizes and quotas")
-            require_possible(inputs.X, k, inputs.constraints, sizes)
+            require_possible(inputs.X, k, found.judged, sizes)
         result = examine(inputs, k, found, seed, update) | ({"sizes": sizes} if sizes else {})
         if repair is not None:
             found.repaired.write(repair)

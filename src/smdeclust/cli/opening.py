@@ -339,3 +339,12 @@ def mention_soft(inputs: Inputs, what: str) -> int:
     if n_soft:
         screen.note(f"{screen.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
     return n_soft
+
+
+def check_save(path: Path | None, inputs: Inputs) -> None:
+    """Say before the work begins if a file could not hold what is known."""
+    from smdeclust.constraints.constraints import format_of
+    from smdeclust.io.write import check_writable
+
+    if path is not None:
+        check_writable(inputs.constraints, format_of(path))

@@ -102,7 +102,7 @@ def bound_rows(result: dict[str, Any]) -> list[list[object]]:
         both = zip(result["size_bounds"], result["sizes_held"], prices, strict=True)
         for cluster, (ends, held, price) in enumerate(both):
             ends = [end if math.isfinite(end) else "" for end in ends]
-            rows.append(["size", cluster, *ends, f"{held:g}", _saved(price)])
+            rows.append(["size", cluster, *ends, f"{held:.15g}", _saved(price)])
     for quota in result.get("quotas", []):
         both = zip(quota["held"], sizes, quota.get("price", free), strict=True)
         for cluster, (held, size, price) in enumerate(both):

@@ -59,6 +59,7 @@ def what_if(
         opening.mention_columns(inputs)
         k = opening.resolve_k(clusters, inputs)
         changed = change(inputs, drop or [], add or [])
+        opening.check_save(save, changed)
         update(screen.starting())
         patience.begin()
         chosen = settings.arguments(name, inputs)

@@ -34,6 +34,17 @@ from smdeclust.structure.quotas import Quota
 _FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
 
+def format_of(path: Any) -> str:
+    """The format of a file to be written, by its ending."""
+    ending = os.path.splitext(os.fspath(path))[1].lower()
+    if ending not in _FORMAT_OF_ENDING:
+        raise InvalidInputError(
+            f"{path}: say the format (format='json', 'csv' or 'links'), or end the name in "
+            f"{', '.join(_FORMAT_OF_ENDING)}."
+        )
+    return _FORMAT_OF_ENDING[ending]
+
+
 class Constraints(Store):
     """Pairs of points that must, or must not, share a cluster; hard and soft.
 
@@ -244,18 +255,10 @@ class Constraints(Store):
 
         Ids are written where there are any, unless `by_row`. Quotas are written as ``json``.
         """
-        if format is None:
-            ending = os.path.splitext(os.fspath(path))[1].lower()
-            if ending not in _FORMAT_OF_ENDING:
-                raise InvalidInputError(
-                    f"{path}: say the format (format='json', 'csv' or 'links'), or end the name in "
-                    f"{', '.join(_FORMAT_OF_ENDING)}."
-                )
-            format = _FORMAT_OF_ENDING[ending]
-        written = self._with(ids=None) if by_row else self
         from smdeclust.io import write_constraints
 
-        write_constraints(written, path, format)
+        written = self._with(ids=None) if by_row else self
+        write_constraints(written, path, format or format_of(path))
 
     def add(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
         """Return these and more pairs.

@@ -103,6 +103,8 @@ def named_entries(text: str, path: PathLike, row_of: RowOf) -> dict[int, tuple[s
     `row_of` finds the row of a point (None: it is passed over).
     """
     separator = next((mark for mark in ",\t;" if mark in text.partition("\n")[0]), r"\s+")
+    if not text.strip():
+        return {}
     (_, header), *lines = records(text, separator, path)
     found: dict[int, tuple[str, int]] = {}
     for number, cells in lines:

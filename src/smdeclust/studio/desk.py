@@ -148,7 +148,15 @@ class Desk:
             wishes = work.load(first, ground)
             if n_clusters is not None:
                 wishes = change(wishes, {"do": "set", "n_clusters": n_clusters}, ground)
-            known = {pair.key for pair in wishes.pairs}
+            known = {pair.key: pair for pair in wishes.pairs}
+            for pair in pairs:
+                said = known.get(pair.key, pair)
+                if (said.together, said.confidence) != (pair.together, pair.confidence):
+                    names = " and ".join(sheet.name(row) for row in pair.key)
+                    raise InvalidInputError(
+                        f"Something else was said of {names} in {work.path} already. Take one of "
+                        "the two pairs back."
+                    )
             added = (pair for pair in pairs if pair.key not in known)
             wishes = replace(wishes, pairs=(*wishes.pairs, *added))
             chosen = sheet.under(dict(wishes.roles))

@@ -6,14 +6,17 @@ import os
 import tempfile
 import threading
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.given import known_pairs
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
+from smdeclust.io import write_bytes
 
 with optional("explore"):
     from smdeclust.studio.desk import Desk
@@ -77,7 +80,8 @@ def explore(
     Parameters
     ----------
     table
-        A data frame or an array, one row a point. An index with names becomes the column of ids.
+        A data frame or an array, one row a point. An index that is not 0, 1, ... becomes a column:
+        the ids where its entries are different, else for reading only.
     n_clusters
         To begin with; 3, or as in the folder, by default.
     constraints
@@ -95,18 +99,55 @@ def explore(
         In a script, call this below ``if __name__ == "__main__":``, as for all that starts
         processes.
     """
+    known = known_pairs("explore", table, None, constraints, {}, soft=True) or Constraints()
+    if n_clusters is not None and (
+        type(n_clusters) is bool or not isinstance(n_clusters, Integral)
+    ):
+        raise InvalidInputError(f"n_clusters must be a whole number, got {n_clusters!r}.")
+    frame, fixed = _with_ids(as_frame(table), dict(roles or {}))
+    content = frame.to_csv(index=False).encode()
+    place = Path(tempfile.mkdtemp(prefix="smdeclust-") if folder is None else folder)
+    path = place / "table.csv"
+    is_new = not path.exists()
+    if not is_new and path.read_bytes() != content:
+        raise InvalidInputError(
+            f"{path}: this folder belongs to another table. Choose another folder=, or give the "
+            "table as it was."
+        )
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        if is_new:
+            write_bytes(path, content)
+        source = from_path(path, place, roles=fixed, header=True)
+        if len(source.sheet.frame) != len(frame):
+            raise InvalidInputError(
+                f"The table has {len(frame)} rows, of which {len(source.sheet.frame)} can be kept "
+                "in a file: rows at its end are empty. Leave them out."
+            )
+        desk = Desk(place)
+        desk.open_source(source, n_clusters, pairs_of(known))
+    except BaseException:
+        if is_new:
+            path.unlink(missing_ok=True)
+        raise
+    return Exploration(desk)
+
+
+def _with_ids(frame: Any, roles: dict[str, str]) -> tuple[Any, dict[str, str]]:
+    """The table with its index as a column, if that says more than the number of the row."""
     import pandas as pd
 
-    frame = as_frame(table)
-    if not isinstance(frame.index, pd.RangeIndex):
-        frame = frame.reset_index(names=str(frame.index.name or "id"))
-    known = constraints or Constraints()
-    if known.quotas:
-        raise InvalidInputError("explore takes pairs; say quotas in the page, under Sizes.")
-    place = Path(tempfile.mkdtemp(prefix="smdeclust-") if folder is None else folder)
-    place.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(place / "table.csv", index=False)
-    desk = Desk(place)
-    source = from_path(place / "table.csv", place, roles=dict(roles or {}))
-    desk.open_source(source, n_clusters, pairs_of(known))
-    return Exploration(desk)
+    frame = frame.rename(columns=lambda name: name if isinstance(name, str) else f"x{name}")
+    index = frame.index
+    if isinstance(index, pd.MultiIndex):
+        raise InvalidInputError(
+            "The index of the table has several levels: use table.reset_index(), and name the "
+            'column of ids with roles={"...": "id"}.'
+        )
+    if index.equals(pd.RangeIndex(len(frame))):
+        return frame, roles
+    name = str(index.name or "id")
+    while name in frame.columns:
+        name += " of the index"
+    names_rows = index.is_unique and not index.hasnans
+    return frame.reset_index(names=name), {name: "id" if names_rows else "left out"} | roles

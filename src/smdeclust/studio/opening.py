@@ -40,6 +40,7 @@ def from_path(
     sheet_name: str | None = None,
     vectors: Path | None = None,
     roles: dict[str, str] | None = None,
+    header: bool | None = None,
 ) -> Source:
     """Read the table, or the folder of pictures, at this place."""
     path = path.expanduser().resolve()
@@ -48,7 +49,7 @@ def from_path(
     read: dict[str, Any] = {"points": str(vectors.resolve())} if vectors is not None else {}
     if path.is_dir():
         return Source(_pictures(path, beside), path, place, read)
-    file = read_frame(path, sheet=sheet_name)
+    file = read_frame(path, sheet=sheet_name, header=header)
     fixed = dict(roles or {})
     if file.format == "h5ad":
         beside = file.points if beside is None else beside

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.tables import ROLES
@@ -138,6 +140,10 @@ def pairs_of(constraints: Constraints) -> list[Pair]:
         found += [Pair(int(i), int(j), together) for i, j in getattr(constraints, kind)]
         rows = getattr(constraints, f"soft_{kind}")
         sure = getattr(constraints, f"soft_{kind}_confidence")
+        if np.isnan(sure).any():
+            raise InvalidInputError(
+                "Some soft pairs have prices, and the studio keeps confidences: give these instead."
+            )
         found += [
             Pair(int(i), int(j), together, max(0.5, float(c)))
             for (i, j), c in zip(rows, sure, strict=True)

@@ -195,8 +195,8 @@ def known_text(wishes: Wishes, sheet: Sheet) -> str:
 
 def read_pairs(path: Path, wishes: Wishes, sheet: Sheet) -> Wishes:
     """Read what :func:`pairs_text` wrote, or any CSV of pairs."""
-    reading, pairs = Reading(path, _resolver(sheet)), []
-    for kind, i, j, line, sure, note, by in read_csv(read_bytes(path), reading):
+    reading, pairs, content = Reading(path, _resolver(sheet)), [], read_bytes(path)
+    for kind, i, j, line, sure, note, by in read_csv(content, reading) if content.strip() else ():
         first, second = (reading.rows(word, path, line) for word in (i, j))
         if first == second:
             raise bad_line(path, line, f"{shown(i)} paired with itself", "two points")
