@@ -61,7 +61,7 @@ def test_several_files_are_joined(tmp_path):
         ({"points": [0, 0]}, "a point twice in the quota on it"),
         ({"points": "all"}, "expected a list of points"),
         ({"points": [0], "counts": [1, 2]}, "one count each"),
-        ({"points": [0], "counts": ["x"]}, "found 'x' in quotas, expected a number"),
+        ({"value": None, "of": "sum", "counts": ["x"]}, "found 'x' in quotas, expected a number"),
         ({"low": "some"}, "found 'some' in quotas, expected a number"),
         ({"low": 3, "high": 2}, "low=3 is more than high=2"),
         ({"of": "sum"}, "there is no sum of it"),
@@ -87,3 +87,32 @@ def test_quotas_need_the_number_of_points(tmp_path):
     all_kinds(n_points=4).write(tmp_path / "known.json")
     with pytest.raises(InvalidInputError, match="Say n_points=... or ids=..."):
         Constraints.read(tmp_path / "known.json")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"counts": [None, 1]}, "an empty one"),
+        ({"counts": True}, "one count each"),
+        ({"value": "f", "of": "count", "counts": [2, 3]}, "beside a value"),
+        ({"value": ["f"], "of": "count"}, "in quotas"),
+        ({"column": None}, "in quotas"),
+        ({"low": 3, "high": 1}, "bad.json: quota on g: low=3 is more than high=1"),
+    ],
+)
+def test_bad_entries_are_named(tmp_path, entry, words):
+    """Nothing is guessed, and the file is named."""
+    quota = {"column": "g", "of": "sum", "points": [0, 1]} | entry
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps({"quotas": [quota]}))
+    with pytest.raises(InvalidInputError, match=words):
+        Constraints.read(path, n_points=4)
+
+
+@pytest.mark.parametrize("values", [[10**18, 1], [-1, 2]])
+def test_whole_values_come_back(tmp_path, values):
+    """Values of any length, of both signs."""
+    known = Constraints(n_points=4).quota(values * 2, low=0.2, of="share", name="g")
+    known.write(tmp_path / "q.json")
+    again = Constraints.read(tmp_path / "q.json", n_points=4)
+    assert [quota.value for quota in again.quotas] == [quota.value for quota in known.quotas]

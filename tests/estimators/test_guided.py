@@ -11,7 +11,13 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from smdeclust import Constraints, GuidedClustering, InfeasibleConstraintsError, InvalidInputError
+from smdeclust import (
+    Constraints,
+    GuidedClustering,
+    InfeasibleConstraintsError,
+    InvalidInputError,
+    NoFeasibleSolutionError,
+)
 from smdeclust.estimators import guided as guided_module
 from smdeclust.problem import Problem
 from smdeclust.views import Scene, Seen
@@ -393,3 +399,16 @@ def test_broken_soft_pairs_are_told():
     model.fit(X, must_link=[(0, 1)])
     assert model.broken_ == []
     assert model.objective_ == model.inertia_
+
+
+def test_tight_quotas_end_within_their_time(monkeypatch):
+    """Where no labels keep six sums to a hair, the search for them ends, and says so."""
+    monkeypatch.setattr("smdeclust.estimators.guided.GRACE", 0.1)
+    rng = np.random.default_rng(0)
+    X, known = rng.normal(size=(120, 3)), Constraints(n_points=120)
+    for i in range(6):
+        v = rng.normal(size=120)
+        low, high = v.sum() / 6 - 1e-4, v.sum() / 6 + 1e-4
+        known = known.quota(v, low=low, high=high, of="sum", name=f"v{i}")
+    with pytest.raises(NoFeasibleSolutionError, match="quotas"):
+        GuidedClustering(6, random_state=0, max_time=0.1).fit(X, constraints=known)

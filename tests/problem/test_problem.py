@@ -304,3 +304,10 @@ def test_a_pair_listed_again_is_broken_once():
     )
     assert problem.violations(np.array([0, 1, 1, 0])) == (1, 2)
     assert problem.violations(np.array([0, 0, 1, 1])) == (0, 0)
+
+
+def test_the_packing_is_in_the_order_of_the_bounds():
+    """Bounds that differ by cluster: the labels that show them possible keep them as they stand."""
+    must = [(0, 1), (2, 3), (4, 5), (5, 6)]
+    problem = Problem.build(np.eye(7), 2, must, size_min=[4, 3], size_max=[4, 3])
+    assert problem.group_bounds.held(problem.packing).tolist() == [[4, 3]]

@@ -386,9 +386,10 @@ class ConstrainedClusterer(
         self.labels_ = renumber(labels, number)
         kind = problem.points.dtype
         self.cluster_centers_: np.ndarray = centers[_ranks(number)].astype(kind, copy=False)
-        self.quotas_ = [
-            quota.describe(self.labels_, problem.n_clusters) for quota in problem.quotas
-        ]
+        if self._knows_quotas:
+            self.quotas_ = [
+                quota.describe(self.labels_, problem.n_clusters) for quota in problem.quotas
+            ]
         if problem.bounds is not None and problem.has_sizes:
             sizes = problem.sizes(group_labels)[_ranks(number)]
             taken = problem.bounds.taken_by(problem.bounds.match_sizes(sizes))

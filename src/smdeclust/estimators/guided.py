@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -63,6 +64,8 @@ PIVOTS = 200
 
 # Rows that are placed at a time.
 BLOCK = 20_000
+# Seconds for first labels that keep everything, where none were found in the time.
+GRACE = 3.0
 
 
 @documented
@@ -158,7 +161,7 @@ class GuidedClustering(ConstrainedClusterer):
                 "X.compute(), or use SMDEClust, which works on Dask."
             )
         # Says what is wrong with pairs and sizes before anything else is done.
-        problem = self._build_problem(X, known, weight)
+        problem = self._build_problem(X, known, weight, deadline)
         points, known = problem.X, known._with(n_points=problem.n_points)
         sizes = {name: getattr(self, name) for name in ("size_min", "size_max", "size_by")}
         seed, clock = int(self._generator().integers(2**31)), Clock(deadline)
@@ -321,7 +324,7 @@ class _Engine:
         except NoFeasibleSolutionError:
             if self.first is not None:
                 return self._stand_in(known, init)
-            model.set_params(max_time=None)  # some labels are needed, whatever the time
+            model.set_params(max_time=GRACE)  # some labels are needed, and are worth a wait
             model.fit(points, constraints=known, sample_weight=self.weight)
         return np.asarray(model.labels_)
 
@@ -340,6 +343,10 @@ class _Engine:
             self.clock.stopped = True
         return self.clock.stopped
 
+    def _until(self) -> float:
+        left = self.clock.left()
+        return np.inf if left is None else time.perf_counter() + max(left, 1.0)
+
     def assign(
         self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray | None
     ) -> np.ndarray:
@@ -350,7 +357,7 @@ class _Engine:
         soft = SoftPrices(unit).pairs(known)
         structure = Structure.build(
             len(costs), self.n_clusters, *_hard(known), self.weight, soft=soft,
-            quotas=known.quotas, **self.sizes,
+            quotas=known.quotas, deadline=self._until(), **self.sizes,
         )  # fmt: skip
         if self.weight is not None:
             costs = costs * self.weight[:, None]

@@ -272,20 +272,29 @@ def read_quotas(content: bytes, reading: Reading) -> tuple[Quota, ...]:
         if not isinstance(entry, dict) or not {"column", "of", "points"} <= set(entry) <= _QUOTA:
             found = sorted(entry) if isinstance(entry, dict) else entry
             raise bad_line(path, None, f"{shown(found)} in quotas", _QUOTA_FORM)
-        column, points = str(entry["column"]), entry["points"]
+        column, points, value = entry["column"], entry["points"], entry.get("value")
+        if not isinstance(column, str) or isinstance(value, list | dict):
+            raise bad_line(path, None, f"{shown(entry)} in quotas", _QUOTA_FORM)
         low, high = (_quoted(entry.get(end), path) for end in ("low", "high"))
         counts = entry.get("counts")
-        if not isinstance(points, list) or (counts is not None and len(counts) != len(points)):
+        lists = [points] if counts is None else [points, counts]
+        if not all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
             raise bad_line(path, None, f"the quota on {column}", "a list of points, one count each")
+        if counts is not None and (value is not None or None in counts):
+            found = "counts beside a value, or an empty one,"
+            raise bad_line(path, None, f"{found} in the quota on {column}", _QUOTA_FORM)
         rows = [reading.rows(_word(each, "quotas", None, reading), path, None) for each in points]
         if len(set(rows)) < len(rows):
             raise bad_line(path, None, f"a point twice in the quota on {column}", "every one once")
         counted = np.zeros(n_points or 0)
         counted[rows] = 1.0 if counts is None else [_quoted(count, path) for count in counts]
-        value = entry.get("value")
         if isinstance(value, _Number):
-            value = parse_whole(value) if value.isdecimal() else _quoted(value, path)
-        quotas.append(make_quota(column, value, counted, low, high, str(entry["of"])))
+            whole = value.removeprefix("-").isdecimal()
+            value = int(value) if whole and len(value) < 1000 else _quoted(value, path)
+        try:
+            quotas.append(make_quota(column, value, counted, low, high, str(entry["of"])))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path}: {error}") from None
     return tuple(quotas)
 
 

@@ -41,7 +41,7 @@ MOST_LOOKS = 12
 LARGEST_TABLE = 2**17
 
 NOT_FOUND = (
-    "No clustering within size_min and size_max was found in the time or with the effort allowed; "
+    "No clustering within the sizes and quotas was found in the time or with the effort allowed; "
     "whether there is one is not known. Give more time, or wider bounds."
 )
 

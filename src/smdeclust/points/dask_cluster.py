@@ -98,7 +98,11 @@ def active_cluster() -> Iterator[Cluster]:
         client = get_client()
     except (ImportError, ValueError):
         with ThreadPoolExecutor(available_threads()) as own:
-            yield Threads(own)
+            try:
+                yield Threads(own)
+            except BaseException:
+                own.shutdown(cancel_futures=True)  # what has not begun is read in vain
+                raise
         return
     yield Cluster(client)
 
