@@ -130,20 +130,10 @@ def find_packing(known: Structure, deadline: float = np.inf) -> np.ndarray | Non
     if bounds.hold(start) and not (start[hard.ends] == start[hard.indices]).any():
         return start
     costs = np.zeros((known.n_groups, known.n_clusters))
-<<<<<<< HEAD
     until = time.perf_counter() + PACKING_SECONDS
-    packing = mend(costs, hard, replace(bounds, any_order=False), start, until)
+    packing = mend(costs, hard, bounds, start, until)
     if packing is None and time.perf_counter() < deadline:
         _reject_unpackable(known, deadline)
-=======
-    until = min(deadline, time.perf_counter() + PACKING_SECONDS)
-    packing = mend(costs, hard, bounds, start, until)
-    if packing is None:
-        once = hard.ends < hard.indices
-        ends = np.column_stack([hard.ends[once], hard.indices[once]])
-        seconds = min(MOST_SECONDS, max(0.0, deadline - time.perf_counter()))
-        _reject_unpackable(known, ends, seconds)
->>>>>>> 8973493 (Quota files: bad entries are named; packings keep the order of bounds; limits of GuidedClustering under tight quotas)
         if known.quotas:
             reject_quotas_together(known, deadline)
     return packing
