@@ -2,7 +2,7 @@
 
 from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.exact import assign_groups, bound_prices, exact_assignment
+from smdeclust.assignment.exact import assign_groups, exact_assignment
 from smdeclust.assignment.greedy import (
     GreedyAssignment,
     greedy_assignment,
@@ -18,7 +18,6 @@ __all__ = [
     "Status",
     "assign",
     "assign_groups",
-    "bound_prices",
     "exact_assignment",
     "greedy_assignment",
     "greedy_repair_assignment",

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from smdeclust.assignment import Budget, assign_groups, bound_prices
+from smdeclust.assignment import Budget, assign_groups
+from smdeclust.assignment.exact import bound_prices
 from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
