@@ -112,8 +112,9 @@ def assign_points(
     budget: Budget | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
     """Assign contracted points: labels (or ``None``), cost and bound, without scatter."""
-    weights, k = contracted.weights, len(centers)
-    if contracted.points.size < TOO_MANY_TO_COPY:  # larger ones are not copied once more
+    weights, (k, d) = contracted.weights, centers.shape
+    # Many points are copied only where a table of their costs would be larger.
+    if contracted.points.size < TOO_MANY_TO_COPY or d <= k:
         status, labels, cost = assign_compiled(contracted, centers)
         if status == INFEASIBLE:
             return None, np.inf, np.inf

@@ -80,6 +80,8 @@ class PCCC(FromCenters, Baseline):
         low=0,
     )
 
+    _knows_soft = True
+
     @all_or_nothing
     def fit(
         self,

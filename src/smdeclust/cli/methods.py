@@ -118,13 +118,13 @@ def make_model(setup: Setup, callback: Any = None) -> Any:
 
 
 def takes_soft_pairs(name: str) -> bool:
-    """Whether a method's ``fit`` takes soft pairs."""
-    return "soft_must_link" in _fit_parameters(name)
+    """Whether a method uses soft pairs."""
+    return bool(_estimator(name)._knows_soft)
 
 
 def takes_weights(name: str) -> bool:
     """Whether a method's ``fit`` takes weights of the points."""
-    return "sample_weight" in _fit_parameters(name)
+    return "sample_weight" in inspect.signature(_estimator(name).fit).parameters
 
 
 def fit_arguments(name: str, constraints: Any, weight: Any = None) -> dict[str, Any]:
@@ -136,10 +136,10 @@ def fit_arguments(name: str, constraints: Any, weight: Any = None) -> dict[str, 
     return {"constraints": known} | ({"sample_weight": weight} if takes_weights(name) else {})
 
 
-def _fit_parameters(name: str) -> Mapping[str, Any]:
+def _estimator(name: str) -> Any:
     import smdeclust
 
-    return inspect.signature(getattr(smdeclust, METHODS[name].estimator).fit).parameters
+    return getattr(smdeclust, METHODS[name].estimator)
 
 
 def run_method(setup: Setup, X: Any, constraints: Any, weight: Any = None) -> Run:
