@@ -337,15 +337,15 @@ class ConstrainedClusterer(
         deadline: float | None = None,
         storage: Any = None,
     ) -> Problem:
-        """The problem; whether it can be solved is asked until the deadline, and a second at least
-        (it is a question of milliseconds, but for dense pairs and tight bounds)."""
+        """The problem; whether it can be solved is asked until the deadline, and half a second at
+        least (it is a question of milliseconds, but for dense pairs and tight bounds)."""
         points = X if is_dask(X) else self._check_points(X, reset=True)
         sizes = {
             name: getattr(self, name)
             for name in ("size_min", "size_max", "size_by")
             if hasattr(self, name)
         }
-        until = np.inf if deadline is None else max(deadline, time.perf_counter() + 1.0)
+        until = np.inf if deadline is None else max(deadline, time.perf_counter() + 0.5)
         problem = Problem.build(
             points, self.n_clusters, known.must_link, known.cannot_link, sample_weight,
             storage=storage, quotas=known.quotas, deadline=until, **sizes,
