@@ -107,3 +107,10 @@ def test_labels_are_one_entry_a_point(labels):
     """Labels in two dimensions, or of things that are no names, are refused by position."""
     with pytest.raises(InvalidInputError, match="labels must hold one entry a point.*entry 0"):
         Constraints.from_labels(labels)
+
+
+def test_plain_lists_with_pairs():
+    """Rows in a list, whose method `index` is no index."""
+    rows = [[0.0], [1.0], [9.0], [9.5]]
+    model = SMDEClust(2, **QUICK).fit(rows, cannot_link=[(0, 1)])
+    assert model.labels_[0] != model.labels_[1]

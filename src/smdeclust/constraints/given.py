@@ -92,10 +92,10 @@ def _refuse(asker: Any, known: Constraints, *, soft: bool, quotas: bool) -> None
 
 def _mention_index(X: Any, name: str) -> None:
     """Warn where pairs of row positions may have been meant as entries of an index of integers."""
-    index = getattr(X, "index", None)
+    index: Any = getattr(X, "index", None)
     if hasattr(index, "dask"):  # not in memory: nothing is computed for a warning
         return
-    if getattr(getattr(index, "dtype", None), "kind", "") not in "iu" or index is None:
+    if getattr(getattr(index, "dtype", None), "kind", "none") not in ("i", "u"):
         return
     if not np.array_equal(index, np.arange(len(index))):
         warnings.warn(
