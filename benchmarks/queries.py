@@ -1,7 +1,7 @@
 """Agreement with the classes against the number of answers, by way of asking.
 
     python -m benchmarks.queries [--seeds 5] [--budget 200] [--sets iris,wine] [--wrong 0.1]
-                                 [--model guided] [--jobs 2]
+                                 [--model guided] [--jobs 2] [--store curves.jsonl]
 
 Every way of asking (ours, and those of `questioners`) has the same oracle and budget. Its answers
 go into the same clustering, `--model`: ``guided``, ``graph`` (the graph view alone), ``learned`` or
@@ -9,12 +9,14 @@ go into the same clustering, `--model`: ``guided``, ``graph`` (the graph view al
 asking "which cluster is this one?", where an answer is a label. With ``--wrong`` that share of the
 answers is wrong, and all are soft with that confidence. Prints the adjusted Rand index after some
 numbers of answers and the area under its curve, by data set and on average, and seconds a question.
+``--store`` keeps every curve, so that a run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import time
 from collections.abc import Callable
@@ -153,6 +155,21 @@ def curve(way: str, name: str, seed: int, given: Any) -> tuple[dict[str, list[fl
     return out, seconds
 
 
+def kept_curve(way: str, name: str, seed: int, given: Any) -> tuple[dict[str, list[float]], float]:
+    """`curve`, read from the store where it has it, and written there otherwise."""
+    key = [way, name, seed, given.budget, given.wrong, given.model, given.checkpoints]
+    if given.store and given.store.exists():
+        for line in given.store.read_text().splitlines():
+            record = json.loads(line)
+            if record["key"] == key:
+                return record["curves"], record["seconds"]
+    curves, seconds = curve(way, name, seed, given)
+    if given.store:
+        with given.store.open("a") as file:
+            file.write(json.dumps({"key": key, "curves": curves, "seconds": seconds}) + "\n")
+    return curves, seconds
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -164,6 +181,7 @@ def main() -> None:
     parser.add_argument("--model", default="guided")
     parser.add_argument("--checkpoints", default=",".join(map(str, CHECKPOINTS)))
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--store", type=Path, help="file of curves, one JSON record a line")
     given = parser.parse_args()
     given.checkpoints = [n for n in map(int, given.checkpoints.split(",")) if n <= given.budget]
     shown = [n for n in SHOWN if n in given.checkpoints]
@@ -173,7 +191,7 @@ def main() -> None:
     print(f"{'':20s}{'':22s}" + "".join(f"{n:>7d}" for n in shown) + "   area")
     for name in given.sets.split(","):
         tasks = [(way, seed) for way in given.ways.split(",") for seed in range(given.seeds)]
-        done = Parallel(n_jobs=given.jobs)(delayed(curve)(w, name, s, given) for w, s in tasks)
+        done = Parallel(n_jobs=given.jobs)(delayed(kept_curve)(w, name, s, given) for w, s in tasks)
         curves: dict[str, list[list[float]]] = {}
         for (way, _), (found, spent) in zip(tasks, done, strict=True):
             for key, values in found.items():
