@@ -6,7 +6,6 @@ numbers, must-link groups, hard and soft pairs, ties, bounds that cannot hold.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.sparse import coo_array, vstack
 from smdeclust.assignment import Budget, assign
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
+from tests.seeds import run
 
 
 def random_case(rng: np.random.Generator, small: bool) -> tuple[np.ndarray, PairGraph, Bounds]:
@@ -139,20 +139,5 @@ def check(seed: int) -> str | None:
     return None if bound >= cost else f"not proven: {bound} < {cost}"
 
 
-def main() -> None:
-    """Run so many instances and print what disagrees."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--instances", type=int, default=2000)
-    parser.add_argument("--first", type=int, default=0)
-    args = parser.parse_args()
-    wrong = 0
-    for seed in range(args.first, args.first + args.instances):
-        problem = check(seed)
-        if problem is not None:
-            wrong += 1
-            print(f"seed {seed}: {problem}")
-    print(f"{args.instances} instances, {wrong} disagreements")
-
-
 if __name__ == "__main__":
-    main()
+    run(check, __doc__)

@@ -8,7 +8,6 @@ beside old ones, and what errors say of quotas that cannot hold.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from functools import cache
 from typing import Any
@@ -21,6 +20,7 @@ from smdeclust.estimators.new_points import label_new
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs, structure, why_quotas
+from tests.seeds import run
 
 # Every so many instances errors are explained in full.
 EXPLAINED = 20
@@ -184,20 +184,5 @@ def check_new(rng: np.random.Generator, known: Constraints, k: int) -> str | Non
     return None if abs(own - costs.min()) < 1e-9 else f"new rows: {own}, expected {costs.min()}"
 
 
-def main() -> None:
-    """Run so many instances and print what disagrees."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--instances", type=int, default=2000)
-    parser.add_argument("--first", type=int, default=0)
-    args = parser.parse_args()
-    wrong = 0
-    for seed in range(args.first, args.first + args.instances):
-        problem = check(seed)
-        if problem is not None:
-            wrong += 1
-            print(f"seed {seed}: {problem}", flush=True)
-    print(f"{args.instances} instances, {wrong} disagreements")
-
-
 if __name__ == "__main__":
-    main()
+    run(check, __doc__)

@@ -9,7 +9,6 @@ a permutation; every fiftieth time a whole fit is made and its bill checked.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 
 import numpy as np
@@ -20,6 +19,7 @@ from smdeclust.estimators.new_points import label_new
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.problem import Problem
+from tests.seeds import run
 
 
 def disagreement(seed: int) -> str | None:
@@ -108,20 +108,5 @@ def disagreement(seed: int) -> str | None:
     return None
 
 
-def main() -> None:
-    """Run instances, print how many disagree."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--instances", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    given = parser.parse_args()
-    wrong = 0
-    for seed in range(given.first, given.first + given.instances):
-        found = disagreement(seed)
-        if found is not None:
-            wrong += 1
-            print(f"seed {seed}: {found}", flush=True)
-    print(f"{given.instances} instances, {wrong} disagreements")
-
-
 if __name__ == "__main__":
-    main()
+    run(disagreement, __doc__)
