@@ -38,7 +38,7 @@ def test_best_share_by_hand() -> None:
     """Ties count for all; a method without a value never wins, nor does anyone where all fail."""
     nan = float("nan")
     found = best_share({"a": [1.0, 2.0, nan, nan], "b": [1.0, 3.0, 5.0, nan]})
-    assert found == {"a": 50.0, "b": 50.0}
+    assert found.to_dict() == {"a": 50.0, "b": 50.0}
 
 
 def test_violated_share_by_hand() -> None:

@@ -216,7 +216,7 @@ def test_nothing_is_compared_before_all_methods_have_run() -> None:
     rows = {run.key: row(1.0) for run in plan.runs() if run.method.name == "SG-MDE"}
     assert synthetic_table(plan, rows).rows == ()
     assert comparison_table(plan, rows).rows == ()
-    assert values_by_instance(plan, rows)["objective"]["SG-MDE"] == []
+    assert len(values_by_instance(plan, rows)["objective"]["SG-MDE"]) == 0
 
 
 def test_profiles_are_written_as_png_and_svg(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is known beside our runs: the paper's tables, lowest objectives, dated explanations."""
+"""What is known beside our runs: the paper's tables, lowest objectives, claims."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def best_known() -> dict[str, float]:
     return _published("best_known")["objectives"]
 
 
-def explanation(name: str) -> str:
-    """Why our runs differ from a statement; where that was measured, with the date of it."""
-    entry = _published("explanations")[name]
-    when = f" (Measured {entry['measured']}.)" if "measured" in entry else ""
-    return entry["text"] + when
+def statement(name: str) -> dict[str, str]:
+    """A claim of the paper or of ours: ``text``, ``source`` and, where our runs differ and it is
+    known why, ``why_not`` (with the date of it where that was measured)."""
+    entry = dict(_published("claims")[name])
+    when = entry.pop("measured", "")
+    return entry | ({"why_not": f"{entry['why_not']} (Measured {when}.)"} if when else {})

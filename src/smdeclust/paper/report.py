@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from smdeclust.io.write import write_bytes, write_text
 from smdeclust.paper.claims import Claim, check_claims
@@ -12,7 +14,6 @@ from smdeclust.paper.plan import Plan
 from smdeclust.paper.results import (
     TIE,
     Rows,
-    Values,
     is_feasible,
     values_by_instance,
     values_by_run,
@@ -20,6 +21,9 @@ from smdeclust.paper.results import (
 from smdeclust.paper.store import Store
 from smdeclust.paper.table import MISSING, Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import agreement_table, tables_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # metric -> what the axis says
 AXES = {
@@ -190,12 +194,12 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_profiles(values: Values, target: Path, title: str) -> list[Path]:
+def write_profiles(values: Mapping[str, DataFrame], target: Path, title: str) -> list[Path]:
     """Draw one panel a metric; write ``target`` with the ends ``.png`` and ``.svg``.
 
     Returns the files, none where there is nothing to draw.
     """
-    if not any(len(column) for column in values["objective"].values()):
+    if values["objective"].empty:
         return []
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -208,11 +212,10 @@ def write_profiles(values: Values, target: Path, title: str) -> list[Path]:
         FigureCanvasAgg(figure)
         for axes, metric in zip(figure.subplots(2, 2).flat, AXES, strict=True):
             profile = performance_profile(
-                values[metric], tie_tol=TIE if metric == "objective" else 0.0
+                values[metric].to_dict("list"), tie_tol=TIE if metric == "objective" else 0.0
             )
             plot_performance_profile(profile, metric=AXES[metric], ax=axes)
-        n_problems = len(next(iter(values["objective"].values())))
-        figure.suptitle(f"{title} ({n_problems} problems)", fontsize="medium")
+        figure.suptitle(f"{title} ({len(values['objective'])} problems)", fontsize="medium")
         written = []
         for end, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             buffer = io.BytesIO()

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from smdeclust.extras import optional
 from smdeclust.paper.plan import Plan
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-Values = dict[str, dict[str, list[float]]]  # metric -> method -> one value a problem
 METRICS = ("objective", "seconds", "local_searches", "local_iterations")
 # Objectives that differ by less than this share of them are equal: rounding, not quality.
 TIE = 1e-6
-
-
-@dataclass(frozen=True)
-class Average:
-    """A method on one instance, over seeds; NaN where there is nothing to average."""
-
-    n_done: int
-    n_feasible: int  # ended with labels that break no pair
-    n_infeasible: int  # the method gave up, or its labels break pairs
-    objective: float  # this and the next two: over the feasible runs
-    best: float
-    worst: float
-    # Processor time, which does not depend on what else the machine does; like the two counts,
-    # over all runs that ended by themselves.
-    seconds: float
-    local_searches: float
-    local_iterations: float
-    adjusted_rand: float  # over the feasible runs with known classes
-
-    @property
-    def always_feasible(self) -> bool:
-        """Whether every run so far broke no pair."""
-        return self.n_done > 0 and self.n_feasible == self.n_done
-
-    def if_feasible(self, metric: str) -> float:
-        """A mean, NaN unless every run was feasible: giving up at once is not being quick."""
-        return getattr(self, metric) if self.always_feasible else float("nan")
-
-
-# Data set -> configuration -> method -> average over seeds
-Averages = dict[str, dict[str, dict[str, Average]]]
+_CASE = ["dataset", "configuration"]
 
 
 def is_feasible(row: Row) -> bool:
@@ -56,74 +27,74 @@ def is_feasible(row: Row) -> bool:
     return row["status"] == "ok" and not (row["broken_must_links"] or row["broken_cannot_links"])
 
 
-def averages(plan: Plan, rows: Rows, *methods: str) -> Averages:
-    """The averages on instances where each of these methods (default: all) has ended a run."""
-    planned: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(dict)
-    for run in plan.compared_runs():
-        if not run.count:
-            ended = planned[run.dataset, run.configuration].setdefault(run.method.name, [])
-            ended += [rows[run.key]] if run.key in rows else []
-    found: Averages = {}
-    for (dataset, configuration), by in planned.items():
-        if all(by.get(method) for method in methods or by):
-            of_case = {method: _average(ended) for method, ended in by.items()}
-            found.setdefault(dataset, {})[configuration] = of_case
-    return found
+def compared(plan: Plan, rows: Rows) -> DataFrame:
+    """The runs to compare by data set, configuration, method and seed: done or not, feasible (its
+    labels break no pair) or not (the method gave up, or they break pairs), and their figures.
+
+    Seconds are processor time, which does not depend on what else the machine does; like the two
+    counts they are those of all runs that ended by themselves. The objective and the agreement with
+    classes are those of feasible ones.
+    """
+    with optional("The comparison of runs"):
+        import pandas as pd
+
+    runs = [run for run in plan.compared_runs() if not run.count]
+    names = [(run.dataset, run.configuration, run.method.name, run.seed) for run in runs]
+    index = pd.MultiIndex.from_tuples(names, names=[*_CASE, "method", "seed"])
+    found = [rows.get(run.key) for run in runs]
+    columns = ["status", "cpu_seconds", "adjusted_rand", *METRICS]
+    table = pd.DataFrame([row or {} for row in found], index, columns)
+    table["done"] = [row is not None for row in found]
+    table["feasible"] = [row is not None and is_feasible(row) for row in found]
+    ended = table.pop("status").isin(["ok", "infeasible"])
+    table["infeasible"] = ended & ~table["feasible"]
+    table["seconds"] = table.pop("cpu_seconds")
+    for name in ("adjusted_rand", *METRICS):
+        shown = table["feasible"] if name in ("adjusted_rand", "objective") else ended
+        table[name] = table[name].astype(float).where(shown)
+    return table
 
 
-def all_cases(found: Averages) -> list[dict[str, Average]]:
-    """The averages of every instance, whatever its data set."""
-    return [by for cases in found.values() for by in cases.values()]
+def averages(plan: Plan, rows: Rows, *methods: str) -> DataFrame:
+    """The averages over seeds by data set, configuration and method, of the instances where each of
+    these methods (default: all) has ended a run; NaN where there is nothing to average."""
+    by = compared(plan, rows).groupby(level=[*_CASE, "method"], sort=False)
+    found = by[["adjusted_rand", *METRICS]].mean()
+    found["best"], found["worst"] = by["objective"].min(), by["objective"].max()
+    for name in ("done", "feasible", "infeasible"):
+        found[f"n_{name}"] = by[name].sum()
+    n_done = found["n_done"].unstack("method")
+    asked = n_done.reindex(columns=list(methods)).gt(0) if methods else n_done.ne(0)
+    complete = asked.all(axis=1).reindex(found.index.droplevel("method"))
+    return found[complete.to_numpy(dtype=bool) & (found["n_done"] > 0)]
 
 
-def _average(rows: list[Row]) -> Average:
-    feasible = [row for row in rows if is_feasible(row)]
-    ended = [row for row in rows if row["status"] in ("ok", "infeasible")]
-    objectives = [row["objective"] for row in feasible]
-    return Average(
-        n_done=len(rows),
-        n_feasible=len(feasible),
-        n_infeasible=len(ended) - len(feasible),
-        objective=mean(objectives),
-        best=min(objectives, default=float("nan")),
-        worst=max(objectives, default=float("nan")),
-        seconds=mean(row["cpu_seconds"] for row in ended),
-        local_searches=mean(row["local_searches"] for row in ended),
-        local_iterations=mean(row["local_iterations"] for row in ended),
-        adjusted_rand=mean(row["adjusted_rand"] for row in feasible),
-    )
+def of_method(found: DataFrame, method: str) -> DataFrame:
+    """The averages of one method, by data set and configuration."""
+    return found[found.index.get_level_values("method") == method].droplevel("method")
 
 
-def mean(values: Iterable[float | None]) -> float:
-    """The mean of the values there are; NaN where there is none."""
-    known = [value for value in values if value is not None and not np.isnan(value)]
-    return float(np.mean(known)) if known else float("nan")
+def if_feasible(found: DataFrame, metric: str) -> Series:
+    """A mean, NaN unless every run was feasible: giving up at once is not being quick."""
+    return found[metric].where(found["n_feasible"] == found["n_done"])
 
 
-def values_by_run(plan: Plan, rows: Rows) -> Values:
-    """One problem an instance and seed, those that all methods have ended."""
-    problems: dict[tuple[str, str, int], dict[str, Row]] = defaultdict(dict)
-    for run in plan.compared_runs():
-        if run.key in rows:
-            problems[run.dataset, run.configuration, run.seed][run.method.name] = rows[run.key]
-    methods = plan.methods()
-    found: Values = {metric: {method: [] for method in methods} for metric in METRICS}
-    for by in problems.values():
-        for method in methods if len(by) == len(methods) else ():
-            for metric in METRICS:
-                column = "cpu_seconds" if metric == "seconds" else metric
-                value = by[method][column] if is_feasible(by[method]) else None
-                found[metric][method].append(float("nan") if value is None else value)
-    return found
-
-
-def values_by_instance(plan: Plan, rows: Rows) -> Values:
-    """One problem an instance, averages over seeds, those that all methods have ended."""
-    cases = all_cases(averages(plan, rows))
+def values_by_run(plan: Plan, rows: Rows) -> dict[str, DataFrame]:
+    """For each metric one row an instance and seed, those that all methods have ended."""
+    table, methods = compared(plan, rows), plan.methods()
+    done = table["done"].unstack("method", sort=False).reindex(columns=methods)
+    ended = done.eq(True).all(axis=1)
     return {
-        metric: {
-            method: [by[method].if_feasible(metric) for by in cases] for method in plan.methods()
-        }
+        metric: table[metric].where(table["feasible"]).unstack("method", sort=False)[ended][methods]
+        for metric in METRICS
+    }
+
+
+def values_by_instance(plan: Plan, rows: Rows) -> dict[str, DataFrame]:
+    """For each metric one row an instance, averages over seeds, those that all have ended."""
+    found, methods = averages(plan, rows), plan.methods()
+    return {
+        metric: if_feasible(found, metric).unstack("method", sort=False).reindex(columns=methods)
         for metric in METRICS
     }
 
@@ -149,39 +120,37 @@ class Spread(NamedTuple):
 
 
 def spread(
-    values: Sequence[float], references: Sequence[float], *, tol: float = 0.0, of: int | None = None
+    values: ArrayLike, references: ArrayLike, *, tol: float = 0.0, of: int | None = None
 ) -> Spread:
     """Compare a method with a reference, one value a configuration; NaN where there is none.
 
     Relative differences up to `tol` count as equal; `of` is what the share is a share of, if not
     the number of values.
     """
-    if len(values) == 0:
-        return Spread(*[float("nan")] * 4)
     delta = relative_difference(values, references)
+    if len(delta) == 0:
+        return Spread(*[float("nan")] * 4)
     # what is equal up to rounding is printed as equal
     delta = np.where(np.abs(delta) <= 100.0 * tol, 0.0, delta)
-    share = 100.0 * float(np.sum(delta <= 0.0)) / (of or len(values))
+    share = 100.0 * float(np.sum(delta <= 0.0)) / (of or len(delta))
     return Spread(share, float(delta.min()), float(np.median(delta)), float(delta.max()))
 
 
-def best_share(values: Mapping[str, ArrayLike], *, tol: float = TIE) -> dict[str, float]:
+def best_share(values: DataFrame | Mapping[str, ArrayLike], *, tol: float = TIE) -> Series:
     """%S of each method: the share of problems, in percent, on which it has the lowest value.
 
     There is one value a problem, NaN where a method has none. Ties (up to `tol`) count for all.
     """
-    table = np.array([values[name] for name in values], dtype=np.float64)
-    table = np.where(np.isnan(table), np.inf, table)
-    if table.size == 0:
-        return dict.fromkeys(values, float("nan"))
-    best = table.min(axis=0)
-    wins = np.isfinite(table) & (table <= best + tol * np.abs(best))
-    return {name: float(100.0 * row.mean()) for name, row in zip(values, wins, strict=True)}
+    import pandas as pd
+
+    table = pd.DataFrame(values)
+    best = table.min(axis=1)
+    return 100.0 * table.le(best + tol * best.abs(), axis=0).mean()
 
 
-def shares(cases: Sequence[Mapping[str, Average]], metric: str) -> dict[str, float]:
+def shares(cases: DataFrame, metric: str) -> Series:
     """%S of each method by the means of those that were always feasible."""
-    return best_share({m: [by[m].if_feasible(metric) for by in cases] for m in cases[0]})
+    return best_share(if_feasible(cases, metric).unstack("method", sort=False))
 
 
 def violated_share(broken: int, n_pairs: int) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +29,8 @@ class Cell:
 
     def theirs(self) -> str:
         """The paper's figure as text, empty where it prints none."""
-        return "" if _is_missing(self.paper) else _text(self.paper, self.digits)
+        theirs = _text(self.paper, self.digits)
+        return "" if theirs == MISSING else theirs
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,6 @@ class Table:
     rows: tuple[dict[str, Cell], ...]  # the same columns in each
     lines: frozenset[int] = frozenset()  # rows below which there is a line
     notes: tuple[str, ...] = ()
-
-
-def _is_missing(value: float | str | None) -> bool:
-    return value is None or value != value
 
 
 def _text(value: float | str | None, digits: int) -> str:
@@ -74,19 +69,17 @@ def to_markdown(table: Table) -> str:
 
 def to_csv(table: Table) -> str:
     """CSV in full precision; a column ``... (paper)`` follows each that the paper prints too."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    header: list[str] = []
-    for title, cell in table.rows[0].items():
-        flat = title.replace(": ", " ")
-        header += [flat] if cell.paper is None else [flat, f"{flat} (paper)"]
-    writer.writerow(header)
+    import pandas as pd
+
+    records: list[dict[str, float | str | None]] = []
     for row in table.rows:
-        record: list[float | str | None] = []
-        for cell in row.values():
-            record += [cell.value] if cell.paper is None else [cell.value, cell.paper]
-        writer.writerow("" if _is_missing(value) else value for value in record)
-    return buffer.getvalue()
+        records.append({})
+        for title, cell in row.items():
+            flat = title.replace(": ", " ")
+            records[-1][flat] = cell.value
+            if cell.paper is not None:
+                records[-1][f"{flat} (paper)"] = cell.paper
+    return pd.DataFrame(records, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def to_latex(table: Table) -> str:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from smdeclust.datasets import list_datasets
 from smdeclust.paper.plan import Plan
 from smdeclust.paper.published import best_known, paper_tables
 from smdeclust.paper.results import (
     TIE,
-    Average,
     Rows,
     Spread,
     averages,
-    mean,
+    if_feasible,
+    of_method,
+    relative_difference,
     shares,
     spread,
     violated_share,
 )
 from smdeclust.paper.table import Cell, Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 NAN = float("nan")
 KINDS = ("must-links", "both", "cannot-links")
@@ -55,25 +57,27 @@ def kind_of(configuration: str) -> str | None:
 
 def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
     """Table 1: the share of pairs that clustering without constraints breaks."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for run in plan.runs():
-        row = rows.get(run.key)
-        if row is None or row["status"] != "ok":
-            continue
-        of_dataset = found.setdefault(run.dataset, {})
-        for configuration, (must, cannot, n_must, n_cannot) in row["details"]["broken"].items():
-            column = kind_of(configuration) or configuration
-            share = violated_share(must + cannot, n_must + n_cannot)
-            of_dataset.setdefault(column, []).append(share)
+    import pandas as pd
+
+    found = [
+        (run.dataset, kind_of(c) or c, violated_share(must + cannot, n_must + n_cannot))
+        for run in plan.runs()
+        if run.key in rows and rows[run.key]["status"] == "ok"
+        for c, (must, cannot, n_must, n_cannot) in rows[run.key]["details"]["broken"].items()
+    ]
+    by = pd.DataFrame(found, columns=["name", "kind", "share"]).groupby(
+        ["name", "kind"], sort=False
+    )
+    means = by["share"].mean().unstack(sort=False)
     set_of = {info.name: info.set for info in list_datasets()}
     tables = []
     for number in (1, 2, 3):
-        names = [n for n in found if set_of.get(n, 1) == number]
+        ours = means[[set_of.get(n, 1) == number for n in means.index]].dropna(axis=1, how="all")
         printed = paper_tables()[f"violations_set{number}"]
         heads = KINDS if number == 1 else tuple(printed["columns"])
-        if number == 1 and not any(set(KINDS) & set(found[n]) for n in names):
-            heads = tuple(dict.fromkeys(c for n in names for c in found[n]))
-        who = "our solver" if number == 1 else "k-means"
+        if number == 1 and not set(KINDS) & set(ours.columns):
+            heads = tuple(ours.columns)
+        ours, who = ours.reindex(columns=list(heads)), "our solver" if number == 1 else "k-means"
         tables.append(
             Table(
                 f"table1_set{number}",
@@ -81,10 +85,12 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
                 tuple(
                     {"Dataset": Cell(name)}
                     | {
-                        f"% Viol.: {head}": Cell(mean(found[name].get(head, [])), theirs, digits=1)
-                        for head, theirs in zip(heads, _printed(printed, name, heads), strict=True)
+                        f"% Viol.: {head}": Cell(share, theirs, digits=1)
+                        for (head, share), theirs in zip(
+                            shown.items(), _printed(printed, name, heads), strict=True
+                        )
                     }
-                    for name in names
+                    for name, shown in ours.iterrows()
                 ),
                 notes=(f"Mean over configurations and runs; clustered by {who}, without pairs.",),
             )
@@ -96,28 +102,24 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
     """Table 2: SG-MDE, BLP-KM and COP-KM on the synthetic data sets."""
     body: list[dict[str, Cell]] = []
     lines = []
-    for name, cases in averages(plan, rows).items():
-        by_case = list(cases.values())
-        quality, effort = (shares(by_case, m) for m in ("objective", "local_iterations"))
-        cop = [by["COP-KM"] for by in by_case]
-        unfeasible = 100.0 * sum(a.n_infeasible for a in cop) / sum(a.n_done for a in cop)
+    for name, cases in averages(plan, rows).groupby(level="dataset", sort=False):
+        quality, effort = (shares(cases, m) for m in ("objective", "local_iterations"))
         paper = _printed(paper_tables()["synthetic"], name, range(5))
         n, k = name[1:].split("_k")
         if body and body[-1]["N"].value != n:
             lines.append(len(body) - 1)
-        best = max(quality.values())
         body.append(
             {"N": Cell(n), "K": Cell(k)}
             | {
-                f"%S O.F.: {m}": Cell(quality[m], theirs, bold=quality[m] == best)
+                f"%S O.F.: {m}": Cell(quality[m], theirs, bold=quality[m] == quality.max())
                 for m, theirs in zip(("SG-MDE", "BLP-KM", "COP-KM"), paper[:3], strict=True)
             }
             | {
                 "%S L.S. iters: SG-MDE": Cell(
                     effort["SG-MDE"], paper[3], bold=effort["SG-MDE"] == 100.0
                 ),
-                "% unfeasible: COP-KM": Cell(unfeasible, paper[4]),
-                "configurations x seeds": _extent(by_case, quality),
+                "% unfeasible: COP-KM": Cell(_unfeasible(cases, "COP-KM"), paper[4]),
+                "configurations x seeds": _extent(cases),
             }
         )
     return Table(
@@ -138,25 +140,21 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
     }
     body = []
     n_own = 0
-    for name, cases in averages(plan, rows, method).items():
-        references = {c: best_known().get(f"{name}/{c}") for c in cases}
-        n_own += list(references.values()).count(None)
-        known = {  # else the best of all runs at hand has to do
-            c: min(a.best for a in cases[c].values() if a.n_feasible) if value is None else value
-            for c, value in references.items()
-        }
-        ours = {c: by[method] for c, by in cases.items()}
-        objectives = {c: a.if_feasible("objective") for c, a in ours.items()}
-        against = spread(list(objectives.values()), list(known.values()), tol=TIE)
-        worst = max((a.worst - known[c]) / known[c] for c, a in ours.items())
-        proven = {c: proofs[name, c] for c in cases if (name, c) in proofs}
+    for name, cases in averages(plan, rows, method).groupby(level="dataset", sort=False):
+        cases = cases.droplevel("dataset")
+        ours = of_method(cases, method)
+        known = ours.index.to_series().map(lambda c, name=name: best_known().get(f"{name}/{c}"))
+        n_own += int(known.isna().sum())
+        # else the best of all runs at hand has to do
+        known = known.astype(float).fillna(cases["best"].groupby(level="configuration").min())
+        objectives = if_feasible(ours, "objective")
+        against = spread(objectives, known, tol=TIE)
+        worst = (ours["worst"] / known - 1.0).max()
+        proven = {c: proofs[name, c] for c in ours.index if (name, c) in proofs}
         # the paper's rule: times count where the objective is at least as good
         good = [c for c in proven if objectives[c] <= known[c] * (1 + TIE)]
-        quick = spread(
-            [ours[c].seconds for c in good],
-            [proven[c]["cpu_seconds"] for c in good],
-            of=len(proven),
-        )
+        exact = ours.index.to_series().map({c: row["cpu_seconds"] for c, row in proven.items()})
+        quick = spread(ours["seconds"][good], exact[good], of=len(proven))
         paper = paper_tables()["exact"]["rows"].get(name, {})
         n_proven = sum(row["stop_reason"] == "optimal" for row in proven.values())
         body.append(
@@ -169,12 +167,10 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
             }
             | _spread_cells("Time", quick, paper.get("time"), digits=2)
             | {
-                "Time: median s": Cell(_median(a.seconds for a in ours.values()), digits=3),
-                "exact: median s": Cell(
-                    _median(row["cpu_seconds"] for row in proven.values()), digits=1
-                ),
+                "Time: median s": Cell(ours["seconds"].median(skipna=False), digits=3),
+                "exact: median s": Cell(exact.median(), digits=1),
                 "exact: proven": Cell(f"{n_proven} of {len(proven)}"),
-                "configurations x seeds": _extent(list(cases.values()), [method]),
+                "configurations x seeds": _extent(ours),
             }
         )
     notes = [
@@ -196,26 +192,24 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
 def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
     """Table 4: a method against S-HG-MEANS, where that one breaks no pair."""
     body = []
-    for name, cases in averages(plan, rows, method, "S-HG-MEANS").items():
-        soft = {c: by["S-HG-MEANS"] for c, by in cases.items()}
-        feasible = [c for c, a in soft.items() if a.always_feasible]
+    for name, cases in averages(plan, rows, method, "S-HG-MEANS").groupby("dataset", sort=False):
+        ours, soft = (of_method(cases, m) for m in (method, "S-HG-MEANS"))
+        feasible = soft["n_feasible"] == soft["n_done"]
         paper = paper_tables()["soft"]["rows"].get(name, {})
         group = "S-HG-MEANS feasible"
         row = {
             "Dataset": Cell(name),
-            f"{group}: in every run": Cell(len(feasible), paper.get("feasible", NAN), digits=0),
-            f"{group}: in some run": Cell(sum(a.n_feasible > 0 for a in soft.values())),
-            f"{group}: of": Cell(len(cases)),
+            f"{group}: in every run": Cell(int(feasible.sum()), paper.get("feasible", NAN)),
+            f"{group}: in some run": Cell(int((soft["n_feasible"] > 0).sum())),
+            f"{group}: of": Cell(len(soft)),
         }
-        for title, printed, metric, tol in (
-            ("O.F.", "objective", "objective", TIE),
-            ("Time", "time", "seconds", 0.0),
-            ("N° L.S.", "local_searches", "local_searches", 0.0),
+        for title, metric, values, tol in (
+            ("O.F.", "objective", if_feasible(ours, "objective"), TIE),
+            ("Time", "seconds", ours["seconds"], 0.0),
+            ("N° L.S.", "local_searches", ours["local_searches"], 0.0),
         ):
-            own = [cases[c][method] for c in feasible]
-            values = [a.if_feasible(metric) if tol else getattr(a, metric) for a in own]
-            against = spread(values, [getattr(soft[c], metric) for c in feasible], tol=tol)
-            row |= _spread_cells(title, against, paper.get(printed))
+            against = spread(values[feasible], soft[metric][feasible], tol=tol)
+            row |= _spread_cells(title, against, paper.get("time" if title == "Time" else metric))
         body.append(row)
     return Table(
         _name("table4", method, usual="SG-MDE"),
@@ -232,35 +226,24 @@ def comparison_table(plan: Plan, rows: Rows) -> Table:
     """Any plan: mean objective, time and effort of each method on each data set."""
     body: list[dict[str, Cell]] = []
     lines = []
-    for name, cases in averages(plan, rows).items():
-        by_case = list(cases.values())
-        quality = shares(by_case, "objective")
+    for name, cases in averages(plan, rows).groupby(level="dataset", sort=False):
+        quality = shares(cases, "objective")
+        best = cases["objective"].groupby(level="configuration").transform("min")
+        above = relative_difference(cases["objective"], best)
+        means = cases.assign(above=above).groupby(level="method").mean()
         for method in plan.methods():
-            own = [by[method] for by in by_case]
-            n_runs = sum(a.n_done for a in own)
-            effort = {
-                "Time: mean s": ("seconds", 3),
-                "N° L.S.": ("local_searches", 1),
-                "N° L.S. iters": ("local_iterations", 1),
-            }
+            own = means.loc[method]
             body.append(
                 {
                     "Dataset": Cell(name),
                     "Method": Cell(method),
-                    "O.F.: %S": Cell(
-                        quality[method], bold=quality[method] == max(quality.values())
-                    ),
-                    "O.F.: mean % above best": Cell(_excess(by_case, method), digits=3),
-                }
-                | {
-                    title: Cell(mean(getattr(a, metric) for a in own), digits=digits)
-                    for title, (metric, digits) in effort.items()
-                }
-                | {
-                    "% unfeasible": Cell(
-                        100.0 * sum(a.n_infeasible for a in own) / n_runs, digits=1
-                    ),
-                    "runs": Cell(n_runs),
+                    "O.F.: %S": Cell(quality[method], bold=quality[method] == quality.max()),
+                    "O.F.: mean % above best": Cell(own["above"], digits=3),
+                    "Time: mean s": Cell(own["seconds"], digits=3),
+                    "N° L.S.": Cell(own["local_searches"], digits=1),
+                    "N° L.S. iters": Cell(own["local_iterations"], digits=1),
+                    "% unfeasible": Cell(_unfeasible(cases, method), digits=1),
+                    "runs": Cell(int(of_method(cases, method)["n_done"].sum())),
                 }
             )
         lines.append(len(body) - 1)
@@ -277,26 +260,18 @@ def agreement_table(plans: Mapping[str, Plan], rows: Rows) -> Table | None:
                 free.setdefault(run.dataset, row["adjusted_rand"])
     if "exact" not in plans:
         return None
-    body = []
-    for name, cases in averages(plans["exact"], rows, "SMDEClust").items():
-        by_kind: dict[str, list[float]] = {}
-        for configuration, by in cases.items():
-            value = by["SMDEClust"].adjusted_rand
-            if not np.isnan(value):
-                by_kind.setdefault(kind_of(configuration) or "both", []).append(value)
-        if by_kind:
-            body.append(
-                {"Dataset": Cell(name), "no pairs": Cell(free.get(name), digits=3)}
-                | {f"with: {k}": Cell(mean(by_kind.get(k, [])), digits=3) for k in KINDS}
-            )
-    if not body:
-        return None
-    return Table(
-        "adjusted_rand",
-        "Agreement of SMDEClust with the classes (adjusted Rand index)",
-        tuple(body),
-        notes=("Means over configurations and seeds.",),
+    found = of_method(averages(plans["exact"], rows, "SMDEClust"), "SMDEClust")
+    values = found["adjusted_rand"].dropna().reset_index()
+    values["kind"] = values["configuration"].map(lambda c: kind_of(c) or "both")
+    by_kind = values.groupby(["dataset", "kind"], sort=False)["adjusted_rand"].mean().unstack()
+    body = tuple(
+        {"Dataset": Cell(name), "no pairs": Cell(free.get(name), digits=3)}
+        | {f"with: {k}": Cell(by_kind.loc[name].get(k), digits=3) for k in KINDS}
+        for name in values["dataset"].unique()
     )
+    title = "Agreement of SMDEClust with the classes (adjusted Rand index)"
+    notes = ("Means over configurations and seeds.",)
+    return Table("adjusted_rand", title, body, notes=notes) if body else None
 
 
 def _name(stem: str, method: str, usual: str) -> str:
@@ -320,22 +295,13 @@ def _spread_cells(
     }
 
 
-def _extent(cases: Sequence[Mapping[str, Average]], methods: Iterable[str]) -> Cell:
+def _extent(cases: DataFrame) -> Cell:
     """How many configurations and seeds are behind a row."""
-    seeds = sorted({by[method].n_done for by in cases for method in methods})
-    return Cell(f"{len(cases)} x {'-'.join(map(str, seeds))}")
+    seeds, n_cases = sorted(set(cases["n_done"])), cases.index.unique("configuration").size
+    return Cell(f"{n_cases} x {'-'.join(map(str, seeds))}")
 
 
-def _excess(cases: Sequence[Mapping[str, Average]], method: str) -> float:
-    """Mean of the relative differences to the best of all methods, where there is a value."""
-    values = []
-    for by in cases:
-        best = np.nanmin([a.objective for a in by.values()] + [np.inf])
-        if not np.isnan(by[method].objective):
-            values.append(100.0 * (by[method].objective - best) / best if best else 0.0)
-    return mean(values)
-
-
-def _median(values: Iterable[float]) -> float:
-    found = list(values)
-    return float(np.median(found)) if found else NAN
+def _unfeasible(cases: DataFrame, method: str) -> float:
+    """Runs of a method that ended without a feasible solution, in percent."""
+    own = of_method(cases, method)
+    return float(100.0 * own["n_infeasible"].sum() / own["n_done"].sum())
