@@ -70,6 +70,23 @@ def test_first_labels_under_dense_pairs_and_exact_sizes():
     assert graph.penalty(labels) == 0.0
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_large_groups_in_conflict_move_although_that_breaks_their_bound(seed):
+    """Groups of one to 18 points, four cannot-links each, exact sizes: there is a planted answer."""
+    rng = np.random.default_rng(seed)
+    n, k = 600, 8
+    planted, sizes = rng.permutation(np.arange(n) % k), rng.choice([1, 1, 1, 2, 3], n)
+    sizes[:2] = 18, 9
+    many = rng.choice(n, (1400, 2), p=sizes / sizes.sum())
+    edges = np.unique(np.sort(many[planted[many[:, 0]] != planted[many[:, 1]]], axis=1), axis=0)
+    graph = PairGraph.hard(*cannot_link_graph(edges, n))
+    held = np.bincount(planted, sizes, k)
+    bounds = Bounds.of(sizes.astype(float), held, held)
+    labels = mend(rng.random((n, k)), graph, bounds, rng.integers(0, k, n))
+    assert bounds.hold(labels)
+    assert graph.penalty(labels) == 0.0
+
+
 @pytest.mark.parametrize("slack", [0.05, 0.02])
 def test_weights_within_a_small_slack_are_packed_even_without_time(slack):
     rng = np.random.default_rng(1)

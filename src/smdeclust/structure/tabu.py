@@ -1,7 +1,10 @@
 """Labels that keep every hard pair and every bound, whatever they cost: a tabu search (TabuCol).
 
-A move gives a node another label; what counts is by how much pairs and bounds are broken, then the
-cost. Without bounds only the nodes in conflict are looked at.
+A move gives a node another label; what counts is by how much pairs and bounds are broken. Without
+bounds only the nodes in conflict are looked at, and the cheaper label wins ties. Under bounds ties
+are broken at random, and a broken pair weighs more the longer pairs are broken, less the longer
+none is (strategic oscillation): a large group must leave although its move breaks a bound by more
+than it mends in pairs.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from smdeclust.kernels import kernel
 
 # Labels that are looked at between two looks at the clock.
 LOOKS_AT_ONCE = 20_000_000
+# Under bounds: after so many moves in a row with broken pairs (or without), by how much their
+# weight changes, and within what.
+PATIENCE, CHANGE, HEAVIEST = 10, 1.3, 1000.0
 
 
 def tabu_repair(
@@ -38,13 +44,14 @@ def tabu_repair(
     linked = len(graph[0]) - 1, k
     conflicts, tabu_until = np.zeros(linked, np.int64), np.zeros((n, k), np.int64)
     crowd, place = np.empty(linked[0], np.int64), np.empty(linked[0], np.int64)
-    size, best = count_conflicts(graph, labels, conflicts, crowd, place), np.inf
+    size = count_conflicts(graph, labels, conflicts, crowd, place)
+    state = np.array([size, np.inf, 1.0, 0.0])
     step = max(1, LOOKS_AT_ONCE // (n * k * (1 + len(bounds[1]))))
     done = False
     for begin in range(0, max_moves + 1, step):
-        done, size, best = tabu_moves(
-            costs, graph, *bounds, labels, conflicts, crowd, size, place, tabu_until, begin,
-            min(begin + step, max_moves), best,
+        done = tabu_moves(
+            costs, graph, *bounds, labels, conflicts, crowd, place, tabu_until, state, begin,
+            min(begin + step, max_moves),
         )  # fmt: skip
         if done or time.perf_counter() >= deadline:
             break
@@ -80,43 +87,51 @@ def count_conflicts(graph, labels, conflicts, crowd, place):
 
 @kernel()
 def tabu_moves(
-    costs, graph, counts, low, high, held, labels, conflicts, crowd, size, place, tabu_until,
-    begin, end, best,
+    costs, graph, counts, low, high, held, labels, conflicts, crowd, place, tabu_until, state,
+    begin, end,
 ):  # fmt: skip
-    """Make the moves from `begin` to `end`; returns whether nothing is broken any more, how many
-    nodes are in conflict, and the least that was broken so far.
+    """Make the moves from `begin` to `end`; returns whether nothing is broken any more.
 
-    Ties go to the cheaper label, and the tabu tenure varies with a counter. Changes everything from
-    `held` to `tabu_until`. A move is O(nodes in conflict * K), or O(n K B) under bounds.
+    The tabu tenure varies with a counter. Changes everything from `held` to `state`: how many nodes
+    are in conflict, the least that was broken so far at this weight, the weight of a broken pair,
+    and for how many moves in a row pairs were broken (negative: none). A move is O(nodes in
+    conflict * K), or O(n K B) under bounds.
     """
     indptr, indices, price, _ = graph
     n, n_labels = costs.shape
     n_bounds, n_linked = len(low), len(conflicts)
+    size, best, weight, streak = int(state[0]), state[1], state[2], state[3]
     for move in range(begin, end + 1):
         broken = 0.0
         for i in range(size):
-            broken += 0.5 * conflicts[crowd[i], labels[crowd[i]]]
+            broken += 0.5 * weight * conflicts[crowd[i], labels[crowd[i]]]
         for b in range(n_bounds):
             for k in range(n_labels):
                 broken += beyond(low[b, k], high[b, k], held[b, k])
         if broken <= 0.0:
-            return True, size, best
+            return True
         if move == end:
             break
         best = min(best, broken)
+        if n_bounds:
+            streak = max(streak, 0) + 1 if size else min(streak, 0) - 1
+            if abs(streak) >= PATIENCE:
+                weight *= CHANGE if streak > 0 else 1 / CHANGE
+                weight = min(max(weight, 1 / HEAVIEST), HEAVIEST)
+                streak, best = 0.0, np.inf
         best_v, best_k, best_change, best_loss = -1, -1, np.inf, np.inf
         for i in range(n if n_bounds else size):
             v = i if n_bounds else crowd[i]
             a = labels[v]
             # What leaving changes is the same for every new label.
-            leaving = -conflicts[v, a] if v < n_linked else 0.0
+            leaving = -weight * conflicts[v, a] if v < n_linked else 0.0
             for b in range(n_bounds):
                 leaving += beyond(low[b, a], high[b, a], held[b, a] - counts[v, b])
                 leaving -= beyond(low[b, a], high[b, a], held[b, a])
             for k in range(n_labels):
                 if k == a or costs[v, k] == np.inf:
                     continue
-                change = leaving + (conflicts[v, k] if v < n_linked else 0.0)
+                change = leaving + (weight * conflicts[v, k] if v < n_linked else 0.0)
                 if change > best_change:
                     continue
                 for b in range(n_bounds):
@@ -125,13 +140,15 @@ def tabu_moves(
                 if change > best_change or (tabu_until[v, k] > move and broken + change >= best):
                     continue
                 loss = costs[v, k] - costs[v, a] if costs[v, a] < np.inf else -np.inf
+                if n_bounds and loss > -np.inf:
+                    loss = float(((8191 * v + 127 * k + 1) * (move + 1)) % 65537)
                 if change < best_change or loss < best_loss:
                     best_v, best_k, best_change, best_loss = v, k, change, loss
         if best_v < 0:
             continue
         v, a = best_v, labels[best_v]
         labels[v] = best_k
-        tenure = 4 if n_bounds else (6 * size) // 10
+        tenure = (10 if n_bounds else 0) + (6 * size) // 10
         tabu_until[v, a] = move + 1 + tenure + (move * 7919) % 10
         for b in range(n_bounds):
             held[b, a] -= counts[v, b]
@@ -153,4 +170,5 @@ def tabu_moves(
                 crowd[place[u]] = crowd[size]
                 place[crowd[size]] = place[u]
                 place[u] = -1
-    return False, size, best
+    state[0], state[1], state[2], state[3] = size, best, weight, streak
+    return False
