@@ -26,6 +26,7 @@ from smdeclust.local_search.limits import NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
 from smdeclust.local_search.state import State
 from smdeclust.local_search.trades import LOOKS, MOST_ROUNDS, SOME, bounded_lloyd, climb, trade
+from smdeclust.points.lanes import side_by_side
 from smdeclust.points.protocol import Fillers, Moves
 from smdeclust.points.threads import available_threads
 from smdeclust.problem import Problem
@@ -37,8 +38,6 @@ MOST_JOBS = 5
 SAMPLE = 8192
 # Looks at all points for one assignment; then labels are used as they are, without a proof.
 MOST_LOOKS = 12
-# Groups x clusters up to which a search works on a table of them: beyond, blocks are faster.
-LARGEST_TABLE = 2**17
 
 NOT_FOUND = (
     "No clustering within the sizes and quotas was found in the time or with the effort allowed; "
@@ -199,7 +198,7 @@ class Engine(ExitStack):
 
     def _prepare(self, bounds: Bounds) -> None:
         """What all iterations share."""
-        problem, n_linked = self.problem, self.problem.n_linked
+        n_linked = self.problem.n_linked
         self.of_linked = bounds.of_groups(slice(0, n_linked), np.zeros_like(bounds.low))
         free = bounds.counts[:, n_linked:]
         self.alike = free.shape[1] == 0 or bool((np.ptp(free, axis=1) == 0).all())
@@ -209,12 +208,17 @@ class Engine(ExitStack):
         self.unit, self.heaviest = sizes.mean(axis=1, keepdims=True), sizes.max(axis=1)
         self.unit = np.where(self.unit > 0, self.unit, 1.0)
         self.n_free = free.shape[1]
-        size = problem.n_groups * problem.n_clusters
-        self.has_table = problem.points.abilities.contracted and size <= LARGEST_TABLE
         # All groups count the same in a single bound: the transportation problem is exact.
         self.units = n_linked == 0 and self.alike and len(free) == 1
         self.reach = 0.0  # by how much prices may be expected to move
         self.order: np.ndarray | None = None
+
+    @cached_property
+    def _counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """(G, B) what groups count, in units of what a free one does; also side by side."""
+        assert self.bounds is not None
+        counts = np.ascontiguousarray((self.bounds.counts / self.unit).T)
+        return counts, side_by_side(counts)
 
     def unbounded(self, state: State) -> np.ndarray:
         """(B, K) sums where every group goes to its nearest center."""
@@ -227,8 +231,10 @@ class Engine(ExitStack):
         ``None`` where that cannot be, or labels are to be optimal, or no good ones were found. On
         single free points of one size all labels are optimal.
         """
-        units = self.units and self.problem.points.abilities.contracted
-        if not (units or (self.has_table and self._may_be_quick(state, limits))):
+        units = self.units
+        if not self.problem.points.abilities.contracted or not (
+            units or self._may_be_quick(state, limits)
+        ):
             return None
         problem, contracted = self.problem, self.problem.contracted
         bounds, unit, n_before = self._ordered(state.order), self.unit, state.n_done
@@ -247,8 +253,8 @@ class Engine(ExitStack):
             return state.takes(labels, centers, objective + problem.constant)
         pause = min(most, n_before + max(1, STRIDE // (n * k * (d + 8 * len(unit)))))
         _, objective, state.n_done = bounded_lloyd(
-            contracted.points, contracted.weights, *contracted.graph.arrays,
-            np.ascontiguousarray((bounds.counts / unit).T), (bounds.low - bounds.slack / 2) / unit,
+            contracted.points, contracted.lanes, contracted.lane_weights, *contracted.graph.arrays,
+            *self._counts, (bounds.low - bounds.slack / 2) / unit,
             (bounds.high + bounds.slack / 2) / unit, bounds.least_prices, bounds.largest_prices,
             centers, prices, labels, n_before, pause,
         )  # fmt: skip
@@ -388,7 +394,7 @@ class Engine(ExitStack):
             n_wanted = self.n_free if look == 0 else int(2 * off) + 256
             few, limit, share = self.batch.undecided(n_wanted, 0.0, SOME)
             prices = self._climb(bounds, few, share, held, prices, limit)
-        n_wanted = int(2 * off) + 128
+        n_wanted = int(4 * off) + 128
         for _ in range(4):
             few, limit, _ = self.batch.undecided(n_wanted, 0.0, NO_LIMIT)
             labels, sums = few.labels.copy(), held / self.unit

@@ -13,7 +13,7 @@ from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, set_places, spread, transport_among
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import _accept, _conclude, _settle
-from smdeclust.points.lanes import find_priced, near_labels
+from smdeclust.points.lanes import LANES, find_priced, near_labels
 
 # Points that a guess of prices looks at, where there are many: enough for small noise.
 SAMPLE = 1024
@@ -141,7 +141,7 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
     `centers`, `prices` and `labels`. Returns (status, objective, n_done).
     """
     found = np.empty(len(weights), np.int64)
-    margins = np.empty(len(weights))
+    margins, ones = np.empty(len(weights)), np.ones((1, 1, LANES))
     sums = np.empty(centers.shape)
     totals = np.empty(len(centers))
     counts = np.empty(len(centers), np.int64)
@@ -157,7 +157,8 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
         drop_idle_prices(low, high, len(points), prices)
         cost = 0.0
         while status == PAUSED:
-            cost = find_priced(lanes, weights, 0, 1, centers, prices, found, margins)
+            at = prices.reshape((1, len(prices)))
+            cost = find_priced(lanes, weights, ones, centers, at, found, margins)
             status, more = settle_units(
                 points, weights, centers, low, high, prices, found, margins, attempt, reach
             )

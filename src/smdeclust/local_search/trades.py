@@ -15,7 +15,9 @@ from smdeclust.kernels import kernel
 from smdeclust.local_search.jumps import sort_places
 from smdeclust.local_search.lloyd import _accept, _conclude, _settle
 from smdeclust.points.blocks import two_least
+from smdeclust.points.centers import sum_of_squares
 from smdeclust.points.distances import squared_distances, transposed
+from smdeclust.points.lanes import find_priced
 from smdeclust.structure.tabu import beyond
 
 # The share of a full step that is made: each price is moved as if no other was.
@@ -79,15 +81,13 @@ def climb(costs, counts, low, high, least, largest, prices, reach, fade, n_steps
 
 
 @kernel()
-def _mended(counts, g, a, j, low, high, held):
-    """By how much less the bounds are broken if point g goes from a to j."""
+def _mended(counts, sign, j, low, high, held):
+    """By how much less the bounds on cluster j are broken if a point enters it, or leaves (-1)."""
     mended = 0.0
     for b in range(len(low)):
-        count = counts[g, b]
-        mended += beyond(low[b, a], high[b, a], held[b, a])
-        mended -= beyond(low[b, a], high[b, a], held[b, a] - count)
-        mended += beyond(low[b, j], high[b, j], held[b, j])
-        mended -= beyond(low[b, j], high[b, j], held[b, j] + count)
+        if counts[b] != 0.0:
+            mended += beyond(low[b, j], high[b, j], held[b, j])
+            mended -= beyond(low[b, j], high[b, j], held[b, j] + sign * counts[b])
     return mended
 
 
@@ -113,9 +113,10 @@ def trade(costs, counts, low, high, held, labels, n_rounds):
         for g in range(n):
             a = labels[g]
             price[g] = np.inf
+            leaving = _mended(counts[g], -1.0, a, low, high, held)
             for j in range(k):
                 if j != a and costs[g, j] < np.inf:
-                    mended = _mended(counts, g, a, j, low, high, held)
+                    mended = leaving + _mended(counts[g], 1.0, j, low, high, held)
                     loss = costs[g, j] - costs[g, a]
                     if mended > LEAST_MENDED and loss < price[g] * mended:
                         price[g], target[g] = loss / mended, j
@@ -124,7 +125,8 @@ def trade(costs, counts, low, high, held, labels, n_rounds):
         for i in range(n_useful):
             g = order[i]
             a, j = labels[g], target[g]
-            mended = _mended(counts, g, a, j, low, high, held)
+            mended = _mended(counts[g], -1.0, a, low, high, held)
+            mended += _mended(counts[g], 1.0, j, low, high, held)
             # (What mends less than it did is dearer than it was.)
             if mended <= LEAST_MENDED or costs[g, j] - costs[g, a] > 2 * abs(price[g]) * mended:
                 continue
@@ -139,38 +141,30 @@ def trade(costs, counts, low, high, held, labels, n_rounds):
 
 @kernel()
 def bounded_lloyd(
-    points, weights, indptr, indices, price, together, counts, low, high, least, largest, centers,
-    prices, labels, n_done, max_iter,
+    points, lanes, weights, indptr, indices, price, together, counts, counted, low, high, least,
+    largest, centers, prices, labels, n_done, max_iter,
 ):  # fmt: skip
     """Iterate with good labels within the bounds until the objective does not fall.
 
-    As `lloyd`; `counts` (G, B), `low` to `largest` and `prices` (B, K) are those of the bounds.
-    Changes `centers`, `prices` and `labels`. Returns (status, objective, n_done); HARD where no
-    good labels were found for `centers`. Holds a table of groups x clusters.
+    As `lloyd`; `counts` (G, B), also side by side (`counted`), `low` to `largest` and `prices`
+    (B, K) are those of the bounds. Changes `centers`, `prices` and `labels`. Returns (status,
+    objective, n_done); HARD where no good labels were found for `centers`.
     """
     graph = (indptr, indices, price, together)
-    n_groups, n_clusters = len(points), len(centers)
-    found = np.empty(n_groups, np.int64)
-    costs, values = np.empty((n_groups, n_clusters)), np.empty((n_groups, n_clusters))
-    sums, totals = np.empty(centers.shape), np.empty(n_clusters)
-    filled = np.empty(n_clusters, np.int64)
+    found = np.empty(len(weights), np.int64)
+    sums, totals = np.empty(centers.shape), np.empty(len(centers))
+    filled = np.empty(len(centers), np.int64)
     objective, _ = _settle(points, weights, labels, found, sums, totals, filled, centers)
     objective += broken_price(labels, graph)
     status = PAUSED
     while status == PAUSED and n_done < max_iter:
-        centers_t = transposed(centers)
-        for g in range(n_groups):
-            squared_distances(points[g], centers, centers_t, costs[g])
-            for k in range(n_clusters):
-                costs[g, k] *= weights[g]
         if not _label_within(
-            costs, graph, counts, low, high, least, largest, prices, values, found
-        ):
+            points, lanes, weights, graph, counts, counted, low, high, least, largest, centers,
+            prices, found,
+        ):  # fmt: skip
             status = HARD
             break
-        cost = broken_price(found, graph)
-        for g in range(n_groups):
-            cost += costs[g, found[g]]
+        cost = broken_price(found, graph) + sum_of_squares(points, weights, found, centers)
         status, objective = _accept(
             points, weights, found, labels, cost, objective, sums, totals, filled, centers
         )
@@ -182,23 +176,28 @@ def bounded_lloyd(
 
 
 @kernel()
-def _label_within(costs, graph, counts, low, high, least, largest, prices, values, labels):
+def _label_within(
+    points, lanes, weights, graph, counts, counted, low, high, least, largest, centers, prices,
+    labels,
+):  # fmt: skip
     """Good labels of all groups within the bounds; returns whether there are any.
 
     Linked groups take what is best for them at the prices, the free ones trade. Changes `prices`,
-    writes `values` (costs at prices) and `labels`.
+    writes `labels`.
     """
-    n, k = costs.shape
+    n, k = len(points), len(centers)
     n_linked, n_bounds = len(graph[0]) - 1, len(low)
     n_free = n - n_linked
-    margins, held = np.empty(n), np.empty(low.shape)
+    filled_up, held = np.empty(len(weights)), np.empty(low.shape)
+    margins = filled_up[:n]
     statuses, ones = np.zeros(1, np.int64), np.ones(n_linked)
+    linked_costs = _costs_of(points, weights, np.arange(n_linked), centers)
     off = 0.0
     for look in range(LOOKS):
-        _label_at(costs, counts, prices, values, labels, margins)
+        find_priced(lanes, weights, counted, centers, prices, labels, filled_up)
         if n_linked > 0:
-            tables = values[:n_linked].reshape((1, n_linked, k))
-            assign_tables(tables, ones, graph, labels[:n_linked].reshape((1, n_linked)), statuses)
+            table = _priced(linked_costs, counts, prices).reshape((1, n_linked, k))
+            assign_tables(table, ones, graph, labels[:n_linked].reshape((1, n_linked)), statuses)
             if statuses[0] != SOLVED:
                 return False
         _sum_up(counts, labels, np.arange(n), held)
@@ -208,31 +207,30 @@ def _label_within(costs, graph, counts, low, high, least, largest, prices, value
                 off += beyond(low[b, j], high[b, j], held[b, j])
         if off * 64 <= n_free or look == LOOKS - 1:
             break
-        # First some groups tell where prices go, then all of them how to get nearer. (Linked ones
-        # as if they had no pairs: these change where they go much less than prices do.)
-        step, fade, n_steps = max(1, n // SOME), 0.9, 40
+        # First some groups tell where prices go, then those near to indifference how to get nearer.
+        # (Linked ones as if they had no pairs: these change where they go much less than prices.)
+        some, fade, n_steps = np.arange(n), 0.9, 40
         reach = _margin(margins, 0.5)
         if look > 0:
-            step, fade, n_steps = 1, 0.8, 15
-            reach = _margin(margins, min(0.5, (2 * off + 256) / n)) / 4
-        _climb_on(costs, counts, labels, np.arange(0, n, step), step, held, low, high, least,
-                  largest, prices, reach, fade, n_steps)  # fmt: skip
-    share = (2 * off + 128) / max(1, n_free)
-    few, chosen = np.empty(n_free, np.int64), np.empty(n_free, np.int64)
+            reach, fade, n_steps = _margin(margins, min(0.5, (2 * off + 256) / n)) / 4, 0.8, 15
+            some = _near(margins, 0, 4 * reach)
+        step = max(1, len(some) // SOME)
+        some = some[::step]
+        _climb_on(_costs_of(points, weights, some, centers), counts, labels, some, step, held, low,
+                  high, least, largest, prices, reach, fade, n_steps)  # fmt: skip
+    share = (4 * off + 128) / max(1, n_free)
     for _ in range(4):
         limit = _margin(margins[n_linked:], share)
-        m = 0
-        for g in range(n_linked, n):
-            if margins[g] <= limit:
-                few[m], chosen[m] = g, labels[g]
-                m += 1
-        now = held.copy()
-        priced, counted = _rows(values, few[:m]), _rows(counts, few[:m])
-        if trade(priced, counted, low, high, now, chosen[:m], MOST_ROUNDS):
+        few = _near(margins, n_linked, limit)
+        now, costs = held.copy(), _costs_of(points, weights, few, centers)
+        count, chosen = _rows(counts, few), np.empty(len(few), np.int64)
+        for i in range(len(few)):
+            chosen[i] = labels[few[i]]
+        if trade(_priced(costs, count, prices), count, low, high, now, chosen, MOST_ROUNDS):
             reach = min(limit, _margin(margins[n_linked:], 0.5)) / 4
-            _climb_on(costs, counts, labels, few[:m], 1, held, low, high, least, largest, prices,
-                      reach, 0.8, 2)  # fmt: skip
-            for i in range(m):
+            _climb_on(costs, counts, labels, few, 1, held, low, high, least, largest, prices, reach,
+                      0.8, 2)  # fmt: skip
+            for i in range(len(few)):
                 labels[few[i]] = chosen[i]
             return True
         share *= 4
@@ -240,13 +238,34 @@ def _label_within(costs, graph, counts, low, high, least, largest, prices, value
 
 
 @kernel()
-def _label_at(costs, counts, prices, values, labels, margins):
-    """Write costs at prices, the least one of each group, and by how much the next is worse."""
-    for g in range(len(costs)):
-        row = values[g]
-        _at_prices(costs[g], counts[g], prices, row)
-        best, second = two_least(row)
-        labels[g], margins[g] = best, row[second] - row[best] if second >= 0 else np.inf
+def _near(margins, first, limit):
+    """The groups from `first` on whose margin is at most `limit`."""
+    near, n = np.empty(len(margins) - first, np.int64), 0
+    for g in range(first, len(margins)):
+        near[n] = g
+        n += margins[g] <= limit
+    return near[:n]
+
+
+@kernel()
+def _costs_of(points, weights, which, centers):
+    """(n, K) costs of some groups."""
+    costs, centers_t = np.empty((len(which), len(centers))), transposed(centers)
+    for i in range(len(which)):
+        g = which[i]
+        squared_distances(points[g], centers, centers_t, costs[i])
+        for k in range(len(centers)):
+            costs[i, k] *= weights[g]
+    return costs
+
+
+@kernel()
+def _priced(costs, counts, prices):
+    """The costs of groups with what they pay for what they count."""
+    priced = np.empty(costs.shape)
+    for i in range(len(costs)):
+        _at_prices(costs[i], counts[i], prices, priced[i])
+    return priced
 
 
 @kernel()
@@ -306,5 +325,5 @@ def _climb_on(costs, counts, labels, which, step, held, low, high, least, larges
             here = lowest[b, j]
             lowest[b, j] = here + (low[b, j] - held[b, j]) / step - room
             highest[b, j] = here + (high[b, j] - held[b, j]) / step + room
-    climb(_rows(costs, which), _rows(counts, which), lowest, highest, least, largest, prices, reach,
+    climb(costs, _rows(counts, which), lowest, highest, least, largest, prices, reach,
           fade, n_steps)  # fmt: skip

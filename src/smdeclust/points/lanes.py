@@ -18,11 +18,9 @@ AT_ONCE = 4
 def side_by_side(points: np.ndarray) -> np.ndarray:
     """Return the points as (blocks, features, LANES), filled up with zeros; read-only."""
     n_blocks, width = -(-len(points) // LANES), -(-points.shape[1] // AT_ONCE) * AT_ONCE
-    lanes = np.zeros((n_blocks, width, LANES))
-    for b in range(n_blocks):
-        block = points[b * LANES : (b + 1) * LANES]
-        lanes[b, : points.shape[1], : len(block)] = block.T
-    return read_only(lanes)
+    lanes = np.zeros((n_blocks * LANES, width))
+    lanes[: len(points), : points.shape[1]] = points
+    return read_only(lanes.reshape(n_blocks, LANES, width).transpose(0, 2, 1))
 
 
 def filled_up(weights: np.ndarray) -> np.ndarray:
@@ -104,24 +102,25 @@ def _label_lanes(block, wide, heavy, counted, prices, here, there, nearest, leas
 
 
 @summing_kernel()
-def find_priced(lanes, weights, part, n_parts, centers, prices, labels, margins):
-    """Label the groups of one part of the blocks; returns their cost without prices. O(G K d).
+def find_priced(lanes, weights, counted, centers, prices, labels, margins):
+    """Label the groups at (B, K) prices; returns their cost without these. O(G K (d + B)).
 
-    `margins` is by how much the second best is worse. Parts may run at once. `lanes` and `weights`
-    are filled up to whole blocks; `labels` and `margins` have as many entries.
+    `counted` is what they count, side by side, or a single block for all. `margins` is by how much
+    the second best is worse. `lanes` and `weights` are filled up to whole blocks; `labels` and
+    `margins` have as many entries.
     """
-    n_blocks = len(lanes)
     wide = by_twos(centers, lanes.shape[1])
-    ones, second = np.ones((1, LANES)), np.empty(LANES)
-    at = prices.reshape(1, -1)
-    here, there = np.empty(LANES), np.empty(LANES)
+    here, there, second = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     cost = 0.0
-    for b in range(part * n_blocks // n_parts, (part + 1) * n_blocks // n_parts):
-        nearest, least = labels[b * LANES :], margins[b * LANES :]
-        heavy = weights[b * LANES :]
-        _label_lanes(lanes[b], wide, heavy, ones, at, here, there, nearest, least, second)
+    for block in range(len(lanes)):
+        at = block * LANES
+        nearest, least, heavy = labels[at:], margins[at:], weights[at:]
+        counts = counted[block if len(counted) > 1 else 0]
+        _label_lanes(lanes[block], wide, heavy, counts, prices, here, there, nearest, least, second)
         for i in range(LANES):
-            cost += least[i] - prices[nearest[i]]
+            cost += least[i]
+            for b in range(len(prices)):
+                cost -= counts[b, i] * prices[b, nearest[i]]
         for i in range(LANES):
             least[i] = second[i] - least[i]
     return cost

@@ -205,6 +205,8 @@ class Bounds:
 
     def ordered(self, order: np.ndarray) -> Bounds:
         """The same where cluster k takes the bounds at ``order[k]``, and keeps them."""
+        if not self.any_order:
+            return self
         packing = None if self.packing is None else np.argsort(order)[self.packing]
         low, high = self.low[:, order], self.high[:, order]
         return replace(self, low=low, high=high, any_order=False, packing=packing)
