@@ -72,7 +72,7 @@ def test_first_labels_under_dense_pairs_and_exact_sizes():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_large_groups_in_conflict_move_although_that_breaks_their_bound(seed):
-    """Groups of one to 18 points, four cannot-links each, exact sizes: there is a planted answer."""
+    """Groups of one to 18 points, four cannot-links each, exact sizes: one answer is planted."""
     rng = np.random.default_rng(seed)
     n, k = 600, 8
     planted, sizes = rng.permutation(np.arange(n) % k), rng.choice([1, 1, 1, 2, 3], n)
