@@ -10,8 +10,8 @@
   HiGHS, on ten instances.
 
 Sizes are within 5% of n / k, and the shares of two categories within 5% of their shares in all
-points. Times are processor seconds of one thread. A MILP that is cut off at its limit counts with
-the time it had (``>``).
+points. Times are processor seconds of one thread. The MILP is cut off after ``--milp-times`` of our
+time, and then counts with the time it had (``>``).
 """
 
 from __future__ import annotations
@@ -91,13 +91,16 @@ def assignments(args: Any) -> None:
     warm = made(40 * k, k, 0)
     assign_groups(Problem.build(warm[0], k, **warm[1]), warm[0])
     for n in args.sizes:
-        for seed in range(args.seeds):
+        for seed in args.seeds:
             X, given = made(n, k, seed)
             problem = Problem.build(X, k, **given)
             costs = problem.group_costs(((X[:, None] - X[:k]) ** 2).sum(axis=2))
+            begun = time.perf_counter()
             ours, (_, cost, bound) = took(lambda p=problem, c=costs: assign_groups(p, c.copy()))
+            # HiGHS looks at the clock on the wall, which is faster where others work, too.
+            limit = args.milp_times * max(ours, time.perf_counter() - begun)
             theirs, (labels, ended) = took(
-                lambda p=problem, c=costs: plain_milp(c, p.group_bounds, args.milp_time)
+                lambda p=problem, c=costs, t=limit: plain_milp(c, p.group_bounds, t)
             )
             judged = "cut off" if not ended else abs(cost - cost_of(costs, labels)) <= 1e-6 * cost
             more, proven = " " if ended else ">", "" if bound >= cost else "  (not proven)"
@@ -217,8 +220,8 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], default=[])
     parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 5000, 20000])
     parser.add_argument("--clusters", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--milp-time", type=float, default=60.0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--milp-times", type=float, default=60.0)
     parser.add_argument("--sets", nargs="+", default=["iris", "wine", "cancer", "digits"])
     parser.add_argument("--fit-time", type=float, default=10.0)
     parser.add_argument("--points", type=int, default=120)

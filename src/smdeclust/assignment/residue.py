@@ -20,7 +20,7 @@ from smdeclust.structure.label_program import SHARP, LabelProgram
 MOST_MILP_NODES = 500
 # Labels are ruled out only where reduced costs exceed the gap by this share of all costs.
 MARGIN = 1e-9
-# Groups in a first program, beside two for each bound and cluster, and its nodes.
+# Groups in a first program, beside three for each bound and cluster, and its nodes.
 FEW_GROUPS, FEW_NODES = 50, 200
 # Rounds of rows that shares of whole numbers keep.
 MOST_CUTS = 8
@@ -54,7 +54,10 @@ def solve_rest(
             near = allowed & (reduced <= reach)
             near[np.arange(len(costs)), found.labels] = True
             few = _solve_milp(costs, graph, tight, near, budget.time_left(), FEW_NODES)
-            _offer(found, few[0], costs, graph, bounds)
+            kept = _offer(found, few[0], costs, graph, bounds)
+            if kept and few[2] and found.cost - found.bound + margin <= reach:
+                found.bound = found.cost  # better labels would be among the near ones
+                return
         allowed &= reduced <= found.cost - found.bound + margin
     if not allowed.any(axis=1).all():
         found.bound = found.cost  # nothing is cheaper (infinite: there are no labels at all)
@@ -147,7 +150,7 @@ def _cheapest_way(
 
 def _reach_of(reduced: np.ndarray, n_bounds: int) -> float:
     """Up to which reduced cost labels take part in a first, small program."""
-    place = FEW_GROUPS + 2 * n_bounds
+    place = FEW_GROUPS + 3 * n_bounds
     if reduced.shape[1] < 2 or place >= len(reduced):
         return np.inf
     return float(np.partition(np.partition(reduced, 1, axis=1)[:, 1], place)[place])
