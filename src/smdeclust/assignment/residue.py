@@ -16,8 +16,9 @@ from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.label_program import SHARP, LabelProgram
 
-# A budget of nodes or pivots becomes one of MILP nodes.
-MOST_MILP_NODES = 500
+# A budget of nodes or pivots becomes one of MILP nodes; and where some labels are known, no more
+# than so many others may be open for each pivot: the root alone would take longer.
+MOST_MILP_NODES, OPEN_A_PIVOT = 500, 0.25
 # Labels are ruled out only where reduced costs exceed the gap by this share of all costs.
 MARGIN = 1e-9
 # Groups in a first program, beside three for each bound and cluster, and its nodes.
@@ -72,6 +73,8 @@ def solve_rest(
     size = int(allowed.sum()) + len(graph.indices) * costs.shape[1]
     if found.labels is not None and size > MOST_ENTRIES * budget.time_left():
         return  # reading that much alone would take longer
+    if found.labels is not None and allowed.sum() - len(costs) > OPEN_A_PIVOT * budget.max_pivots:
+        return
     labels, bound, proven = _solve_milp(
         costs, graph, tight, allowed, budget.time_left(), MOST_MILP_NODES if limited else None
     )

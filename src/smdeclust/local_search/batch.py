@@ -325,10 +325,14 @@ class Engine(ExitStack):
                 return answer, few.moves(chosen), True
             counts = np.concatenate([self.of_linked.counts, few.counts], axis=1)
             filled = at_prices - Bounds.of(few.counts, bounds.low, bounds.high).held(few.labels)
+            last = None
+            if problem.points.abilities.contracted and state.labels is not None:
+                last = np.append(state.labels[:n_linked], state.labels[n_linked + few.where])
             found = assign_bounded(
                 np.concatenate([costs, few.costs]),
                 problem.graph,
                 Bounds(counts, bounds.low, bounds.high, filled),
+                last,
                 budget=replace(limits.budget(), max_nodes=0) if quick else limits.budget(),
                 prices=state.prices,
             )
