@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -451,6 +452,7 @@ class SMDEClust(ConstrainedClusterer):
 
     def _stopping_rule(self, problem: Problem, deadline: float | None) -> stopping.StoppingRule:
         limit, searches = self._search.max_generations, self._search.max_local_searches
+        idle = self._search.max_no_improvement / 5 if self._search.relative else math.inf
         if searches == "auto":
             size = problem.n_points * problem.n_features * problem.n_clusters
             searches = max(LEAST_SEARCHES, int(SEARCHES_TIMES_SIZE / size))
@@ -458,7 +460,7 @@ class SMDEClust(ConstrainedClusterer):
             stopping.max_local_searches(int(searches)) if searches is not None else None,
             stopping.past(deadline) if deadline is not None else None,
             stopping.collapse(self._search.tol, self._search.relative),
-            stopping.no_improvement(self._search.max_no_improvement),
+            stopping.no_improvement(self._search.max_no_improvement, idle),
             stopping.max_generations(limit) if limit is not None else None,
         )
 

@@ -62,6 +62,7 @@ class State:
     best: Solution | None = None  # S*, the best solution so far; never changed in place
     generation: int = 0  # generations completed (the first population is generation 0)
     n_without_improvement: int = 0  # offspring since the best solution last improved (n_it*)
+    n_without_change: int = 0  # offspring since one took a place and made a difference
     # calls of the local search, and their iterations in all
     n_local_searches: int = 0
     n_local_iterations: int = 0

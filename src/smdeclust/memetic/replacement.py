@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from smdeclust.memetic.population import State
 from smdeclust.problem import Solution
 
+# A gain of a smaller share of the objective makes no difference to where a population goes.
+LEAST_CHANGE = 1e-6
+
 
 @dataclass(frozen=True)
 class Replacement:
@@ -24,11 +27,13 @@ class Replacement:
 
     def __call__(self, state: State, target: int, child: Solution) -> None:
         """Put the child in its target's place if it is better, and keep count."""
-        improved = False
-        if self.is_better(child, state.population[target]):
+        improved, before = False, state.population[target]
+        if self.is_better(child, before):
             state.population[target] = child
             improved = self.update_best(state, child)
+        change = before.objective - child.objective > LEAST_CHANGE * abs(before.objective)
         state.n_without_improvement = 0 if improved else state.n_without_improvement + 1
+        state.n_without_change = 0 if change else state.n_without_change + 1
 
     def update_best(self, state: State, child: Solution) -> bool:
         """Make the child the best solution if it is; returns whether that counts as better."""

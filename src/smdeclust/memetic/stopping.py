@@ -5,6 +5,7 @@ Rules keep no state of their own, so one rule can serve many runs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -27,12 +28,15 @@ def any_of(*rules: StoppingRule | None) -> StoppingRule:
     return stop
 
 
-def no_improvement(limit: int) -> StoppingRule:
-    """N_MAX offspring in a row without a better best solution; asked between generations."""
+def no_improvement(limit: int, idle: float = math.inf) -> StoppingRule:
+    """N_MAX offspring in a row without a better best solution, or `idle` of them that changed
+    nothing in the population; asked between generations."""
 
     def stop(state: State) -> str | None:
-        done = state.complete and not state.mid_generation
-        return "no_improvement" if done and state.n_without_improvement >= limit else None
+        if not state.complete or state.mid_generation:
+            return None
+        done = state.n_without_improvement >= limit or state.n_without_change >= idle
+        return "no_improvement" if done else None
 
     return stop
 
