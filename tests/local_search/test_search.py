@@ -218,3 +218,24 @@ def test_cores_change_no_result(monkeypatch):
     assert found[0].n_iterations > 20
     assert found[0].objective == found[1].objective
     np.testing.assert_array_equal(found[0].centers, found[1].centers)
+
+
+def test_a_search_that_meets_the_same_partition_ends_where_the_first_one_did():
+    """Optimal labels on dense cannot-links are found once; limits leave nothing behind."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60, 5)).astype(float)
+    pairs = np.array([(i, j) for i in range(60) for j in range(i) if rng.random() < 0.12])
+    problem = Problem.build(X, 8, cannot_link=pairs)
+    search = make_search(problem, deep=True, limits=Limits(proof_pivots=2000))
+    starts = [problem.enter(X[rng.choice(60, 8, replace=False)]) for _ in range(20)]
+    first = [search(start) for start in starts]
+    ended = dict(search.compiled.ended)
+    assert ended
+    for start, solution in zip(starts, first, strict=True):
+        again = search(start)
+        assert again.objective == solution.objective
+        assert again.proven == solution.proven
+    assert search.compiled.ended.keys() == ended.keys()
+    short = make_search(problem, deep=True, limits=Limits(max_iter=1, proof_pivots=2000))
+    short(starts[0])
+    assert not short.compiled.ended

@@ -50,6 +50,18 @@ def test_new_best_resets_the_counter_and_a_worse_one_changes_nothing():
     assert state.n_without_improvement == 1
 
 
+def test_a_population_in_which_nothing_changes_ends():
+    """Offspring that take no place, or gain next to nothing, are counted; others start anew."""
+    state, rule = made_state(1.0, 5.0), stopping.no_improvement(9, idle=2)
+    Replacement(1e-10, relative=True)(state, 1, number(5.0 - 1e-7))
+    Replacement(1e-10, relative=True)(state, 0, number(3.0))
+    assert state.n_without_change == 2
+    assert rule(state) == "no_improvement"
+    assert stopping.no_improvement(9)(state) is None
+    Replacement(1e-10, relative=True)(state, 1, number(2.0))
+    assert (state.n_without_change, state.n_without_improvement, rule(state)) == (0, 3, None)
+
+
 def test_collapse_absolute_and_relative():
     """The sum over pairs is compared with tol, or with tol times the best objective."""
     assert stopping.collapse(1e-4)(made_state(1.0, 1.0 + 1e-5)) == "collapse"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
@@ -22,6 +24,9 @@ A_LINK = 100
 # Simplex pivots for first labels where quick ways find none: within seconds. Where this is not
 # enough either, the search fails.
 FIRST_PIVOTS = 20_000
+
+# Labels of ended searches that are kept at most.
+MOST_LABELS = 2**22
 
 # Multiplications in an iteration that make another thread worth while.
 LONG = 2**21
@@ -50,7 +55,8 @@ class CompiledSearch:
             *contracted.graph.arrays,
             deep,
         )
-        self.proven: set[bytes] = set()  # partitions that need no further proof
+        # Where searches have ended that needed optimal labels for some partition.
+        self.ended: dict[bytes, State] = {}
 
     def _iterate(self, state: State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
@@ -70,6 +76,7 @@ class CompiledSearch:
         )
         state = State(np.array(centers, dtype=np.float64, order="C"))
         state.labels = np.full(self.n_groups, -1, dtype=np.int64)
+        passed: list[bytes] = []  # partitions that needed optimal labels
         kept: State | None = None  # what the last swaps of chains started from
         polished: np.ndarray | None = None  # labels that no chain improves
         helped = proven_at = np.inf  # what the objective must fall below to be helped again
@@ -98,30 +105,38 @@ class CompiledSearch:
                     state.proven = False
                     polished = state.labels.copy()
                     continue
+            # (Where no chain helps, quick labels do not help either.)
             last = state.n_done == limit - 1
-            if stuck and not last and (state.n_done == 0 or state.objective < helped):
+            quickly = state.n_done == 0 or (not deep and state.objective < helped)
+            if stuck and not last and quickly:
                 helped = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
                 quick = Budget(deadline=limits.deadline, max_pivots=0)
                 if _assign_and_move(contracted, state, quick):
                     continue
             if not stuck or not (state.n_done == 0 or state.objective < proven_at):
                 break
-            if deep and state.n_done > 0 and partition(state.labels) in self.proven:
-                state.proven = True
-                break
+            if deep and state.n_done > 0:
+                passed.append(partition(state.labels))
+                if passed[-1] in self.ended:
+                    state = replace(self.ended[passed[-1]].copy(), n_done=state.n_done)
+                    break
             proven_at = state.objective * (1 - LEAST_FALL)
             budget = limits.budget()
             if state.n_done == 0:  # quick ways found none, and labels are needed
                 budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
             if not _assign_and_move(contracted, state, budget):
-                if state.proven:
-                    self.proven.add(partition(state.labels))
                 break
         if kept is not None and not _fell(state, kept):
             # The swaps gained nothing: rounding, where weights are of very different size.
             kept.n_done = state.n_done
             kept.proven |= state.proven and partition(state.labels) == partition(kept.labels)
             state = kept
+        if passed and state.n_done < limit and not limits.is_late():
+            for name in passed:
+                self.ended.pop(name, None)
+                self.ended[name] = state
+            while len(self.ended) * self.n_groups > MOST_LABELS:
+                del self.ended[next(iter(self.ended))]
         return state.as_solution(self.constant)
 
 
