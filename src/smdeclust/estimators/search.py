@@ -74,8 +74,8 @@ class Search:
     )
     max_no_improvement: int = whole(
         500,
-        "A population ends after so many offspring in a row that do not improve its best solution;\n"
-        "if `relative`, also after a fifth as many that do not improve any.",
+        "A population ends after so many offspring in a row that do not improve its best\n"
+        "solution; if `relative`, also after a fifth as many that do not improve any.",
         low=1,
     )
     tol: float = number(
