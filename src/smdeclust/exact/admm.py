@@ -59,22 +59,14 @@ class Settings:
     n_threads: int = 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class State:
-    """Where the splitting method stands: enough to go on, or to start a child node."""
+    """Where the splitting method stands: enough to go on, or to start a child node.
+
+    The multipliers ``U`` and ``mu`` are scaled by ``1 / rho``.
+    """
 
     V: FloatArray
-    U: FloatArray
-    rho: float
-    cuts: IntArray
-    mu: FloatArray
-
-
-@dataclass(frozen=True)
-class Dual:
-    """Multipliers and the bound that follows from them (``U``, ``mu`` scaled by ``1 / rho``)."""
-
-    bound: float
     U: FloatArray
     rho: float
     cuts: IntArray
@@ -94,11 +86,11 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The best multipliers met, the last primal matrix, and why it stopped."""
+    """The best bound, the multipliers it follows from with the last V, the last primal matrix."""
 
-    dual: Dual
-    Y: FloatArray
+    bound: float
     state: State
+    Y: FloatArray
     ending: Ending
     iterations: int
 
@@ -158,7 +150,7 @@ def solve(
     """
     run = _Run(node, state, target, settings)
     try:
-        while run.best.bound < run.target:
+        while run.bound < run.target:
             if time.perf_counter() > deadline:
                 run.ending = Ending.TIME
                 break
@@ -167,7 +159,7 @@ def solve(
                 break
     except KeyboardInterrupt:
         run.ending = Ending.INTERRUPTED
-    return run.outcome()
+    return Outcome(run.bound, run.best, run.Y, run.ending, run.iteration)
 
 
 class _Run:
@@ -185,8 +177,8 @@ class _Run:
         self.project = FantopeProjector(
             node.unit, node.n_clusters, degree=settings.filter_degree, n_threads=settings.n_threads
         )
-        self.best = self._dual(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
-        self.history = [self.best.bound]
+        self._keep(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
+        self.history = [self.bound]
         self.values: list[float] = []
         self.slow_rounds = 0
         self.iteration = self.rounds = 0
@@ -200,13 +192,10 @@ class _Run:
         self.stride, self.residual_before = 1.0, np.inf
         self.bound_before, self.primal_before = -np.inf, np.inf
 
-    def _dual(self, bound: float) -> Dual:
-        return Dual(bound, self.U.copy(), self.rho, self.cuts, self.mu.copy())
-
-    def outcome(self) -> Outcome:
-        """What the run has come to."""
-        state = State(self.V, self.U, self.rho, self.cuts, self.mu)
-        return Outcome(self.best, self.Y, state, self.ending, self.iteration)
+    def _keep(self, bound: float) -> None:
+        """Keep the multipliers of the best bound so far (V goes on: it is changed in place)."""
+        self.bound = bound
+        self.best = State(self.V, self.U.copy(), self.rho, self.cuts, self.mu.copy())
 
     def iterate(self) -> None:
         """One step of the splitting method; now and then the bound, and the step size."""
@@ -220,8 +209,9 @@ class _Run:
         if self.iteration % settings.check_every == 0:
             bound = safe_bound(node, self.U, self.rho, self.cuts, self.mu)
             self.idle += 1
-            if bound > self.best.bound:
-                self.best, self.idle = self._dual(bound), 0
+            if bound > self.bound:
+                self._keep(bound)
+                self.idle = 0
             # Closer to a solution, yet a worse bound, or no better one for long: the filter has
             # missed a direction.
             elif self.idle >= settings.idle or (
@@ -278,18 +268,18 @@ class _Run:
     def _stalled(self) -> bool:
         """Whether to branch: the relaxation is worth too little, or its bound rises too slowly."""
         settings = self.settings
-        missing = self.target - self.best.bound
+        missing = self.target - self.bound
         recent = self.values[-3:]
         # Where it will be branched upon, its own bound does not matter. (A worth below the bound
         # says only that V is still far from the Fantope.)
         lacking = self.target - max(recent)
         settled = max(recent) - min(recent) < settings.settled * lacking
-        if settings.max_nodes > 1 and settled and min(recent) >= self.best.bound:
+        if settings.max_nodes > 1 and settled and min(recent) >= self.bound:
             return True
         # The bound flutters while the multipliers of new cuts settle: look back a few rounds.
         slow = (self.history[-1] - self.history[-5]) / 4.0 * settings.patience < missing
         self.slow_rounds += slow
-        reached = 0.0 <= recent[-1] - self.best.bound < 0.3 * missing
+        reached = 0.0 <= recent[-1] - self.bound < 0.3 * missing
         late = self.slow_rounds > settings.slow_rounds or self.rounds >= settings.max_rounds
         return (slow and reached) or late
 
@@ -299,9 +289,9 @@ class _Run:
         self.rounds += 1
         if on_round is not None:
             self.target = on_round(self.Y)
-        if self.best.bound >= self.target:
+        if self.bound >= self.target:
             return False
-        self.history.append(self.best.bound)
+        self.history.append(self.bound)
         # What the relaxation is worth with these cuts, as far as one can tell from V.
         self.values.append(node.constant + node.scale * float(np.vdot(node.cost, self.V)))
         if self.rounds >= 5 and self._stalled():
@@ -323,7 +313,7 @@ class _Run:
             self.min_violation = max(0.3 * self.min_violation, settings.least_violation)
         logger.debug(
             "it %d worth %.9g bound %.9g of %.9g rho %.2g residuals %.1e %.1e cuts %d - %d + %d",
-            self.iteration, self.values[-1], self.best.bound, self.target, self.rho,
+            self.iteration, self.values[-1], self.bound, self.target, self.rho,
             *self.residuals, len(self.cuts), np.sum(~keep), len(new),
         )  # fmt: skip
         self.cuts = np.ascontiguousarray(np.vstack([self.cuts[keep], new]))

@@ -47,7 +47,7 @@ def split(problem: Problem, labels: IntArray, n_parts: int, seed: int = 0) -> In
         _deal(part, room[:, c], np.flatnonzero(free & (cluster == c)), means, size, rng)
     part[free & (weights == 0.0)] = 0  # cost nothing anywhere
     if n_parts > 1:
-        units = _units(chunks, free & (weights > 0.0), cluster)
+        units = _units(chunks, free & (weights > 0.0), cluster, size)
         n_clusters = int(cluster.max()) + 1
         part_sums = np.zeros((n_clusters, n_parts, problem.n_features))
         np.add.at(part_sums, (cluster, part), sums)
@@ -55,19 +55,19 @@ def split(problem: Problem, labels: IntArray, n_parts: int, seed: int = 0) -> In
         np.add.at(part_weights, (cluster, part), weights)
         part_size = np.bincount(part, size, n_parts)
         exchange(
-            part, *units, cluster, size, sums, weights, part_sums, part_weights, part_size,
+            part, *units, cluster, sums, weights, part_sums, part_weights, part_size,
             _TRIALS * n_groups, rng.integers(2**31),
         )  # fmt: skip
     return part[group]
 
 
 def _units(
-    chunks: list[IntArray], free: NDArray[np.bool_], cluster: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
+    chunks: list[IntArray], free: NDArray[np.bool_], cluster: IntArray, size: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """What moves as one: linked groups, and single free groups, these cluster by cluster.
 
-    Returns the groups of all units, where each unit starts, and for every unit the first and last
-    unit that it may well change places with.
+    Returns the groups of all units, where each unit starts, for every unit the first and last unit
+    that it may well change places with, and the points in each.
     """
     single = np.flatnonzero(free)
     single = single[np.argsort(cluster[single], kind="stable")]
@@ -79,7 +79,7 @@ def _units(
     edges = np.searchsorted(cluster[single], cluster[single], "left")
     ends = np.searchsorted(cluster[single], cluster[single], "right")
     partners[len(chunks) :] = len(chunks) + np.column_stack([edges, ends])
-    return groups, starts, partners
+    return groups, starts, partners, np.add.reduceat(size[groups], starts[:-1])
 
 
 def _place_linked(
@@ -182,51 +182,47 @@ def _move(g, to, INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights):
 
 
 @kernel()
+def _move_unit(groups, to, part, cluster, sums, weights, part_sums, part_weights):  # type: ignore[no-untyped-def]
+    """Move the groups of a unit to a part; return by how much ``sum |s|^2 / w`` falls."""
+    gain = 0.0
+    for g in groups:
+        gain += _move(g, to, part, cluster, sums, weights, part_sums, part_weights)
+    return gain
+
+
+@kernel()
 def exchange(  # type: ignore[no-untyped-def]
-    INOUT_part, groups, starts, partners, cluster, size, sums, weights, INOUT_sums, INOUT_weights,
-    INOUT_size, trials, seed,
+    INOUT_part, groups, starts, partners, unit_size, cluster, sums, weights, INOUT_sums,
+    INOUT_weights, INOUT_size, trials, seed,
 ):  # fmt: skip
     """Swap units between parts while the means of the clusters in the parts come closer.
 
     With s and w the sums and weights of a cluster in its parts, ``sum |s|^2 / w`` is to fall. Parts
     stay about equally large.
     """
-    n_units = len(starts) - 1
+    n_units = len(unit_size)
     if n_units < 2:
         return
     mean_size = INOUT_size.sum() / len(INOUT_size)
     state = np.uint64(seed) + np.uint64(1)
+    given = INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights
     for _ in range(trials):
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         u = np.int64((state >> np.uint64(33)) % np.uint64(n_units))
         low, high = partners[u]
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         v = low + np.int64((state >> np.uint64(33)) % np.uint64(high - low))
-        p, q = INOUT_part[groups[starts[u]]], INOUT_part[groups[starts[v]]]
+        one, other = groups[starts[u] : starts[u + 1]], groups[starts[v] : starts[v + 1]]
+        p, q = INOUT_part[one[0]], INOUT_part[other[0]]
         if p == q:
             continue
-        size_u, size_v = 0, 0
-        for index in range(starts[u], starts[u + 1]):
-            size_u += size[groups[index]]
-        for index in range(starts[v], starts[v + 1]):
-            size_v += size[groups[index]]
-        largest = max(INOUT_size[p] + size_v - size_u, INOUT_size[q] + size_u - size_v)
+        more = unit_size[v] - unit_size[u]  # groups that p gains
+        largest = max(INOUT_size[p] + more, INOUT_size[q] - more)
         if largest > 1.1 * mean_size and largest > max(INOUT_size[p], INOUT_size[q]):
             continue
-        gain = 0.0
-        for index in range(starts[u], starts[u + 1]):
-            gain += _move(
-                groups[index], q, INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights
-            )
-        for index in range(starts[v], starts[v + 1]):
-            gain += _move(
-                groups[index], p, INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights
-            )
-        if gain > 0.0:
-            INOUT_size[p] += size_v - size_u
-            INOUT_size[q] += size_u - size_v
-            continue
-        for index in range(starts[u], starts[u + 1]):
-            _move(groups[index], p, INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights)
-        for index in range(starts[v], starts[v + 1]):
-            _move(groups[index], q, INOUT_part, cluster, sums, weights, INOUT_sums, INOUT_weights)
+        if _move_unit(one, q, *given) + _move_unit(other, p, *given) > 0.0:
+            INOUT_size[p] += more
+            INOUT_size[q] -= more
+        else:
+            _move_unit(one, p, *given)
+            _move_unit(other, q, *given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 import logging
 import sys
 import time
@@ -16,7 +15,7 @@ from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from smdeclust.exact import cuts as cutting
-from smdeclust.exact.admm import Dual, Ending, Outcome, Settings, State, cold_start, solve
+from smdeclust.exact.admm import Ending, Outcome, Settings, State, cold_start, solve
 from smdeclust.exact.certificate import Multipliers, Proof
 from smdeclust.exact.relaxation import FloatArray, IntArray, PointData, Relaxation, relax
 from smdeclust.exact.verify_bound import Leaf, leaf_bound
@@ -34,15 +33,15 @@ STARTING = 10.0
 
 @dataclass
 class Node:
-    """One node: its branching pairs, its bound and the multipliers behind it."""
+    """One node: its branching pairs, its relaxation, its bound and the multipliers behind it."""
 
     number: int
     together: IntArray
     apart: IntArray
-    bound: float
+    relaxation: Relaxation
+    state: State
+    bound: float = 0.0
     multipliers: Multipliers = field(default_factory=Multipliers)
-    relaxation: Relaxation | None = None
-    state: State | None = None
 
 
 @dataclass
@@ -64,13 +63,18 @@ class Search:
         self.decisions = [(-1, 0, -1, -1)]  # parent, kind and pair of every node
         self.leaves: dict[int, Multipliers] = {}
         self.closed = np.inf
-        self.root_bound = self.lost = 0.0
-        self.closing = 0.0  # seconds to close a node when its time is up
         self.n_nodes = self.n_iterations = 0
         self.ending = Ending.TARGET
         none = np.empty((0, 2), np.int64)
-        root = Node(0, none, none, 0.0, relaxation=relax(self.data, none, none))
-        self.heap: list[tuple[float, int, Node]] = [(0.0, 0, root)]
+        relaxation = relax(self.data, none, none)
+        assert relaxation is not None
+        root = Node(0, none, none, relaxation, cold_start(relaxation))
+        # Seconds to close a node when its time is up.
+        self.closing = _CLOSING * relaxation.n_groups**3
+        # The bound without multipliers: free, and there even if no time is given.
+        bound, self.lost = proven_bound(self.data, relaxation, root.multipliers)
+        root.bound = self.root_bound = max(bound - self.lost, 0.0)
+        self.heap: list[tuple[float, int, Node]] = [(root.bound, 0, root)]
 
     def aim(self) -> float:
         """Bound to reach: the target with room for rounding, unless that is out of reach."""
@@ -82,7 +86,6 @@ class Search:
 
         Then `lower_bound` and `proof` are there.
         """
-        self._bound_root()
         while self.heap and self.heap[0][0] < self.target(self.upper_bound):
             size = len(self.decisions)
             if time.perf_counter() > self.deadline - self.closing:
@@ -106,57 +109,48 @@ class Search:
                 del self.decisions[size:]
                 self.ending = Ending.INTERRUPTED
                 break
+            for _ in batch:
+                heapq.heappop(self.heap)  # the lowest ones are the batch
             for node, children in zip(batch, found, strict=True):
-                heapq.heappop(self.heap)  # the lowest ones are the batch, in its order
-                if not children:
+                if children is None:
                     self._close(node)
-            for child in itertools.chain.from_iterable(found):
-                heapq.heappush(self.heap, child)
+                for child in children or ():
+                    heapq.heappush(self.heap, (child.bound, child.number, child))
             if self.ending in (Ending.TIME, Ending.INTERRUPTED):
                 break
         for _, _, node in self.heap:
             self._close(node)
         self.lower_bound = max(self.closed, 0.0)
-        self.proof = Proof.of_tree(self.decisions, self.leaves)
+        # Nodes whose pairs contradict each other are leaves that need no multipliers.
+        inner = {parent for parent, *_ in self.decisions}
+        childless = (number for number in range(len(self.decisions)) if number not in inner)
+        leaves = {number: self.leaves.get(number, Multipliers()) for number in childless}
+        self.proof = Proof.of_tree(self.decisions, leaves)
         return self
-
-    def _bound_root(self) -> None:
-        """The bound without multipliers: free, and there even if no time is given."""
-        root = self.heap[0][2]
-        assert root.relaxation is not None
-        root.state = cold_start(root.relaxation)
-        self.closing = _CLOSING * root.relaxation.n_groups**3
-        bound, self.lost = proven_bound(self.data, root.relaxation, root.multipliers)
-        root.bound = self.root_bound = max(bound - self.lost, 0.0)
-        self.heap[0] = (root.bound, 0, root)
 
     def _close(self, node: Node) -> None:
         self.leaves[node.number] = node.multipliers
-        if node.relaxation is not None:
-            self.closed = min(self.closed, node.bound)
+        self.closed = min(self.closed, node.bound)
 
-    def _bound(self, batch: list[Node]) -> list[Outcome | None]:
-        """Raise the bounds of some nodes: one here, several on processes; None: contradictory."""
+    def _bound(self, batch: list[Node]) -> list[Outcome]:
+        """Raise the bounds of some nodes: one here, several on processes."""
         if len(batch) > 1:
             left = self.deadline - len(batch) * self.closing - time.perf_counter()
             end = time.time() + left
             jobs = [(n.relaxation, n.state, self.aim(), end, self.settings) for n in batch]
             # (Larger arrays would come to the processes as files that cannot be written to.)
-            outcomes: list[Outcome | None] = Parallel(self.n_jobs, max_nbytes=None)(
-                delayed(solve_alone)(*job) for job in jobs
+            return list(
+                Parallel(self.n_jobs, max_nbytes=None)(delayed(solve_alone)(*job) for job in jobs)
             )
-            return outcomes
-        relaxation, state = batch[0].relaxation, batch[0].state
-        if relaxation is None or state is None:
-            return [None]
+        node = batch[0]
 
         def on_round(Y: FloatArray) -> float:
-            self.upper_bound = self.round_node(relaxation, Y)
+            self.upper_bound = self.round_node(node.relaxation, Y)
             return self.aim()
 
         outcome = solve(
-            relaxation,
-            state,
+            node.relaxation,
+            node.state,
             target=self.aim(),
             deadline=self.deadline - self.closing,
             on_round=on_round,
@@ -164,15 +158,13 @@ class Search:
         )
         return [outcome]
 
-    def _settle(self, node: Node, outcome: Outcome | None) -> list[tuple[float, int, Node]]:
-        """Keep what was found about a node; return its children, or none if it is settled."""
-        if outcome is None or node.relaxation is None:
-            return []
+    def _settle(self, node: Node, outcome: Outcome) -> list[Node] | None:
+        """Keep what was found about a node; return its children, or None if it is settled."""
         relaxation = node.relaxation
         self.n_nodes += 1
         self.n_iterations += outcome.iterations
         began = time.perf_counter()
-        multipliers = as_rows(relaxation, outcome.dual)
+        multipliers = as_rows(relaxation, outcome.state)
         bound, lost = proven_bound(self.data, relaxation, multipliers)
         self.closing = time.perf_counter() - began
         self.lost = max(self.lost, lost)
@@ -187,49 +179,41 @@ class Search:
         )  # fmt: skip
         if outcome.ending in (Ending.TIME, Ending.INTERRUPTED):
             self.ending = outcome.ending
-            return []
+            return None
         if node.bound < self.target(self.upper_bound):
             self.upper_bound = self.round_node(relaxation, outcome.Y)
         if node.bound >= self.target(self.upper_bound):
-            return []
+            return None
         pair = branching_pair(relaxation, outcome.Y)
         # Reached as far as rounding allows, or nothing left to decide: no branching can help.
-        if outcome.dual.bound >= self.aim() or pair is None:
+        if outcome.bound >= self.aim() or pair is None:
             self.ending = Ending.PRECISION
-            return []
-        # From the multipliers of the best bound, not those the iteration happened to end with.
-        best = outcome.dual
-        start = replace(outcome.state, U=best.U, rho=best.rho, cuts=best.cuts, mu=best.mu)
-        return [self._child(node, start, kind, pair) for kind in (1, -1)]
+            return None
+        children = [self._child(node, outcome.state, kind, pair) for kind in (1, -1)]
+        return [child for child in children if child is not None]
 
-    def _child(
-        self, node: Node, state: State, kind: int, pair: tuple[int, int]
-    ) -> tuple[float, int, Node]:
-        """Make the child that puts the pair together (1) or apart (-1), started from its parent."""
-        assert node.relaxation is not None
+    def _child(self, node: Node, state: State, kind: int, pair: tuple[int, int]) -> Node | None:
+        """Make the child that puts the pair together (1) or apart (-1), started from its parent;
+        None where that contradicts the others."""
         number = len(self.decisions)
         self.decisions.append((node.number, kind, *pair))
         decision = np.array([pair], np.int64)
         together = np.vstack([node.together, decision]) if kind > 0 else node.together
         apart = np.vstack([node.apart, decision]) if kind < 0 else node.apart
         relaxation = relax(self.data, together, apart)
-        child = Node(number, together, apart, node.bound, node.multipliers, relaxation)
         if relaxation is None:
-            return -np.inf, number, child  # closed as soon as it is looked at
-        child.state = child_state(node.relaxation, relaxation, state)
-        return child.bound, number, child
+            return None
+        start = child_state(node.relaxation, relaxation, state)
+        return Node(number, together, apart, relaxation, start, node.bound, node.multipliers)
 
 
 def solve_alone(
-    relaxation: Relaxation | None, state: State | None, target: float, end: float,
-    settings: Settings,
-) -> Outcome | None:  # fmt: skip
+    relaxation: Relaxation, state: State, target: float, end: float, settings: Settings
+) -> Outcome:
     """Bound one node in a process of its own, on one thread, without looking for clusterings.
 
     `end` is a moment of `time.time`, which processes share: some take a second to begin.
     """
-    if relaxation is None or state is None:
-        return None
     with threadpool_limits(limits=1):
         deadline = time.perf_counter() + end - time.time()
         return solve(relaxation, state, target=target, deadline=deadline, settings=settings)
@@ -316,7 +300,7 @@ def _rename(cuts: IntArray, mu: FloatArray, new_of_old: IntArray) -> tuple[IntAr
     return np.ascontiguousarray(renamed[distinct]), mu[distinct].copy()
 
 
-def as_rows(node: Relaxation, dual: Dual) -> Multipliers:
+def as_rows(node: Relaxation, dual: State) -> Multipliers:
     """Translate the multipliers of a node to rows of the data, one representative per group."""
     rows = representatives(node).astype(np.int32)
     root = node.sqrt_weights
