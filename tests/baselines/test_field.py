@@ -23,11 +23,10 @@ from smdeclust import (
     VNSClustering,
 )
 from smdeclust.baselines.cvqe import _linear_step, _step
-from smdeclust.baselines.dils import dils, penalty
+from smdeclust.baselines.dils import penalty
 from smdeclust.baselines.hg_means import Individual, tournament
 from smdeclust.baselines.kempe_swap import swap_chains
 from smdeclust.baselines.nonsmooth import penalized
-from smdeclust.baselines.pieces import signed_pairs
 from smdeclust.memetic.mutation import RelocationMutation, exact_reassign
 from smdeclust.problem import Problem
 
@@ -141,11 +140,9 @@ class TestDILS:
 
     def test_evaluations_are_limited(self):
         """No more relabelings than allowed are weighed, but for the first two solutions' share."""
-        problem = Problem.build(np.random.default_rng(0).normal(size=(50, 2)), 4, None, None, None)
-        pairs = signed_pairs(50, NONE, NONE, np.empty(0), np.empty(0))
-        setting = DILS(max_evaluations=500)
-        _, spent = dils(problem, pairs, setting, np.random.default_rng(0))
-        assert spent <= 502
+        X = np.random.default_rng(0).normal(size=(50, 2))
+        model = DILS(4, max_evaluations=500, random_state=0).fit(X)
+        assert model.n_evaluations_ <= 502
 
     def test_penalty(self):
         """The largest distance over the number of pairs."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import PCCC, BLPKMeans, InvalidInputError
-from smdeclust.baselines.pccc import pccc_search, soft_assignment
+from smdeclust.baselines.pccc import soft_assignment
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs
 from tests.soft_programme import solve_programme
@@ -56,15 +56,14 @@ class TestAllHard:
     def test_repositioning_escapes_a_poor_start(self):
         """Three far clusters, two starting centers in one of them: the spare one moves over."""
         X = np.concatenate([np.arange(5.0), 100 + np.arange(5.0), 200 + np.arange(5.0)])[:, None]
-        problem = Problem.build(X, 3)
-        start = problem.enter(np.array([[0.0], [4.0], [150.0]]))
+        start = np.array([[0.0], [4.0], [150.0]])
         stuck, free = (
-            pccc_search(problem, start, q=3, max_iter=50, repositioning=flag)
+            PCCC(3, init=start, n_init=1, max_iter=50, repositioning=flag).fit(X)
             for flag in (False, True)
         )
-        assert stuck[0].objective > 1e4
-        assert free[0].objective == pytest.approx(30.0)
-        assert free[1] == 1
+        assert stuck.objective_ > 1e4
+        assert free.objective_ == pytest.approx(30.0)
+        assert free.n_repositions_ == 1
 
 
 class TestBreakEven:

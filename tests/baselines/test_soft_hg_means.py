@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smdeclust import SoftHGMeans
 from smdeclust.baselines.pieces import survivors
-from smdeclust.baselines.soft_hg_means import CANNOT, MUST, Model, descend, soft_hg_means
+from smdeclust.baselines.soft_hg_means import CANNOT, MUST, Model, descend
 from smdeclust.baselines.soft_hg_moves import (
     BETWEEN,
     LOG_FLOOR,
@@ -202,9 +202,8 @@ def test_best_never_gets_worse():
     problem = Problem.build(X, 4)
     pairs = rng.integers(0, 60, (20, 2))
     model = Model.build(problem, pairs[:10], pairs[10:], 0.9, 1e-3)
-    state = soft_hg_means(
-        problem, model, SoftHGMeans(population_size=5, n_offspring=5), max_generations(6), rng
-    )
+    method = SoftHGMeans(population_size=5, n_offspring=5)
+    state = method._evolve(problem, model, max_generations(6), rng)
     best = state.history.arrays()["best"]
     assert (np.diff(best) <= 0).all()
     assert state.best.objective == best[-1]

@@ -1,4 +1,4 @@
-"""The methods that S-MDEClust is compared with: each one file, its function and its class."""
+"""The methods that S-MDEClust is compared with: each its function and its class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 # class -> module of this package; loaded on first use, since each has kernels of its own
 METHODS = {
     "BLPKMeans": "blp_kmeans",
-    "COPKMeans": "cop_kmeans",
+    "COPKMeans": "pck_means",
     "CVQE": "cvqe",
     "DILS": "dils",
     "HGMeans": "hg_means",
@@ -18,7 +18,7 @@ METHODS = {
     "PCCC": "pccc",
     "PCKMeans": "pck_means",
     "RepetitiveBB": "repetitive",
-    "SizedKMeans": "sized_kmeans",
+    "SizedKMeans": "blp_kmeans",
     "SoftHGMeans": "soft_hg_means",
     "VNSClustering": "vns",
 }

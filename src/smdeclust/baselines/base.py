@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -62,7 +62,7 @@ class Task(NamedTuple):
 
 
 @documented
-class Baseline(ConstrainedClusterer, ABC):
+class Baseline(ConstrainedClusterer):
     """A method to compare with: see `_solve` of the two classes below."""
 
     _attributes = SOLUTION

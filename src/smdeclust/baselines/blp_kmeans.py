@@ -1,4 +1,5 @@
-"""BLP-KM (Baumann 2020): k-means whose assignment is solved exactly. It is our local search.
+"""k-means whose assignment is solved exactly, as in our local search: BLP-KM (Baumann 2020) under
+pairs, and constrained k-means (Bradley, Bennett & Demiriz 2000) with sizes alone.
 
 With our own exact step there is nothing to add; here is the same loop around the plain MILP, too.
 """
@@ -10,12 +11,19 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment import milp_assignment
-from smdeclust.baselines.base import FromCenters, Sized, StrictBaseline, Task
+from smdeclust.baselines.base import (
+    FromCenters,
+    Sized,
+    SoftBaseline,
+    StrictBaseline,
+    Task,
+    beginning,
+)
 from smdeclust.baselines.pieces import alternate
 from smdeclust.estimators.parameters import DEPRECATED, choice, current, documented, former
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import PROOF_PIVOTS, local_search
-from smdeclust.problem import Problem, Solution
+from smdeclust.problem import Solution
 
 
 @documented
@@ -44,7 +52,18 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
         if solver == "structured":
             limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": task.deadline}
             return local_search(task.problem, centers, max_iter=self.max_iter, **limits)
-        return milp_search(task.problem, centers, solver, self.max_iter, task.deadline)
+        problem = task.problem
+
+        def step(centers: np.ndarray) -> Solution:
+            outside = problem.points.leave(centers)
+            found = milp_assignment(problem, outside, solver=solver).labels
+            if found is None:
+                raise NoFeasibleSolutionError()
+            labels = problem.group_labels(found)
+            means = problem.enter(problem.centers(labels))
+            return Solution(labels, means, problem.objective(labels))
+
+        return alternate(step, centers, self.max_iter, task.deadline)
 
     def _describe(self, best: Solution) -> None:
         self.n_unproven_, self.proven_ = int(not best.proven), best.proven
@@ -56,17 +75,23 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
         return tags
 
 
-def milp_search(
-    problem: Problem, centers: np.ndarray, solver: str, max_iter: int, deadline: float | None
-) -> Solution:
-    """The same loop around the plain MILP, from (K, d') centers."""
+@documented
+class SizedKMeans(FromCenters, Sized, SoftBaseline):
+    """Constrained k-means (Bradley, Bennett & Demiriz 2000): clusters of bounded sizes, no pairs.
 
-    def step(centers: np.ndarray) -> Solution:
-        outside = problem.points.leave(centers)
-        point_labels = milp_assignment(problem, outside, solver=solver).labels
-        if point_labels is None:
-            raise NoFeasibleSolutionError()
-        labels = problem.group_labels(point_labels)
-        return Solution(labels, problem.enter(problem.centers(labels)), problem.objective(labels))
+    Points are assigned to the centers at the least cost that keeps the sizes, then centers move to
+    the means, until the objective does not fall; the best of several starts is kept. The paper
+    solves each assignment as a minimum cost flow over all N x K arcs and has smallest sizes only;
+    largest sizes are as in the package ``k-means-constrained``. Here the same assignment is found
+    by one price a cluster. K different bounds belong to given clusters in the paper; here each
+    cluster takes one of them, whichever is cheapest.
+    """
 
-    return alternate(step, centers, max_iter, deadline)
+    _attributes = {  # noqa: RUF012
+        "labels_": "(N,) cluster of each point; all bounds on sizes hold, pairs play no part.",
+    }
+
+    init: Any = beginning("k-means++")
+
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
+        return local_search(task.problem, centers, max_iter=self.max_iter, deadline=task.deadline)

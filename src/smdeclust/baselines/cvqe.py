@@ -11,7 +11,7 @@ from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented
 from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
-from smdeclust.problem import Problem, Solution
+from smdeclust.problem import Solution
 
 # Centers that move by less than this share of the scatter have come to rest.
 AT_REST = 1e-12
@@ -35,7 +35,27 @@ class CVQE(FromCenters, SoftBaseline):
     _linear: ClassVar[bool] = False
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
-        return cvqe(task.problem, task.together, task.apart, centers, self.max_iter, self._linear)
+        """Run one start until labels and centers no longer change."""
+        contracted, step = task.problem.contracted, _linear_step if self._linear else _step
+        points, weights = contracted.points, contracted.weights
+        centers = np.array(centers, dtype=np.float64, order="C")
+        labels = np.full(len(points), -1, dtype=np.int64)
+        best, n_done = Solution(labels, centers, np.inf), 0
+        for n_done in range(1, self.max_iter + 1):
+            sums, totals = np.zeros_like(centers), np.zeros(len(centers))
+            found, pairs = np.empty_like(labels), (task.together, task.apart)
+            error = float(step(points, weights, *pairs, centers, found, sums, totals))
+            if error < best.objective:
+                best = Solution(found.copy(), centers.copy(), error, n_done)
+            moved, alive = centers.copy(), totals > 0
+            moved[alive] = sums[alive] / totals[alive, None]
+            at_rest = ((moved - centers) ** 2).sum() <= AT_REST * max((centers**2).sum(), 1e-300)
+            if (found == labels).all() and at_rest:
+                break
+            labels, centers = found, moved
+        labels = best.labels.copy()
+        fill_empty_clusters(points, weights, labels, best.centers.copy())
+        return Solution(labels, best.centers, best.objective, n_done, False)
 
     def _describe(self, best: Solution) -> None:
         self.objective_ = best.objective
@@ -51,41 +71,6 @@ class LCVQE(CVQE):
     """
 
     _linear = True
-
-
-def cvqe(
-    problem: Problem,
-    must_link: np.ndarray,
-    cannot_link: np.ndarray,
-    centers: np.ndarray,
-    max_iter: int,
-    linear: bool,
-) -> Solution:
-    """Run one start of CVQE, or of LCVQE, until labels and centers no longer change."""
-    points, weights = problem.contracted.points, problem.contracted.weights
-    centers = np.array(centers, dtype=np.float64, order="C")
-    labels = np.full(len(points), -1, dtype=np.int64)
-    step = _linear_step if linear else _step
-    best: Solution | None = None
-    n_done = 0
-    for n_done in range(1, max_iter + 1):
-        found = np.empty_like(labels)
-        sums = np.zeros_like(centers)
-        totals = np.zeros(len(centers))
-        error = float(step(points, weights, must_link, cannot_link, centers, found, sums, totals))
-        if best is None or error < best.objective:
-            best = Solution(found.copy(), centers.copy(), error, n_done, False)
-        moved = centers.copy()
-        alive = totals > 0
-        moved[alive] = sums[alive] / totals[alive, None]
-        at_rest = ((moved - centers) ** 2).sum() <= AT_REST * max((centers**2).sum(), 1e-300)
-        if (found == labels).all() and at_rest:
-            break
-        labels, centers = found, moved
-    assert best is not None
-    labels = best.labels.copy()
-    fill_empty_clusters(points, weights, labels, best.centers.copy())
-    return Solution(labels, best.centers, best.objective, n_done, False)
 
 
 @kernel()

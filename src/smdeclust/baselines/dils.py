@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.spatial.distance import pdist
 
 from smdeclust.baselines.base import Task, UnweightedBaseline
-from smdeclust.baselines.pieces import SignedPairs, make_seed, shuffle, signed_pairs
+from smdeclust.baselines.pieces import make_seed, shuffle, signed_pairs
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
-from smdeclust.problem import Problem, Solution
+from smdeclust.local_search.limits import is_past
 
 # The largest distance is measured on at most so many points.
 MOST_MEASURED = 2000
@@ -51,54 +49,39 @@ class DILS(UnweightedBaseline):
 
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline, together, apart = task
-        rng = self._generator()
-        cost = penalty(problem.contracted.points, len(together) + len(apart), rng)
+        points, k, rng = problem.contracted.points, problem.n_clusters, self._generator()
+        cost = penalty(points, len(together) + len(apart), rng)
         costs = np.full(len(together), cost), np.full(len(apart), cost)
         pairs = signed_pairs(problem.n_points, together, apart, *costs)
-        best, self.n_evaluations_ = dils(problem, pairs, self, rng, deadline)
-        self.n_iter_, self.objective_ = best.n_iterations, best.objective
-        return best.labels
+        seed = make_seed(rng)
+        self.n_evaluations_ = self.n_iter_ = 0
 
+        def improve(labels: np.ndarray) -> tuple[float, np.ndarray]:
+            fill(labels, k, rng)
+            left = self.max_evaluations - self.n_evaluations_
+            fitness, spent = _descend(points, *pairs, labels, k, seed, left)
+            self.n_evaluations_ += max(1, spent)
+            return fitness, labels
 
-def dils(
-    problem: Problem,
-    pairs: SignedPairs,
-    method: DILS,
-    rng: np.random.Generator,
-    deadline: float | None = None,
-) -> tuple[Solution, int]:
-    """Run the method; returns the better solution and the number of evaluations."""
-    points, k = problem.contracted.points, problem.n_clusters
-    seed = make_seed(rng)
-    left = method.max_evaluations
+        def random_labels() -> np.ndarray:
+            return rng.integers(0, k, len(points))
 
-    def improve(labels: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal left
-        fill(labels, k, rng)
-        fitness, spent = _descend(points, *pairs, labels, k, seed, left)
-        left -= max(1, spent)
-        return fitness, labels
-
-    def random_labels() -> np.ndarray:
-        return rng.integers(0, k, len(points))
-
-    better, worse = sorted((improve(random_labels()) for _ in range(2)), key=lambda s: s[0])
-    length = max(1, int(method.segment * len(points)))
-    n_done = 0
-    while left > 0 and (deadline is None or time.perf_counter() < deadline):
-        n_done += 1
-        child = np.where(rng.random(len(points)) < method.inherit, better[1], worse[1])
-        rows = (rng.integers(len(points)) + np.arange(length)) % len(points)
-        child[rows] = rng.integers(0, k, length)
-        found = improve(child)
-        if found[0] < worse[0]:
-            worse = found
-        if worse[0] < better[0]:
-            better, worse = worse, better
-        if worse[0] - better[0] > method.similarity * abs(better[0]):
-            worse = improve(random_labels())
-    solution = Solution(better[1], points[:k].copy(), better[0], n_done, False)
-    return solution, method.max_evaluations - left
+        better, worse = sorted((improve(random_labels()) for _ in range(2)), key=lambda s: s[0])
+        length = max(1, int(self.segment * len(points)))
+        while self.n_evaluations_ < self.max_evaluations and not is_past(deadline):
+            self.n_iter_ += 1
+            child = np.where(rng.random(len(points)) < self.inherit, better[1], worse[1])
+            rows = (rng.integers(len(points)) + np.arange(length)) % len(points)
+            child[rows] = rng.integers(0, k, length)
+            found = improve(child)
+            if found[0] < worse[0]:
+                worse = found
+            if worse[0] < better[0]:
+                better, worse = worse, better
+            if worse[0] - better[0] > self.similarity * abs(better[0]):
+                worse = improve(random_labels())
+        self.objective_, labels = better
+        return labels
 
 
 def fill(labels: np.ndarray, n_clusters: int, rng: np.random.Generator) -> None:

@@ -16,7 +16,7 @@ from smdeclust.memetic import State, stopping
 from smdeclust.memetic.crossover import exchange
 from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.mutation import RelocationMutation, exact_reassign
-from smdeclust.problem import Problem, Solution
+from smdeclust.problem import Solution
 
 # The mixing weight of an offspring differs from the mean of its parents' by at most this.
 DRIFT = 0.2
@@ -67,8 +67,27 @@ class HGMeans(SoftBaseline):
                 return "no_improvement"
             return None
 
-        stop = stopping.any_of(until(task.deadline), enough)
-        state = hg_means(task.problem, self, stop, self._generator())
+        problem, rng = task.problem, self._generator()
+        initialize, largest = random_points(problem), self.largest_population
+
+        def search(centers: np.ndarray, alpha: float) -> Individual:
+            return Individual(**vars(local_search(problem, centers)), alpha=alpha)
+
+        def offspring(population: list[Solution]) -> Individual:
+            first, second = tournament(population, rng), tournament(population, rng)
+            alpha = (first.alpha + second.alpha) / 2 + rng.uniform(-DRIFT, DRIFT)
+            alpha = min(max(alpha, 0.0), 1.0)
+            relocate = RelocationMutation(problem, exact_reassign, alpha, rate=lambda _: 1.0)
+            return search(relocate(exchange(first, second, first, rng), 0, rng), alpha)
+
+        state = breed(  # a generation is one cycle of survivor selection
+            lambda: search(initialize(rng), rng.random()),
+            offspring,
+            (largest, self.population_size, largest),
+            stopping.any_of(until(task.deadline), enough),
+            least_gain=1e-10,
+            on_child=self.callback,
+        )
         return self._told(state)
 
 
@@ -77,34 +96,6 @@ class Individual(Solution):
     """A solution that also inherits how much its mutations prefer badly served points."""
 
     alpha: float = 0.5
-
-
-def hg_means(
-    problem: Problem, method: HGMeans, stop: stopping.StoppingRule, rng: np.random.Generator
-) -> State:
-    """Run the loop and return its final state; a generation is one cycle of survivor selection."""
-    initialize = random_points(problem)
-
-    def search(centers: np.ndarray, alpha: float) -> Individual:
-        return Individual(**vars(local_search(problem, centers)), alpha=alpha)
-
-    def offspring(population: list[Solution]) -> Individual:
-        first, second = tournament(population, rng), tournament(population, rng)
-        alpha = (first.alpha + second.alpha) / 2 + rng.uniform(-DRIFT, DRIFT)
-        alpha = min(max(alpha, 0.0), 1.0)
-        relocate = RelocationMutation(problem, exact_reassign, alpha, rate=lambda _: 1.0)
-        return search(relocate(exchange(first, second, first, rng), 0, rng), alpha)
-
-    largest = method.largest_population
-    sizes = largest, method.population_size, largest
-    return breed(
-        lambda: search(initialize(rng), rng.random()),
-        offspring,
-        sizes,
-        stop,
-        least_gain=1e-10,
-        on_child=method.callback,
-    )
 
 
 def tournament(population: list[Solution], rng: np.random.Generator) -> Individual:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
@@ -11,6 +9,7 @@ from scipy.spatial.distance import cdist
 from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented, number
+from smdeclust.local_search.limits import is_past
 from smdeclust.points.distances import nearest_centers, transposed
 
 # Points tried as the new center, and how many of them are refined.
@@ -47,68 +46,44 @@ class NonsmoothClustering(SoftBaseline):
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline, together, apart = task
         points, weights = problem.contracted.points, problem.contracted.weights
-        given = points, weights, together, apart, problem.n_clusters, self.penalty
-        found = incremental(*given, self._generator(), deadline)
-        centers, self.objective_, self.n_iter_ = found
+        rng = self._generator()  # draws the candidates where there are many points
+
+        def value_and_slope(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            centers = flat.reshape(-1, points.shape[1])
+            value, slope = penalized(points, weights, together, apart, centers, self.penalty)
+            return value, slope.ravel()
+
+        centers = np.average(points, axis=0, weights=weights)[None, :]
+        self.n_iter_ = 1
+        for _ in range(1, problem.n_clusters):
+            least = cdist(points, centers, "sqeuclidean").min(axis=1)
+            tried = rng.permutation(len(points))[:MOST_CANDIDATES]
+            # The auxiliary problem: how much a new center at each candidate would lower the sum.
+            gains = least[:, None] - cdist(points, points[tried], "sqeuclidean")
+            falls = weights @ np.maximum(0.0, gains)
+            best, value = None, np.inf
+            for i in tried[np.argsort(falls)[::-1][:REFINED]]:
+                start = np.vstack([centers, points[i]])
+                if is_past(deadline):
+                    best = start if best is None else best
+                    continue
+                # The objective is smooth almost everywhere: a quasi-Newton method stands in for the
+                # bundle method of the paper.
+                limit = {"maxiter": MOST_STEPS}
+                found = minimize(
+                    value_and_slope, start.ravel(), method="L-BFGS-B", jac=True, options=limit
+                )
+                self.n_iter_ += found.nfev
+                if best is None or found.fun < value:
+                    best, value = found.x.reshape(start.shape), float(found.fun)
+            assert best is not None
+            centers = best
+        self.objective_ = float(value_and_slope(centers.ravel())[0])
+        centers = np.ascontiguousarray(centers)
         labels = np.empty(len(points), dtype=np.int64)
         nearest_centers(points, weights, 0, centers, transposed(centers), labels)
         fill_empty_clusters(points, weights, labels, centers)
         return labels
-
-
-def incremental(
-    points: np.ndarray,
-    weights: np.ndarray,
-    must_link: np.ndarray,
-    cannot_link: np.ndarray,
-    n_clusters: int,
-    penalty: float,
-    rng: np.random.Generator,
-    deadline: float | None = None,
-) -> tuple[np.ndarray, float, int]:
-    """Return centers, the penalized objective, and the number of evaluations.
-
-    `rng` draws the candidates where there are many points.
-    """
-    centers = np.average(points, axis=0, weights=weights)[None, :]
-    value, n_calls = np.inf, 0
-    for _ in range(1, n_clusters):
-        least = cdist(points, centers, "sqeuclidean").min(axis=1)
-        tried = rng.permutation(len(points))[:MOST_CANDIDATES]
-        # The auxiliary problem: how much a new center at each candidate would lower the sum.
-        gains = least[:, None] - cdist(points, points[tried], "sqeuclidean")
-        falls = weights @ np.maximum(0.0, gains)
-        best, value = None, np.inf
-        for i in tried[np.argsort(falls)[::-1][:REFINED]]:
-            start = np.vstack([centers, points[i]])
-            if deadline is not None and time.perf_counter() >= deadline:
-                best = start if best is None else best
-                continue
-            # The objective is smooth almost everywhere: a quasi-Newton method stands in for the
-            # bundle method of the paper.
-            found = minimize(
-                _value_and_slope,
-                start.ravel(),
-                (points, weights, must_link, cannot_link, len(start), penalty),
-                method="L-BFGS-B",
-                jac=True,
-                options={"maxiter": MOST_STEPS},
-            )
-            n_calls += found.nfev
-            if best is None or found.fun < value:
-                best, value = found.x.reshape(start.shape), float(found.fun)
-        assert best is not None
-        centers = best
-    value, _ = _value_and_slope(
-        centers.ravel(), points, weights, must_link, cannot_link, n_clusters, penalty
-    )
-    return np.ascontiguousarray(centers), float(value), n_calls + 1
-
-
-def _value_and_slope(flat, points, weights, must_link, cannot_link, n_clusters, penalty):
-    centers = flat.reshape(n_clusters, points.shape[1])
-    value, slope = penalized(points, weights, must_link, cannot_link, centers, penalty)
-    return value, slope.ravel()
 
 
 def penalized(

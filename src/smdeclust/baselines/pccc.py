@@ -12,8 +12,8 @@ from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
 from smdeclust.baselines.base import Baseline, FromCenters, Task
 from smdeclust.baselines.pieces import alternate, fill_empty_clusters, one_per_pair
-from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_pairs
+from smdeclust.constraints import KINDS, Constraints
+from smdeclust.constraints.given import all_known, n_rows_of
 from smdeclust.estimators.base import all_or_nothing, deadline_after
 from smdeclust.estimators.parameters import (
     check_parameters,
@@ -25,7 +25,6 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
-from smdeclust.local_search.limits import is_past
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.points.distances import linked_costs, nearest_centers
@@ -99,16 +98,12 @@ class PCCC(FromCenters, Baseline):
         constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Cluster the rows of `X`.
+        """Cluster the rows of `X`: as `SMDEClust.fit`, with confidences of any size.
 
         Parameters
         ----------
-        X
-            (N, d) points.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+        X, y, must_link, cannot_link, constraints, sample_weight
+            As there.
         soft_must_link, soft_cannot_link
             Pairs that should, or should not; they may contradict each other and the hard ones.
             A pair listed several times costs the sum of its prices.
@@ -117,47 +112,48 @@ class PCCC(FromCenters, Baseline):
             stands for 1.
         must_link_confidence, cannot_link_confidence
             Deprecated: earlier names of these two.
-        constraints
-            All of this as a :class:`~smdeclust.Constraints`, instead of bare pairs.
-        sample_weight
-            (N,) non-negative weights.
         """
         deadline = deadline_after(self.max_time)
         check_parameters(self)
-        bare = {
-            "must_link": must_link, "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link, "soft_cannot_link": soft_cannot_link,
-        }  # fmt: skip
-        confidences = {
-            "must_link": _one_of("must_link", soft_must_link_confidence, must_link_confidence),
-            "cannot_link": _one_of(
-                "cannot_link", soft_cannot_link_confidence, cannot_link_confidence
-            ),
-        }
-        known = known_pairs(self, X, y, constraints, bare, soft=True)
-        if known is not None:
-            prices = known.soft_must_link_price, known.soft_cannot_link_price
-            if np.isfinite(np.concatenate(prices)).any():
+        pairs = must_link, cannot_link, soft_must_link, soft_cannot_link
+        bare = dict(zip(KINDS, pairs, strict=True))
+        for kind in KINDS[2:]:  # pairs alone
+            as_pairs(bare[kind], n_rows_of(X), kind)
+        known = all_known(self, X, y, constraints, bare, soft=True)
+        sure = (
+            _one_of("must_link", soft_must_link_confidence, must_link_confidence),
+            _one_of("cannot_link", soft_cannot_link_confidence, cannot_link_confidence),
+        )
+        if constraints is not None:
+            sure = known.soft_must_link_confidence, known.soft_cannot_link_confidence
+            if np.isnan(np.concatenate(sure)).any():
                 raise InvalidInputError(
                     "PCCC takes confidences of soft pairs, and some of the constraints have a "
                     "price."
                 )
-            bare = {name: getattr(known, name) for name in bare}
-            confidences = {kind: getattr(known, f"soft_{kind}_confidence") for kind in confidences}
-        hard = Constraints(bare["must_link"], bare["cannot_link"])
-        problem = self._build_problem(X, hard, sample_weight, deadline)
-        together = as_pairs(bare["soft_must_link"], problem.n_points, "soft_must_link")
-        apart = as_pairs(bare["soft_cannot_link"], problem.n_points, "soft_cannot_link")
+        return self._fit(X, known, sample_weight, deadline, sure)
+
+    def _fit(
+        self,
+        X: Any,
+        known: Constraints,
+        weight: Any,
+        deadline: float | None,
+        sure: tuple[Any, Any] = (None, None),
+    ) -> Self:
+        problem = self._build_problem(X, known, weight, deadline)
+        together = as_pairs(known.soft_must_link, problem.n_points, "soft_must_link")
+        apart = as_pairs(known.soft_cannot_link, problem.n_points, "soft_cannot_link")
         reject_self_cannot_links(apart)
         spread = problem.total_squares / problem.weights.sum()
         self.penalty_ = float(spread if self.penalty is None else self.penalty)
         paid = [
             self.penalty_
             * one_per_pair(
-                f"soft_{kind}_confidence", 1.0 if given is None else given, len(pairs),
+                f"{kind}_confidence", 1.0 if given is None else given, len(pairs),
                 "above 0 and at most 1", lambda sure: (sure > 0) & (sure <= 1),
             )
-            for (kind, given), pairs in zip(confidences.items(), (together, apart), strict=True)
+            for kind, given, pairs in zip(KINDS[2:], sure, (together, apart), strict=True)
         ]  # fmt: skip
         soft = SoftPairs(together, paid[0], apart, paid[1])
         problem = Problem.of(problem.with_soft(soft), problem.X)
@@ -170,16 +166,24 @@ class PCCC(FromCenters, Baseline):
         return self
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
-        found, n_repositions = pccc_search(
-            task.problem,
-            centers,
-            q=min(self.q or task.problem.n_clusters, task.problem.n_clusters),
-            max_iter=self.max_iter,
-            repositioning=self.repositioning,
-            deadline=task.deadline,
-        )
+        """Run one start; the objective is f plus the prices of broken soft pairs. (An empty cluster
+        is always repositioned.)"""
+        problem = task.problem
+        q = min(self.q or problem.n_clusters, problem.n_clusters)
+        limits = q, self.max_iter, task.deadline
+        best, n_repositions = _descend(problem, centers, *limits)
+        n_iterations = best.n_iterations
+        while self.repositioning and problem.n_clusters > 1 and not task.is_late:
+            moved = best.centers.copy()
+            poor = _least_needed(problem.contracted, moved)
+            moved[poor] = _worst_served(problem.contracted, best.labels, moved, poor)
+            found, n_more = _descend(problem, moved, *limits)
+            n_iterations += found.n_iterations
+            if not found.objective < best.objective * (1 - LEAST_FALL):
+                break
+            best, n_repositions = found, n_repositions + 1 + n_more
         self.n_repositions_ += n_repositions
-        return found
+        return replace(best, n_iterations=n_iterations)
 
 
 def _one_of(kind: str, given: Any, earlier: Any) -> Any:
@@ -228,35 +232,6 @@ def _nearest(costs: np.ndarray, q: int) -> np.ndarray:
     allowed = np.full(costs.shape, np.inf)
     np.put_along_axis(allowed, np.argsort(costs, axis=1, kind="stable")[:, :q], 0.0, axis=1)
     return costs + allowed
-
-
-def pccc_search(
-    problem: Problem,
-    centers: np.ndarray,
-    *,
-    q: int,
-    max_iter: int,
-    repositioning: bool = True,
-    deadline: float | None = None,
-) -> tuple[Solution, int]:
-    """Run one start from (K, d') centers; returns it and how many clusters were repositioned.
-
-    The objective is f plus the prices of broken soft pairs; see `PCCC` for the parameters. (An
-    empty cluster is always repositioned.)
-    """
-    limits = q, max_iter, deadline
-    best, n_repositions = _descend(problem, centers, *limits)
-    n_iterations = best.n_iterations
-    while repositioning and problem.n_clusters > 1 and not is_past(deadline):
-        moved = best.centers.copy()
-        poor = _least_needed(problem.contracted, moved)
-        moved[poor] = _worst_served(problem.contracted, best.labels, moved, poor)
-        found, n_more = _descend(problem, moved, *limits)
-        n_iterations += found.n_iterations
-        if not found.objective < best.objective * (1 - LEAST_FALL):
-            break
-        best, n_repositions = found, n_repositions + 1 + n_more
-    return replace(best, n_iterations=n_iterations), n_repositions
 
 
 def _descend(

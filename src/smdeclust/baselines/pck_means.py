@@ -1,13 +1,15 @@
-"""PCK-Means (Basu, Banerjee, Mooney 2004): f plus a cost for every broken pair."""
+"""Points placed one by one: PCK-Means (Basu, Banerjee, Mooney 2004), where every broken pair costs,
+and COP-KM (Wagstaff 2001), where none is broken."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from smdeclust.baselines.base import MultiStart, SoftBaseline, Task
+from smdeclust.baselines.base import FromCenters, MultiStart, SoftBaseline, StrictBaseline, Task
 from smdeclust.baselines.pieces import (
     SignedPairs,
     cost_of_broken,
@@ -27,7 +29,7 @@ from smdeclust.structure.groups import Grouping, contract
 
 # A start ends after so many iterations in a row without a better solution: orders are drawn again,
 # so one that does not help says little.
-PATIENCE = 10
+PATIENCE, COP_PATIENCE = 10, 20
 # Passes over the points between two moves of the centers.
 MOST_PASSES = 6
 
@@ -75,6 +77,40 @@ class PCKMeans(MultiStart, SoftBaseline):
         assert best is not None
         self.objective_ = best.objective
         return best.labels
+
+
+@documented
+class COPKMeans(FromCenters, StrictBaseline):
+    """COP-KM (Wagstaff 2001): k-means that places points greedily and breaks no constraint.
+
+    Must-link groups are placed in random order, each at the nearest center whose cluster holds no
+    cannot-linked group yet. There is no backtracking: a start fails where its first placement
+    leaves a group without a cluster, which says nothing about whether a clustering exists. Where
+    all starts fail, ``fit`` raises ``NoFeasibleSolutionError``. A start also ends after twenty
+    iterations in a row without a better solution.
+    """
+
+    _failure = (
+        "COP-KM failed in all of its {n} starts: it places groups one by one and never takes one "
+        "back. That is no proof: a feasible clustering may well exist. Try more starts (n_init), "
+        "or SMDEClust or BLPKMeans, whose assignment step is exact."
+    )
+
+    def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution | None:
+        """Run one start; None where its first placement fails.
+
+        A later placement that fails, or does not lower the objective, is an iteration without
+        improvement: the best solution so far stays. `rng` draws the order of the groups again in
+        every iteration.
+        """
+        graph = task.problem.graph.with_free(task.problem.n_groups)
+        forbidden = graph.indptr, graph.indices, -np.array(graph.price)
+        found = search_by_placing(
+            task.problem, forbidden, centers, rng, self.max_iter, COP_PATIENCE, 1
+        )
+        if found.objective == np.inf:
+            return None
+        return replace(found, objective=found.objective + task.problem.scatter)
 
 
 def neighborhood_centers(

@@ -86,10 +86,30 @@ class SoftHGMeans(UnweightedBaseline):
             stopping.no_improvement(patience) if patience is not None else None,
             stopping.max_generations(self.max_generations),
         )
-        state = soft_hg_means(problem, model, self, stop, self._generator())
+        state = self._evolve(problem, model, stop, self._generator())
         assert state.best is not None
         self.objective_ = state.best.objective
         return self._told(state)
+
+    def _evolve(
+        self, problem: Problem, model: Model, stop: stopping.StoppingRule, rng: np.random.Generator
+    ) -> State:
+        """Cross two parents' centers, move one center, descend, survive; return the final state."""
+        initialize, n = spread_groups(problem), self.population_size
+
+        def start() -> Solution:
+            found = local_search(problem, initialize(rng), max_iter=MOST_LLOYD)
+            return descend(model, found.labels, rng)
+
+        def offspring(population: list[Solution]) -> Solution:
+            chosen = rng.choice(len(population), size=2, replace=False)
+            first, second = (population[i] for i in chosen)
+            centers = exchange(first, second, first, rng)
+            centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
+            return descend(model, assign(model, centers), rng)
+
+        log = log_generation if self.verbose else None
+        return breed(start, offspring, (n, n, n + self.n_offspring), stop, on_generation=log)
 
 
 @dataclass(frozen=True)
@@ -150,31 +170,6 @@ class Model:
             b = ((1 - p) * within + p * between) / (self.n_links[CANNOT] * p)
             beta[CANNOT] = b * odds, b
         return beta
-
-
-def soft_hg_means(
-    problem: Problem,
-    model: Model,
-    method: SoftHGMeans,
-    stop: stopping.StoppingRule,
-    rng: np.random.Generator,
-) -> State:
-    """Cross two parents' centers, move one center, descend, survive; return the final state."""
-    initialize, n = spread_groups(problem), method.population_size
-
-    def start() -> Solution:
-        found = local_search(problem, initialize(rng), max_iter=MOST_LLOYD)
-        return descend(model, found.labels, rng)
-
-    def offspring(population: list[Solution]) -> Solution:
-        chosen = rng.choice(len(population), size=2, replace=False)
-        first, second = (population[i] for i in chosen)
-        centers = exchange(first, second, first, rng)
-        centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
-        return descend(model, assign(model, centers), rng)
-
-    log = log_generation if method.verbose else None
-    return breed(start, offspring, (n, n, n + method.n_offspring), stop, on_generation=log)
 
 
 def assign(model: Model, centers: np.ndarray) -> np.ndarray:

@@ -16,31 +16,14 @@ from smdeclust.constraints.store import SOFT
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.pairs import as_pairs
 
-KINDS = ("must_link", "cannot_link")
 
+def all_known(
+    asker: Any, X: Any, y: Any, constraints: Any, bare: dict[str, Any], **knows: bool
+) -> Constraints:
+    """Return what is known of the rows of `X`, as constraints or as `bare` pairs of row positions.
 
-def known_pairs(
-    asker: Any,
-    X: Any,
-    y: Any,
-    constraints: Any,
-    bare: dict[str, Any],
-    *,
-    soft: bool = False,
-    quotas: bool = False,
-) -> Constraints | None:
-    """Return what `constraints` say of the rows of `X`; None where bare pairs are to be used.
-
-    Parameters
-    ----------
-    asker
-        The estimator whose ``fit`` asks, or the name of a function.
-    X, y, constraints
-        As given to it.
-    bare
-        Its arguments that are pairs of row positions, by name.
-    soft, quotas
-        Whether it can use soft pairs, and quotas.
+    `asker` is the estimator whose ``fit`` asks, or the name of a function; whether it can use
+    ``soft`` pairs and ``quotas`` is what it `knows`.
     """
     if isinstance(y, Constraints):
         raise InvalidInputError(
@@ -50,10 +33,9 @@ def known_pairs(
     _mention_partial_labels(y)
     given = [name for name, value in bare.items() if value is not None]
     if constraints is None:
-        if given:
-            _mention_index(X, given[0])
-        return None
-    if given:
+        _mention_index(X, given)
+        constraints = Constraints(**bare, n_points=n_rows_of(X))
+    elif given:
         raise InvalidInputError(
             f"constraints= and {given[0]}= were both given. Give one: "
             f"constraints=constraints.add({given[0]}=...) holds both."
@@ -65,11 +47,11 @@ def known_pairs(
         )
     _check_points(X, constraints)
     known = constraints.hardened()
-    _refuse(asker, known, soft=soft, quotas=quotas)
+    _refuse(asker, known, **knows)
     return known
 
 
-def _refuse(asker: Any, known: Constraints, *, soft: bool, quotas: bool) -> None:
+def _refuse(asker: Any, known: Constraints, *, soft: bool = False, quotas: bool = False) -> None:
     """Raise an error where something is known that `asker` cannot use."""
     name = asker if isinstance(asker, str) else type(asker).__name__
     if known.quotas and not quotas:
@@ -90,8 +72,10 @@ def _refuse(asker: Any, known: Constraints, *, soft: bool, quotas: bool) -> None
         )
 
 
-def _mention_index(X: Any, name: str) -> None:
+def _mention_index(X: Any, given: list[str], stacklevel: int = 5) -> None:
     """Warn where pairs of row positions may have been meant as entries of an index of integers."""
+    if not given:
+        return
     index: Any = getattr(X, "index", None)
     if hasattr(index, "dask"):  # not in memory: nothing is computed for a warning
         return
@@ -99,39 +83,24 @@ def _mention_index(X: Any, name: str) -> None:
         return
     if not np.array_equal(index, np.arange(len(index))):
         warnings.warn(
-            f"{name}= are row positions from 0 to {len(index) - 1}, and X has another index of "
+            f"{given[0]}= are row positions from 0 to {len(index) - 1}, and X has another index of "
             f"integers (the first row is {index[0]}). If the pairs name entries of the index, pass "
-            f"constraints=Constraints({name}=..., ids=X.index).",
+            f"constraints=Constraints({given[0]}=..., ids=X.index).",
             UserWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
 
 
 def hard_pairs(
-    asker: Any, X: Any, y: Any, constraints: Any, must_link: Any, cannot_link: Any
+    asker: str, X: Any, constraints: Any, must_link: Any, cannot_link: Any
 ) -> tuple[Any, Any]:
-    """Return the must-links and the cannot-links where soft pairs cannot be used."""
+    """Return the must-links and the cannot-links, bare ones as they are."""
     bare = {"must_link": must_link, "cannot_link": cannot_link}
-    known = known_pairs(asker, X, y, constraints, bare)
-    return (must_link, cannot_link) if known is None else (known.must_link, known.cannot_link)
-
-
-def all_known(
-    asker: Any,
-    X: Any,
-    y: Any,
-    constraints: Any,
-    bare: dict[str, Any],
-    *,
-    soft: bool = False,
-    quotas: bool = False,
-) -> Constraints:
-    """Return what is known of the rows of `X`, as constraints or as bare pairs."""
-    known = known_pairs(asker, X, y, constraints, bare, soft=soft, quotas=quotas)
-    if known is None:
-        known = Constraints(**bare, n_points=n_rows_of(X)).hardened()
-        _refuse(asker, known, soft=soft, quotas=quotas)
-    return known
+    if constraints is None:
+        _mention_index(X, [name for name, pairs in bare.items() if pairs is not None], 4)
+        return must_link, cannot_link
+    known = all_known(asker, X, None, constraints, bare)
+    return known.must_link, known.cannot_link
 
 
 def known_of_new(

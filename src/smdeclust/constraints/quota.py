@@ -18,21 +18,8 @@ CATEGORIES, NUMBERS = ("count", "share"), ("sum", "mean")
 def as_quotas(
     column: Any, low: Any, high: Any, of: str | None, name: str | None, n_points: int | None
 ) -> tuple[Quota, ...]:
-    """Return one quota for each value that is bounded, or one for a column of numbers.
-
-    Parameters
-    ----------
-    column
-        One entry a point: categories, True or False, or numbers.
-    low, high
-        A number for all values, or a mapping from values to numbers.
-    of
-        ``"count"`` or ``"share"`` (categories), ``"sum"`` or ``"mean"`` (numbers), or ``None``.
-    name
-        What to call the column.
-    n_points
-        N, where it is known.
-    """
+    """Return one quota for each value that is bounded, or one for a column of numbers: what
+    `Constraints.quota` is given, and the number of points where it is known."""
     name = str(name or getattr(column, "name", None) or "column")
     where, entries = f"quota on {name}", as_list(column)
     if n_points is not None and len(entries) != n_points:

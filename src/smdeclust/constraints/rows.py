@@ -18,13 +18,7 @@ _MAX_SUGGESTED_FROM = 20_000
 
 
 def as_ids(ids: Any) -> np.ndarray:
-    """Return the ids of the points as a read-only object array; no two may be equal.
-
-    Parameters
-    ----------
-    ids
-        One id a point: a column or the index of a data frame, an array, any sequence.
-    """
+    """Return the ids of the points as a read-only object array; no two may be equal."""
     if getattr(ids, "ndim", 1) != 1 or hasattr(ids, "columns"):
         raise InvalidInputError(
             "ids must be one column: give frame['name'] or frame.index, not a whole table."

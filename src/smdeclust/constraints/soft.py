@@ -18,16 +18,8 @@ def split_soft(
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return pairs, their confidences and their prices (NaN where it is the other that counts).
 
-    Parameters
-    ----------
-    pairs
-        ``(i, j)`` or ``(i, j, confidence)``, also mixed; or an array of two or three columns.
-    confidence
-        One number from 0.5 to 1 a pair, or one for all; None where the pairs say it.
-    price
-        What a broken pair costs, instead of a confidence: one number a pair, or one for all.
-    name
-        What to call the pairs in a message.
+    Pairs are ``(i, j)`` or ``(i, j, confidence)``, also mixed, or an array of two or three columns.
+    Confidences (None where the pairs say them) or prices are one number a pair, or one for all.
     """
     entries = [] if pairs is None else as_list(pairs)
     plain, said = [], np.full(len(entries), np.nan)

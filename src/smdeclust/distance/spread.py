@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
@@ -13,29 +13,11 @@ def is_sparse(points: Any) -> bool:
     return bool(issparse(points))
 
 
-class Spread(Protocol):
-    """What the two forms of a distance have in common."""
+class Spread:
+    """A whole matrix: directions, and how they go together."""
 
     def within(self, points: Any, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Scatter of the points about the means of their labels."""
-
-    def target(self, n_directions: int) -> np.ndarray:
-        """The identity."""
-
-    def log_det(self, scatter: np.ndarray) -> float:
-        """Logarithm of the determinant."""
-
-    def root(self, scatter: np.ndarray) -> np.ndarray:
-        """Root of the inverse, scaled so that the scatter is 1 in every direction."""
-
-    def apply(self, points: Any, root: np.ndarray) -> Any:
-        """Points in the coordinates that `root` leads to."""
-
-
-class _Full:
-    """A whole matrix: directions, and how they go together."""
-
-    def within(self, points: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
         totals = np.bincount(labels, weights)
         means = _sums(points, labels, weights, len(totals))
         means /= np.where(totals > 0, totals, 1.0)[:, None]
@@ -43,20 +25,24 @@ class _Full:
         return (gaps * weights[:, None]).T @ gaps
 
     def target(self, n_directions: int) -> np.ndarray:
+        """The identity."""
         return np.eye(n_directions)
 
     def log_det(self, scatter: np.ndarray) -> float:
+        """Logarithm of the determinant."""
         return float(np.linalg.slogdet(scatter)[1])
 
     def root(self, scatter: np.ndarray) -> np.ndarray:
+        """Root of the inverse, scaled so that the scatter is 1 in every direction."""
         sizes, axes = np.linalg.eigh(scatter)
         return (axes / np.sqrt(sizes)) @ axes.T  # the symmetric root: there is only one
 
-    def apply(self, points: np.ndarray, root: np.ndarray) -> np.ndarray:
+    def apply(self, points: Any, root: np.ndarray) -> Any:
+        """Points in the coordinates that `root` leads to."""
         return points @ root.T
 
 
-class _Diagonal:
+class _Diagonal(Spread):
     """One number a column."""
 
     def within(self, points: Any, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -81,8 +67,7 @@ class _Diagonal:
         return csr_array(points @ diags_array(root)) if is_sparse(points) else points * root
 
 
-FULL: Spread = _Full()
-DIAGONAL: Spread = _Diagonal()
+FULL, DIAGONAL = Spread(), _Diagonal()
 
 
 def _sums(points: Any, labels: np.ndarray, weights: np.ndarray, n_labels: int) -> Any:

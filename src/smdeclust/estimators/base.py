@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -22,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from smdeclust.constraints import Constraints
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.given import all_known, check_order, known_of_new
 from smdeclust.estimators.parameters import check_number, check_parameters
 from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
@@ -119,7 +120,7 @@ def log_shown(verbose: Any) -> Iterator[None]:
 
 
 class ConstrainedClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 ):
     """Base of the estimators: constraints are data, so they go to ``fit``."""
 
@@ -167,18 +168,15 @@ class ConstrainedClusterer(
         """
         check_parameters(self)
         deadline = deadline_after(self.max_time)
-        bare = {
-            "must_link": must_link, "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link, "soft_cannot_link": soft_cannot_link,
-        }  # fmt: skip
-        known = all_known(
-            self, X, y, constraints, bare, soft=self._knows_soft, quotas=self._knows_quotas
-        )
+        pairs = must_link, cannot_link, soft_must_link, soft_cannot_link
+        bare = dict(zip(KINDS, pairs, strict=True))
+        knows = {"soft": self._knows_soft, "quotas": self._knows_quotas}
+        known = all_known(self, X, y, constraints, bare, **knows)
         return self._fit(X, known, sample_weight, deadline)
 
+    @abstractmethod
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         """Cluster, under what is known of the rows."""
-        raise NotImplementedError
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fit and return ``labels_``."""

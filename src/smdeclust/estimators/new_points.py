@@ -45,16 +45,7 @@ def label_new(
     if bounds is not None:
         _reject_sums(bounds, len(squares))
     new = _NewRows.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
-    try:
-        return new.solve(squares, prices, bounds, max_time)
-    except _NoLabels as error:
-        if error.args:
-            raise InfeasibleConstraintsError(error.args[0], reason="bounds") from None
-        raise new.explain() from None
-
-
-class _NoLabels(Exception):
-    """No labels keep the pairs, or, as it says then, the sizes."""
+    return new.solve(squares, prices, bounds, max_time)
 
 
 def _reject_sums(bounds: SizeBounds, n: int) -> None:
@@ -140,9 +131,9 @@ class _NewRows:
         of_groups = np.zeros((coupling.n_groups, k))
         np.add.at(of_groups, groups, costs)
         if always == np.inf or np.isinf(of_groups).all(axis=1).any():
-            raise _NoLabels  # a cannot-link within a group, or no cluster that is allowed
+            raise self.explain()  # a cannot-link within a group, or no cluster that is allowed
         limits = self._limits(groups, coupling.n_groups, bounds)
-        return _assign(of_groups, graph, limits, max_time)[groups]
+        return self._assign(of_groups, graph, limits, max_time)[groups]
 
     def _limits(
         self, groups: np.ndarray, n_groups: int, bounds: SizeBounds | None
@@ -160,6 +151,36 @@ class _NewRows:
         given, lows, highs, filled = (np.array(each) for each in zip(*sums, strict=True))
         counted = np.array([np.bincount(groups, c, n_groups) for c in given])
         return Bounds.of(counted, lows, highs, filled)
+
+    def _assign(
+        self, costs: np.ndarray, graph: PairGraph, limits: Bounds | None, max_time: float | None
+    ) -> np.ndarray:
+        """The cheapest labels of the groups."""
+        if len(costs) == 0 and (limits is None or limits.hold(np.empty(0, dtype=np.int64))):
+            return np.empty(0, dtype=np.int64)
+        budget = Budget.of(max_time=max_time, max_pivots=NEW_POINTS_PIVOTS)
+        labels, cost, bound = assign(costs, graph, limits, None, budget)
+        if labels is None and bound < np.inf:
+            raise NoFeasibleSolutionError(
+                "The time or the budget ended before labels of the new rows were found that keep "
+                "everything. There may be some: give more time (max_time), wider bounds or fewer "
+                "pairs."
+            )
+        if labels is None:
+            if limits is not None and assign(costs, graph, None, None, budget)[2] < np.inf:
+                raise InfeasibleConstraintsError(
+                    "No labels of the new rows keep the pairs and the bounds (sizes, quotas) "
+                    "together: give wider bounds.",
+                    reason="bounds",
+                )
+            raise self.explain()
+        if cost > bound * (1 + 1e-9):
+            warnings.warn(
+                f"The labels keep all pairs, but are not proven cheapest: they cost {cost:g}, and "
+                f"none cost less than {bound:g}.",
+                stacklevel=6,
+            )
+        return labels
 
     def explain(self) -> InfeasibleConstraintsError:
         """Say which pairs no labels of the new rows can keep."""
@@ -195,32 +216,3 @@ class _NewRows:
                 ],
             },
         )
-
-
-def _assign(
-    costs: np.ndarray, graph: PairGraph, limits: Bounds | None, max_time: float | None
-) -> np.ndarray:
-    """The cheapest labels of the groups."""
-    if len(costs) == 0 and (limits is None or limits.hold(np.empty(0, dtype=np.int64))):
-        return np.empty(0, dtype=np.int64)
-    budget = Budget.of(max_time=max_time, max_pivots=NEW_POINTS_PIVOTS)
-    labels, cost, bound = assign(costs, graph, limits, None, budget)
-    if labels is None and bound < np.inf:
-        raise NoFeasibleSolutionError(
-            "The time or the budget ended before labels of the new rows were found that keep "
-            "everything. There may be some: give more time (max_time), wider bounds or fewer pairs."
-        )
-    if labels is None:
-        if limits is not None and assign(costs, graph, None, None, budget)[2] < np.inf:
-            raise _NoLabels(
-                "No labels of the new rows keep the pairs and the bounds (sizes, quotas) together: "
-                "give wider bounds."
-            )
-        raise _NoLabels
-    if cost > bound * (1 + 1e-9):
-        warnings.warn(
-            f"The labels keep all pairs, but are not proven cheapest: they cost {cost:g}, and none "
-            f"cost less than {bound:g}.",
-            stacklevel=6,
-        )
-    return labels

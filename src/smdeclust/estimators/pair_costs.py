@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -162,60 +162,49 @@ def pair_costs(
     implied = implied_pairs(known.must_link, known.cannot_link, len(labels))
     deadline = np.inf if max_time is None else time.perf_counter() + max_time
     objective = float(getattr(model, "objective_", model.inertia_))
-    found: list[PairCost] = []
-    fits: list[float] = []
-    done = 0
-    for done, (kind, position) in enumerate(chosen, start=1):
-        cost = _blank(known, kind, position, position in implied[kind])
-        value = objective
-        if not cost.implied:
-            if fits and time.perf_counter() > deadline:
-                done -= 1
+    fits: list[tuple[float, np.ndarray]] = []  # the objective without a pair, and who moves
+    for kind, position in chosen:
+        fits.append((objective, np.empty(0, dtype=np.int64)))
+        if position not in implied[kind]:
+            if len(fits) > 1 and time.perf_counter() > deadline:
+                fits.pop()
                 break
-            value, cost, better = _leave_out(model, X, known, cost, sample_weight, objective)
-            objective = min(objective, better)
-        found.append(cost)
-        fits.append(value)
+            value, moved, better = _leave_out(model, X, known, kind, position, sample_weight)
+            fits[-1], objective = (value, moved), min(objective, better)
         if progress is not None:
-            progress(done, len(chosen))
-    rows = [
-        replace(cost, saves=max(objective - value, 0.0))
-        if value < objective * (1 - SAME)
-        else replace(cost, saves=0.0, moved=np.empty(0, dtype=np.int64))
-        for cost, value in zip(found, fits, strict=True)
-    ]
+            progress(len(fits), len(chosen))
+    rows = []
+    for (kind, position), (value, moved) in zip(chosen, fits, strict=False):
+        i, j = getattr(known, kind)[position].tolist()
+        saves = objective - value if value < objective * (1 - SAME) else 0.0
+        given = kind, position, (i, j), known.named(kind, [position])[0], saves
+        rows.append(PairCost(*given, moved if saves else moved[:0], position in implied[kind]))
     rows.sort(key=lambda cost: (-cost.saves, cost.kind, cost.position))
-    return PairCostTable(tuple(rows), objective, done == len(chosen))
+    return PairCostTable(tuple(rows), objective, len(fits) == len(chosen))
 
 
 def _leave_out(
-    model: Any, X: Any, known: Constraints, cost: PairCost, sample_weight: Any, objective: float
-) -> tuple[float, PairCost, float]:
-    """The objective without a pair, what moves, and a better objective with it, if one turned up.
+    model: Any, X: Any, known: Constraints, kind: str, position: int, sample_weight: Any
+) -> tuple[float, np.ndarray, float]:
+    """The objective without a pair, who moves, and a better objective with it, if one turned up.
 
     A fit without the pair that keeps it nevertheless has found a better solution of all pairs.
     """
-    mask = np.ones(len(getattr(known, cost.kind)), dtype=bool)
-    mask[cost.position] = False
+    mask = np.ones(len(getattr(known, kind)), dtype=bool)
+    mask[position] = False
     weight = {} if sample_weight is None else {"sample_weight": sample_weight}
     again = clone(model).set_params(init=model, warm_start=False, callback=None)
     distance = getattr(model, "distance_", None)
     if distance is not None:  # the same distance throughout, else objectives do not compare
         X = distance.map_points(model._check_points(X, reset=False))
         again.set_params(metric="euclidean", init=model.labels_)
-    again.fit(X, constraints=known.keep({cost.kind: mask}), **weight)
+    again.fit(X, constraints=known.keep({kind: mask}), **weight)
     value = float(getattr(again, "objective_", again.inertia_))
     labels = np.asarray(again.labels_)
-    i, j = cost.pair
-    kept = (labels[i] == labels[j]) == (cost.kind == "must_link")
+    i, j = getattr(known, kind)[position]
+    kept = (labels[i] == labels[j]) == (kind == "must_link")
     moved = np.flatnonzero(labels != np.asarray(model.labels_))
-    return value, replace(cost, moved=moved), value if kept else np.inf
-
-
-def _blank(known: Constraints, kind: str, position: int, implied: bool) -> PairCost:
-    i, j = getattr(known, kind)[position].tolist()
-    names = known.named(kind, [position])[0]
-    return PairCost(kind, position, (i, j), names, 0.0, np.empty(0, dtype=np.int64), implied)
+    return value, moved, value if kept else np.inf
 
 
 def _chosen(known: Constraints, pairs: Any) -> list[tuple[str, int]]:

@@ -14,6 +14,7 @@ import dataclasses
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, dataclass_transform
 
 import numpy as np
@@ -35,19 +36,15 @@ def number(
     default: Any,
     doc: str = "",
     *,
-    low: float = -np.inf,
-    high: float = np.inf,
     optional: bool = False,
+    **rule: Any,
 ) -> Any:
-    """A number from `low` to `high`; None where that is the default, or `optional`."""
-    rule: dict[str, Any] = {"low": low, "high": high, "optional": optional or default is None}
+    """A number by a rule of `check_number`; None where that is the default, or `optional`."""
+    rule["optional"] = optional or default is None
     return anything(default, doc, lambda name, value: check_number(name, value, **rule))
 
 
-def whole(default: Any, doc: str = "", *, low: float = -np.inf, optional: bool = False) -> Any:
-    """A whole number from `low`; None where that is the default, or `optional`."""
-    rule: dict[str, Any] = {"low": low, "whole": True, "optional": optional or default is None}
-    return anything(default, doc, lambda name, value: check_number(name, value, **rule))
+whole = partial(number, whole=True)
 
 
 def choice(default: str, options: Iterable[str], doc: str = "") -> Any:

@@ -117,7 +117,7 @@ def certify(
     deadline = np.inf if max_time is None else start + max_time
     names, given = np.unique(_cluster_names(labels), return_inverse=True)
     given = given.reshape(-1).astype(np.int64)
-    must_link, cannot_link = hard_pairs("certify", X, None, constraints, must_link, cannot_link)
+    must_link, cannot_link = hard_pairs("certify", X, constraints, must_link, cannot_link)
     problem = Problem.build(
         X, len(names), must_link, cannot_link, sample_weight, size_min=size_min, size_max=size_max
     )

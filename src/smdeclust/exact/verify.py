@@ -144,7 +144,7 @@ def verify(
     InvalidCertificateError
         The labels, the tree, a multiplier or the claimed bound does not stand.
     """
-    must_link, cannot_link = hard_pairs("verify", X, None, constraints, must_link, cannot_link)
+    must_link, cannot_link = hard_pairs("verify", X, constraints, must_link, cannot_link)
     k = certificate.n_clusters
     require(isinstance(k, int | np.integer) and k >= 1, f"{k!r} clusters")
     if n_clusters is not None:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_pairs
+from smdeclust.constraints.given import all_known
 from smdeclust.plotting import style
 from smdeclust.plotting.inputs import as_centers, as_labels, as_points
 from smdeclust.plotting.projection import project
@@ -64,8 +64,7 @@ def plot_clusters(
     """
     if constraints is not None:
         given = {"must_link": must_link, "cannot_link": cannot_link}
-        known = known_pairs("plot_clusters", X, None, constraints, given, soft=True, quotas=True)
-        assert known is not None
+        known = all_known("plot_clusters", X, None, constraints, given, soft=True, quotas=True)
         must_link, cannot_link = known.all_as_hard().must_link, known.all_as_hard().cannot_link
     points = as_points(X)
     label = as_labels(labels, len(points))

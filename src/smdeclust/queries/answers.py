@@ -93,16 +93,8 @@ class Checks:
 class AnswerFile:
     """A pairs CSV that grows by a line an answer, in its own shape, on the disk at once.
 
-    Parameters
-    ----------
-    path
-        The file; made with the header ``i,j,type,confidence`` where it is not there.
-    ids
-        Id of each row, written in place of rows, or ``None``.
-    index_base
-        Number of the first row in the file, where rows are written.
-    encoding
-        Of the file; None is UTF-8, or UTF-16 where the file begins with its mark.
+    A file that is not there is made with the header ``i,j,type,confidence``. It holds ids, or rows
+    from `index_base` on; an encoding of None is UTF-8, or UTF-16 where it begins with its mark.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_pairs
+from smdeclust.constraints.given import all_known
 from smdeclust.exceptions import (
     InfeasibleConstraintsError,
     InvalidInputError,
@@ -118,9 +119,7 @@ def choose_n_clusters(
 
         estimator = SMDEClust(random_state=0)
     known = Constraints(n_points=len(points))
-    if constraints is not None:
-        said = known_pairs(estimator, points, None, constraints, {}, soft=True, quotas=True)
-        known |= said or constraints
+    known |= all_known(estimator, points, None, constraints, {}, soft=True, quotas=True)
     # The same folds and samples for every K.
     rng = np.random.default_rng(random_state)
     n_pairs = len(known.must_link) + len(known.cannot_link) + known.n_soft
@@ -220,9 +219,5 @@ def _stability(
         found = np.full(len(points), -1, dtype=np.int64)
         found[rows] = clone(model).fit(points[rows], constraints=known[rows]).labels_
         labels.append(found)
-    scores = []
-    for a in range(len(labels)):
-        for b in range(a):
-            shared = (labels[a] >= 0) & (labels[b] >= 0)
-            scores.append(adjusted_rand_score(labels[a][shared], labels[b][shared]))
-    return float(np.mean(scores))
+    both = ((a, b, (a >= 0) & (b >= 0)) for a, b in combinations(labels, 2))
+    return float(np.mean([adjusted_rand_score(a[shared], b[shared]) for a, b, shared in both]))

@@ -40,24 +40,20 @@ class Question:
 
 
 class Beliefs:
-    """Which cluster each row looked at is likely to be in, given the answers.
+    """Which cluster each row looked at is likely to be in, given the answers; and what questions
+    that were chosen so far will settle."""
 
-    Attributes
-    ----------
-    home
-        For each cluster the group that stands for it: the largest that was answered about in it.
-    settled
-        (n,) rows whose cluster is known.
-    chances
-        (n, K) how likely each cluster is.
-    """
+    home: dict[int, int]  # for each cluster the group that stands for it: the largest in it
+    settled: np.ndarray  # (n,) rows whose cluster is known
+    chances: np.ndarray  # (n, K) how likely each cluster is
 
-    def __init__(self, picture: Picture, near: Nearness) -> None:
+    def __init__(self, picture: Picture, near: Nearness, unsure: set[tuple[int, int]]) -> None:
         self.picture, self.near, self.known = picture, near, picture.known
+        self.refused = unsure | picture.known.answered
         k, known = picture.n_clusters, picture.known
         labels = picture.labels
         self.places = {group: near.places(rows) for group, rows in known.members.items()}
-        self.home: dict[int, int] = {}
+        self.home = {}
         for group, rows in sorted(known.members.items(), key=lambda item: -len(item[1])):
             if len(self.places[group]):
                 self.home.setdefault(int(labels[rows[0]]), group)
@@ -75,6 +71,13 @@ class Beliefs:
         chances = reached + TRUST * view + DOUBT / k
         self.chances = chances / chances.sum(axis=1, keepdims=True)
         self.open_chances = self._without_excluded()
+        self.doubt = np.where(self.settled, 0.0, 1 - self.chances.max(axis=1))
+        self.covered = near.cover[:, self.settled].max(axis=1, initial=0.0)
+        self.used = np.zeros(len(near.rows), dtype=bool)  # rows in questions that were chosen
+        # 1, and half of it for every time that somebody could not tell about a row
+        self.readiness = np.ones(len(near.rows))
+        ends = np.array([row for pair in unsure for row in pair], dtype=np.int64)
+        np.multiply.at(self.readiness, near.places(ends), 0.5)
 
     def _settle(self, reached: np.ndarray, cluster: int, group: int) -> None:
         places = self.places[group]
@@ -105,6 +108,78 @@ class Beliefs:
         total = out.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(out, total, out=np.zeros_like(out), where=total > 0))
 
+    def worth(self, n_answers: np.ndarray) -> np.ndarray:
+        """(n,) the doubt that asking about each row would settle, for each answer it takes."""
+        near = self.near
+        worth = np.maximum(near.cover - self.covered, 0.0) @ self.doubt
+        for places in self.places.values():
+            if len(places) > 1 and not self.settled[places[0]]:
+                most = near.cover[places].max(axis=0)
+                worth[places] = np.maximum(most - self.covered, 0.0) @ self.doubt
+        worth *= self.readiness / n_answers
+        worth[self.settled | self.used | (self.open_chances.max(axis=1) <= 0)] = 0.0
+        return worth
+
+    def first_open(self, worth: np.ndarray, by_label: bool) -> Question | None:
+        """The question of most worth whose answer is open."""
+        near, known = self.near, self.known
+        for place in np.argsort(-worth, kind="stable")[:MOST_TRIED].tolist():
+            if worth[place] <= 0:
+                break
+            row, chances = int(near.rows[place]), self.open_chances[place]
+            order = np.argsort(-chances, kind="stable")
+            open_ones = [
+                (cluster, partner)
+                for cluster in order[chances[order] > 0].tolist()
+                if (partner := self._partner(place, cluster)) is not None
+                and not known.follows(row, partner)
+            ]
+            if not open_ones or (by_label and len(open_ones) < 2 <= len(chances)):
+                continue
+            cluster = open_ones[0][0]
+            others = [int(c) for c in order if c != cluster]
+            closer = near.cover[place] > np.maximum(self.covered, LEAST_COVER)
+            n_near = round((np.count_nonzero(closer) - 1) * known.n_points / len(near.rows))
+            asked = open_ones if by_label else open_ones[:1]
+            return Question(
+                row, tuple(partner for _, partner in asked), float(worth[place]), cluster,
+                others[0] if others else -1, cluster in self.home, n_near,
+            )  # fmt: skip
+        return None
+
+    def _partner(self, place: int, cluster: int) -> int | None:
+        """A row that stands for a cluster: the one known best, and near; or in the middle of it.
+
+        Asking against the same row again and again, a wrong answer is wrong about one row. Along a
+        chain it would be wrong about all rows behind it.
+        """
+        near, row = self.near, int(self.near.rows[place])
+        if cluster in self.home:
+            places = self.places[self.home[cluster]]
+            nearness = near.spread[place, places]
+            score = self.known.n_answers[near.rows[places]] + nearness / (1 + nearness.max())
+        else:
+            places = np.flatnonzero(self.picture.labels[near.rows] == cluster)
+            places = places[places != place]
+            rest = np.maximum(self.covered, near.cover[place])
+            score = np.maximum(near.cover[places] - rest, 0.0) @ self.doubt
+        # Rows not in another question of this call, if there are any.
+        for at in np.lexsort((-score, self.used[places])).tolist():
+            other = int(near.rows[places[at]])
+            if (min(row, other), max(row, other)) not in self.refused:
+                return other
+        return None
+
+    def suppose_answered(self, question: Question) -> None:
+        """The next question is about another place, as if this one were answered."""
+        near, rows = self.near, [question.row, question.representatives[0]]
+        place, partner = np.searchsorted(near.rows, rows)
+        group = int(self.known.group_of[question.row])
+        self.used[self.places.get(group, np.array([place]))] = True
+        self.used[[place, partner]] = True
+        self.covered = np.maximum(self.covered, near.cover[place])
+        self.doubt = self.doubt * (1 - near.cover[place])
+
 
 def choose_questions(
     picture: Picture,
@@ -118,114 +193,16 @@ def choose_questions(
 
     Pairs in `unsure`, which somebody could not answer, are not asked, and their rows less readily.
     """
-    refused = unsure | picture.known.answered
-    beliefs = Beliefs(picture, near)
-    doubt = 1 - beliefs.chances.max(axis=1)
-    doubt[beliefs.settled] = 0.0
-    covered = np.zeros(len(near.rows))
-    if beliefs.settled.any():
-        covered = near.cover[:, beliefs.settled].max(axis=1)
-    ordered = -np.sort(-beliefs.open_chances, axis=1)
-    n_answers = np.maximum(ordered @ np.arange(1, ordered.shape[1] + 1), 1.0)
-    if by_label:
-        n_answers[:] = 1.0
-    readiness = _readiness(near, unsure)
-    used = np.zeros(len(near.rows), dtype=bool)
+    beliefs = Beliefs(picture, near, unsure)
+    n_answers = np.ones(len(near.rows))
+    if not by_label:
+        ordered = -np.sort(-beliefs.open_chances, axis=1)
+        n_answers = np.maximum(ordered @ np.arange(1, ordered.shape[1] + 1), 1.0)
     found: list[Question] = []
     while len(found) < n_questions:
-        worth = np.maximum(near.cover - covered, 0.0) @ doubt
-        for places in beliefs.places.values():
-            if len(places) > 1 and not beliefs.settled[places[0]]:
-                most = near.cover[places].max(axis=0)
-                worth[places] = np.maximum(most - covered, 0.0) @ doubt
-        worth *= readiness / n_answers
-        worth[beliefs.settled | used | (ordered[:, 0] <= 0)] = 0.0
-        question = _first_open(beliefs, worth, covered, doubt, refused, used, by_label)
+        question = beliefs.first_open(beliefs.worth(n_answers), by_label)
         if question is None:
             break
         found.append(question)
-        place, partner = np.searchsorted(near.rows, [question.row, question.representatives[0]])
-        # The next question is about another place, as if this one were answered.
-        group = picture.known.group_of[question.row]
-        used[beliefs.places.get(int(group), np.array([place]))] = True
-        used[[place, partner]] = True
-        covered = np.maximum(covered, near.cover[place])
-        doubt = doubt * (1 - near.cover[place])
+        beliefs.suppose_answered(question)
     return found
-
-
-def _readiness(near: Nearness, unsure: set[tuple[int, int]]) -> np.ndarray:
-    """(n,) 1, and half of it for every time that somebody could not tell about a row."""
-    out = np.ones(len(near.rows))
-    ends = np.array([row for pair in unsure for row in pair], dtype=np.int64)
-    np.multiply.at(out, near.places(ends), 0.5)
-    return out
-
-
-def _first_open(
-    beliefs: Beliefs,
-    worth: np.ndarray,
-    covered: np.ndarray,
-    doubt: np.ndarray,
-    refused: set[tuple[int, int]],
-    used: np.ndarray,
-    by_label: bool,
-) -> Question | None:
-    near, known = beliefs.near, beliefs.known
-    for place in np.argsort(-worth, kind="stable")[:MOST_TRIED]:
-        if worth[place] <= 0:
-            break
-        row, chances = int(near.rows[place]), beliefs.open_chances[place]
-        order = np.argsort(-chances, kind="stable")
-        open_ones = [
-            (cluster, partner)
-            for cluster in order[chances[order] > 0].tolist()
-            if (partner := _partner(beliefs, int(place), cluster, covered, doubt, refused, used))
-            is not None
-            and not known.follows(row, partner)
-        ]
-        if not open_ones or (by_label and len(open_ones) < 2 <= len(chances)):
-            continue
-        cluster = open_ones[0][0]
-        others = [int(c) for c in order if c != cluster]
-        closer = near.cover[place] > np.maximum(covered, LEAST_COVER)
-        n_near = round((np.count_nonzero(closer) - 1) * known.n_points / len(near.rows))
-        asked = open_ones if by_label else open_ones[:1]
-        return Question(
-            row, tuple(partner for _, partner in asked), float(worth[place]), cluster,
-            others[0] if others else -1, cluster in beliefs.home, n_near,
-        )  # fmt: skip
-    return None
-
-
-def _partner(
-    beliefs: Beliefs,
-    place: int,
-    cluster: int,
-    covered: np.ndarray,
-    doubt: np.ndarray,
-    refused: set[tuple[int, int]],
-    used: np.ndarray,
-) -> int | None:
-    """A row that stands for a cluster: the one known best, and near; or in the middle of it.
-
-    Asking against the same row again and again, a wrong answer is wrong about one row. Along a
-    chain it would be wrong about all rows behind it.
-    """
-    near = beliefs.near
-    row = int(near.rows[place])
-    if cluster in beliefs.home:
-        places = beliefs.places[beliefs.home[cluster]]
-        nearness = near.spread[place, places]
-        score = beliefs.known.n_answers[near.rows[places]] + nearness / (1 + nearness.max())
-    else:
-        places = np.flatnonzero(beliefs.picture.labels[near.rows] == cluster)
-        places = places[places != place]
-        rest = np.maximum(covered, near.cover[place])
-        score = np.maximum(near.cover[places] - rest, 0.0) @ doubt
-    # Rows not in another question of this call, if there are any.
-    for at in np.lexsort((-score, used[places])).tolist():
-        other = int(near.rows[places[at]])
-        if (min(row, other), max(row, other)) not in refused:
-            return other
-    return None

@@ -18,17 +18,7 @@ from smdeclust.views.scene import kept_as_hard
 
 
 class Known:
-    """Pairs, read as answers.
-
-    A *group* is a set of points that belong together.
-
-    Parameters
-    ----------
-    n_points
-        N.
-    must_link, cannot_link
-        (m, 2) rows.
-    """
+    """Pairs of rows, read as answers. A *group* is a set of points that belong together."""
 
     def __init__(self, n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> None:
         self.n_points = n_points

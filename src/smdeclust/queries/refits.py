@@ -23,22 +23,10 @@ class Refits:
 
     Of several views only the heaviest is fitted again; all of them are weighed anew when there are
     half as many answers more than the last time.
-
-    Parameters
-    ----------
-    estimator
-        What clusters. It is cloned.
-
-    Attributes
-    ----------
-    model
-        The last one that was fitted.
-    coordinates
-        (N, r) points in which nearness counts for this model.
     """
 
-    model: Any
-    coordinates: np.ndarray
+    model: Any  # the last one that was fitted
+    coordinates: np.ndarray  # (N, r) points in which nearness counts for this model
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -98,13 +86,8 @@ def measured_in(model: Any, points: np.ndarray) -> np.ndarray:
 
 
 def stop_advice(before: np.ndarray, labels: np.ndarray) -> str:
-    """What the last answers changed, where that was next to nothing; else an empty sentence.
-
-    Parameters
-    ----------
-    before, labels
-        (N,) clusters `LOOK_BACK` answers ago, and now.
-    """
+    """What the last `LOOK_BACK` answers changed in (N,) clusters, `before` and now, where that was
+    next to nothing; else an empty sentence."""
     k = 1 + int(max(before.max(), labels.max()))
     n_moved = int(np.count_nonzero(match_labels(before, labels, k) != labels))
     if n_moved > LEAST_CHANGE * len(labels):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_pairs
+from smdeclust.constraints.given import all_known
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import DIFFERENT, SAME
@@ -235,8 +235,7 @@ def look_at(
         )
     if coordinates is None:
         coordinates = measured_in(model, points)
-    given = Constraints(n_points=len(points)) if constraints is None else constraints
-    known_pairs(model, points, None, given, {}, soft=True, quotas=True)
+    given = all_known(model, points, None, constraints, {}, soft=True, quotas=True)
     views = getattr(model, "views_", {})
     weighed = tuple(
         (np.asarray(seen.labels), float(model.view_weights_[name]))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.given import known_pairs
+from smdeclust.constraints.given import all_known
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io import write_bytes
@@ -99,7 +99,7 @@ def explore(
         In a script, call this below ``if __name__ == "__main__":``, as for all that starts
         processes.
     """
-    known = known_pairs("explore", table, None, constraints, {}, soft=True) or Constraints()
+    known = all_known("explore", table, None, constraints, {}, soft=True)
     if n_clusters is not None and (
         type(n_clusters) is bool or not isinstance(n_clusters, Integral)
     ):

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.kernel_approximation import Nystroem
 
 from smdeclust.constraints import Constraints
-from smdeclust.views.scene import Scene, Seen
+from smdeclust.views.scene import OwnView, Scene, Seen
 
 # Kernel features; rows that stand for all in the agreement with present labels.
 N_KERNELS = 120
@@ -138,13 +138,10 @@ def see_classes(
     return found, weights
 
 
-class Classes:
+class Classes(OwnView):
     """Curved borders between classes, by the likelihood of pairs in the learned distance."""
 
     name = "classes"
-
-    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Nothing to do."""
 
     def see(self, scene: Scene) -> Seen:
         """Train from the clusters of the learned distance; one round, more of them drift."""

@@ -40,17 +40,8 @@ class Fold:
 
 
 def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) -> Iterator[Fold]:
-    """Yield folds in which every pair that others do not imply is held out once.
-
-    Parameters
-    ----------
-    known
-        Hard and soft pairs of a known number of points.
-    rng
-        Draws the folds.
-    n_folds
-        Number of folds; fewer where there are fewer pairs.
-    """
+    """Yield folds, fewer where there are fewer pairs, in which every pair that others do not imply
+    is held out once; `known` are pairs of a known number of points."""
     star, apart = _independent(known)
     soft = np.concatenate([known.soft_must_link, known.soft_cannot_link])
     n_soft_must = len(known.soft_must_link)

@@ -261,13 +261,17 @@ def nearest_means(coordinates: np.ndarray, labels: np.ndarray, places: np.ndarra
     return cdist(places, centers, "sqeuclidean").argmin(axis=1)
 
 
-class AsGiven:
+class OwnView:
+    """A view of our own, with nothing to prepare unless it says so."""
+
+    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
+        """Do what depends on no knowledge, once."""
+
+
+class AsGiven(OwnView):
     """The points as given."""
 
     name = "given"
-
-    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Nothing to do."""
 
     def see(self, scene: Scene) -> Seen:
         """Cluster the points as they are."""
@@ -279,7 +283,7 @@ class AsGiven:
         return Seen(nearest_means(seen.coordinates, seen.labels, X), X)
 
 
-class Learned:
+class Learned(OwnView):
     """The distance that pairs teach.
 
     Parameters
@@ -296,9 +300,6 @@ class Learned:
     def name(self) -> str:
         """``"learned"`` or ``"compact"``."""
         return "compact" if self.from_all else "learned"
-
-    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Nothing to do."""
 
     def see(self, scene: Scene) -> Seen:
         """Cluster in the learned distance."""
