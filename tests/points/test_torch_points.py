@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,69 @@ def test_data_in_parts_give_the_same(monkeypatch):
     parts = search_all(problem, starts)
     for one, two in zip(whole, parts, strict=True):
         assert one.objective == pytest.approx(two.objective, rel=1e-6)
+
+
+def test_rough_products_give_the_labels_of_single_precision(monkeypatch):
+    """Where factors of a product are cut to eleven bits, as a GPU does, some rough labels are
+    wrong; rows that may be are looked at again, and all searches end as without."""
+    X, k, must, cannot = made(n=900, d=40)
+    problem = Problem.build(X, k, must, cannot, storage="torch")
+    rng = np.random.default_rng(0)
+    starts = [problem.enter(X[rng.choice(len(X), k, replace=False)]) for _ in range(4)]
+    expected = search_all(problem, starts)
+    looks, is_rough, scores = [], [], torch_batch.TorchBatch._scores
+
+    @contextmanager
+    def precision(points, name):
+        is_rough.append(name == "tf32")
+        yield
+        is_rough.pop()
+
+    def cut(values):
+        return (values.view(torch.int32) & -(2**13)).view(torch.float32)
+
+    def seen(self, at, rows, n_starts):
+        if is_rough[-1]:
+            rough = scores(self, (at[0], cut(at[1])), cut(rows), n_starts)
+            exact = scores(self, at, rows, n_starts)
+            looks.append(((rough.argmin(dim=1) != exact.argmin(dim=1)).sum(), rows.shape[0]))
+            return rough
+        looks.append((0, rows.shape[0]))
+        return scores(self, at, rows, n_starts)
+
+    monkeypatch.setattr(TorchPoints, "rough", True)
+    monkeypatch.setattr(torch_batch, "LEAST_ROUGH", 0)
+    monkeypatch.setattr(torch_batch, "precision", precision)
+    monkeypatch.setattr(torch_batch.TorchBatch, "_scores", seen)
+    for one, two in zip(expected, search_all(problem, starts), strict=True):
+        assert two.objective == pytest.approx(one.objective, rel=1e-7)
+        assert (two.labels == one.labels).all()
+    wrong, n_rows = np.array(looks).T
+    assert wrong.sum() > 0
+    assert 0 < n_rows[n_rows < problem.points.n_free].max() < problem.points.n_free / 2
+
+
+def test_sums_of_moved_rows_are_those_of_all(monkeypatch):
+    """Sums that change by the rows that moved stay those of the labels, with weights and groups."""
+    X, k, must, cannot = made(n=900)
+    weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    weight[cannot] += 1.0  # what is linked must weigh something
+    problem = Problem.build(X, k, must, cannot, weight, storage="torch")
+    monkeypatch.setattr(torch_batch, "MOST_MOVED", 1.0)
+    with problem.points.begin(2) as batch:
+        centers = np.stack([problem.enter(X[:k]), problem.enter(X[k : 2 * k])])
+        for _ in range(6):
+            costs = batch.label(centers)
+            held, _ = batch.held()
+            centers, _ = batch.move(costs.argmin(axis=2), [{}, {}])
+        for s, labels in enumerate(batch._labels.numpy()):
+            for c in range(k):
+                inside = labels == c
+                w, rows = problem.points.weights.numpy(), problem.points.rows.numpy()
+                assert held[s, 0, c] == (w[inside] > 0).sum()
+                assert batch._sums[s, c, -1] == w[inside].sum()
+                expected = w[inside] @ rows[inside]
+                np.testing.assert_allclose(batch._sums[s, c, :-1], expected, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("replacement", ["immediate", "generation"])

@@ -8,6 +8,7 @@ are unless a price moved by more than their margin: that is checked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -81,15 +82,19 @@ class Engine(ExitStack):
         self.last, self.centers = [self.last[s] for s in which], self.centers[which]
         self.batch.keep(which)
 
-    def finish(self, s: int, state: State) -> None:
-        """The labels, centers and objective of a solution that does not go on."""
-        if self.bounds is None:
-            state.labels, state.centers, state.objective = self._evaluate(s)
+    def finish(self, which: list[int], states: list[State]) -> None:
+        """The labels, centers and objective of solutions that do not go on."""
+        if which and self.bounds is None:
+            for s, found in zip(which, self._evaluate(which), strict=True):
+                states[s].labels, states[s].centers, states[s].objective = found
 
-    def _evaluate(self, s: int) -> tuple[Any, np.ndarray, float]:
-        last = self.last[s]
-        labels, place, value = self.batch.finish(s, self.centers[s], last.linked, last.moves)
-        return labels, place, value + self.problem.penalty(last.linked)
+    def _evaluate(self, which: list[int]) -> list[tuple[Any, np.ndarray, float]]:
+        linked, moves = (
+            [getattr(self.last[s], name) for s in which] for name in ("linked", "moves")
+        )
+        found = self.batch.finish(which, self.centers[which], np.stack(linked), moves)
+        penalties = map(self.problem.penalty, linked)
+        return [(*rest, f + p) for (*rest, f), p in zip(found, penalties, strict=True)]
 
     def iterate(self, states: list[State], limits: Limits) -> list[bool]:
         """Assign, move the centers; returns whether the objectives fell."""
@@ -112,7 +117,7 @@ class Engine(ExitStack):
             if self.bounds is None:
                 fell.append(changed[s] and self._falls(s, state, float(gains[s])))
             else:
-                fell.append(state.takes(*self._evaluate(s)))
+                fell.append(state.takes(*self._evaluate([s])[0]))
         return fell
 
     # ------------------------------------------------------------------------ without bounds
@@ -135,8 +140,8 @@ class Engine(ExitStack):
         """Label all groups, no cluster empty; also returns in which solutions labels changed."""
         costs = self.batch.label(self.centers)
         answers = self.assign_linked(costs, limits)
-        (held, n_changed), found = self.batch.held(), []
-        for s, (linked, proven) in enumerate(answers):
+        (held, n_changed), found = self.batch.held(), []  # while others assign
+        for s, (linked, proven) in enumerate(answers()):
             here = held[s, 0] + np.bincount(linked, minlength=held.shape[2])
             each: Found = linked, {}, proven
             if not here.all():
@@ -145,32 +150,33 @@ class Engine(ExitStack):
             n_changed[s] += np.count_nonzero(each[0] != self.last[s].linked)
         return found, n_changed > 0
 
-    def assign_linked(self, costs: np.ndarray, limits: Limits) -> list[tuple[np.ndarray, bool]]:
-        """Label the linked groups exactly, clusters may stay empty: labels, and whether proven."""
+    def assign_linked(
+        self, costs: np.ndarray, limits: Limits
+    ) -> Callable[[], list[tuple[np.ndarray, bool]]]:
+        """Begin to label the linked groups exactly, clusters may stay empty; returns a call that
+        waits for the labels, and whether they are proven."""
         labels = np.empty(costs.shape[:2], dtype=np.int64)
         statuses, graph = np.full(len(costs), SOLVED), self.problem.graph
-        if graph.n_nodes:
+        n_jobs = min(len(costs), available_threads(), MOST_JOBS) if graph.n_nodes else 0
+        ends = np.linspace(0, len(costs), n_jobs + 1).astype(int)
 
-            def solve(start: int, stop: int) -> None:
-                part = slice(start, stop)
-                assign_tables(costs[part], _ones(graph.n_nodes), graph.arrays, labels[part],
-                              statuses[part])  # fmt: skip
+        def solve(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            assign_tables(costs[part], _ones(graph.n_nodes), graph.arrays, labels[part],
+                          statuses[part])  # fmt: skip
 
-            n_jobs = min(len(costs), available_threads(), MOST_JOBS)
-            ends = np.linspace(0, len(costs), n_jobs + 1).astype(int)
-            if n_jobs == 1:
-                solve(0, len(costs))
-            else:
-                list(_pool().map(solve, ends[:-1], ends[1:]))
-        answers = []
-        for s, found in enumerate(labels):
-            proven = True
-            if statuses[s] != SOLVED:
+        jobs = (_pool().map if n_jobs > 1 else map)(solve, ends[:-1], ends[1:])
+
+        def answers() -> list[tuple[np.ndarray, bool]]:
+            list(jobs)
+            found = [(each, True) for each in labels]
+            for s in np.flatnonzero(statuses != SOLVED):
                 given = assign(costs[s], graph, None, self._upper(s), limits.budget())
-                found, proven = given[0], given[2] >= given[1]
-                if found is None:
+                if given[0] is None:
                     raise NoFeasibleSolutionError
-            answers.append((found, proven))
+                found[s] = given[0], bool(given[2] >= given[1])
+            return found
+
         return answers
 
     def _upper(self, s: int) -> np.ndarray | None:

@@ -76,7 +76,7 @@ def search_at_prices(
                         raise
                     going[0].proven = False  # the last ones are feasible
                     break
-                which, late = [], limits.is_late()
+                which, ended, late = [], [], limits.is_late()
                 for s, state in enumerate(going):
                     if state.n_done > 0 and (late or state.n_done >= limits.max_iter):
                         # Other orders were not looked at.
@@ -84,7 +84,8 @@ def search_at_prices(
                     elif tries_on(state, fell[s]):
                         which.append(s)
                         continue
-                    engine.finish(s, state)
+                    ended.append(s)
+                engine.finish(ended, going)
                 if len(which) < len(going):
                     going = [going[s] for s in which]
                     engine.keep(which)

@@ -134,9 +134,9 @@ class Batch(Protocol):
         their labels."""
 
     def finish(
-        self, s: int, centers: Any, linked: np.ndarray, moves: Moves
-    ) -> tuple[Any, np.ndarray, float]:
-        """Of one solution: what ``Points.describe`` makes labels of points of, (K, d) centers as
+        self, which: list[int], centers: Any, linked: np.ndarray, moves: list[Moves]
+    ) -> list[tuple[Any, np.ndarray, float]]:
+        """Of some solutions: what ``Points.describe`` makes labels of points of, (K, d) centers as
         an array, and the sum of squares."""
 
     def far_totals(self) -> np.ndarray:

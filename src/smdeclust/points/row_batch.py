@@ -220,10 +220,10 @@ class RowBatch:
         return float(sum(self._each("squares", centers, more=more)))
 
     def finish(
-        self, s: int, centers: np.ndarray, linked: np.ndarray, moves: Moves
-    ) -> tuple[Any, np.ndarray, float]:
-        value = self.squares(s, centers, linked, moves)
-        return self._labels(linked, moves), centers, value
+        self, which: list[int], centers: np.ndarray, linked: np.ndarray, moves: list[Moves]
+    ) -> list[tuple[Any, np.ndarray, float]]:
+        value = self.squares(0, centers[0], linked[0], moves[0])
+        return [(self._labels(linked[0], moves[0]), centers[0], value)]
 
     def keep(self, which: list[int]) -> None:
         return None

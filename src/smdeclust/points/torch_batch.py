@@ -1,37 +1,51 @@
-"""Solutions on a device, all labeled by one matrix product."""
+"""Solutions on a device, all labeled by one matrix product.
+
+Where the device is fast at that, the product is rough (TF32: factors of eleven bits). Rows whose
+two best centers are closer than its error are looked at again in single precision, so that labels
+are those of single precision. Sums change by the rows that moved.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from smdeclust.points.protocol import Fillers, Moves
-from smdeclust.points.row_batch import LOOKED_AT, margin_of, step_to
+from smdeclust.points.row_batch import LOOKED_AT, RENEW_EVERY, margin_of, step_to
 
 if TYPE_CHECKING:
     from smdeclust.points.torch_points import TorchPoints
 
 # Numbers of the products held at once (1 GiB).
 MOST_PRODUCTS = 2**28
+# Multiplications from which on a rough product and a second look at some rows is faster.
+LEAST_ROUGH = 2**30
+# Share of the rows from which on picking those that moved takes longer than taking all.
+MOST_MOVED = 0.25
 
 
 class TorchBatch:
-    """S solutions: (n, S) labels of the free groups, on the device."""
+    """S solutions: (S, n) labels of the free groups, and (S, K, d + 1) their sums and weights."""
 
     def __init__(self, points: TorchPoints, n_starts: int) -> None:
         self.points, self.torch = points, points.torch
-        self._labels = self.torch.full(
-            (points.n_free, n_starts), -1, dtype=self.torch.int32, device=points.device
-        )
+        shape = n_starts, points.n_free
+        self._labels = self.torch.full(shape, -1, dtype=self.torch.int32, device=points.device)
+        self._age = 0  # labelings so far
+        self._summed: Any = None  # the rows of which the sums are
 
     _free_counts: Any = None  # (B, n) what the free groups count, under bounds
 
     def __enter__(self) -> Self:
+        self._precision = precision(self.points, "ieee")
+        self._precision.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        return None
+        self._precision.__exit__(None, None, None)
 
     @property
     def rounding(self) -> float:
@@ -41,73 +55,119 @@ class TorchBatch:
     def label(self, centers: Any, prices: np.ndarray | None = None) -> np.ndarray:
         self._centers = self.points.there(centers)
         if prices is None:
-            return np.asarray(self.points.guarded(self._assign))
+            return np.asarray(self.points.guarded(self._begin))
         at = self.points.there(prices)
         self._few = self.points.guarded(lambda: self._price_free(at))
         return self.points.linked.costs(np.asarray(centers[0]))[None]
 
-    def _assign(self) -> np.ndarray:
-        """The costs of linked groups travel while the device labels the free ones."""
-        torch, points = self.torch, self.points
-        n_starts, n_clusters, n_features = self._centers.shape
-        flat = self._centers.reshape(-1, n_features)
-        costs = points.linked_points @ (-2.0 * flat.T) + (flat * flat).sum(dim=1)
-        costs = costs.view(-1, n_starts, n_clusters).transpose(0, 1)
-        costs = (costs - costs.min(dim=2, keepdim=True).values) * points.linked_weights[:, None]
-        here = self._fetch(costs.contiguous())
-        arrived = self._mark()
-        self._assign_free(flat.to(points.rows.dtype), n_starts, n_clusters)
-        self._few = self._fetch(torch.cat([self._counts, self._changed[:, None]], dim=1))
-        if arrived is not None:
-            arrived.synchronize()
-        return here.numpy()
+    def _begin(self) -> np.ndarray:
+        """The costs of the linked groups, while the device goes on with the free ones."""
+        norms = self._centers.square().sum(dim=2)
+        here, arrived = self._fetch(self._linked_costs(self._centers, norms))
+        self._rest = self._label_free(norms)
+        next(self._rest, None)
+        arrived()
+        return np.asarray(here.numpy())
 
-    def _assign_free(self, flat: Any, n_starts: int, n_clusters: int) -> None:
-        """Nearest centers of the free groups and what they add up to, part by part."""
-        torch, points = self.torch, self.points
-        size, double = n_starts * n_clusters, torch.float64
-        sums = torch.zeros((size, flat.shape[1]), dtype=double, device=points.device)
-        totals = torch.zeros(size, dtype=double, device=points.device)
-        counts = torch.zeros(size, dtype=double, device=points.device)
-        found = torch.empty_like(self._labels)
-        norms = (flat * flat).sum(dim=1)
-        coupling = points.coupling
-        weighted = points.sample_weight is not None or coupling.n_compound > coupling.n_linked
-        shift = torch.arange(n_starts, device=points.device) * n_clusters
-        step = max(1, MOST_PRODUCTS // (2 * size))
-        for start in range(0, points.n_free, step):
-            part = slice(start, min(start + step, points.n_free))
-            rows = points.rows[part]
-            weights = points.weights[part].to(rows.dtype)
-            scores = torch.addmm(norms, rows, flat.T, alpha=-2.0)
-            nearest = scores.view(-1, n_starts, n_clusters).argmin(dim=2)
-            found[part] = nearest
-            # The same storage now holds who is where: a weight in each row for each solution.
-            share = scores.zero_()
-            share.scatter_(1, nearest + shift, weights[:, None].expand(-1, n_starts))
-            sums += share.T @ rows
-            totals += weights.new_ones(len(rows)) @ share
-            if weighted:
-                counts += (share > 0).sum(dim=0)
-        shape = n_starts, n_clusters
-        self._sums, self._totals = sums.view(*shape, -1), totals.view(shape)
-        self._counts = (counts if weighted else totals).view(shape)
-        self._changed = (found != self._labels).sum(dim=0).to(double)
-        self._labels = found
+    def _linked_costs(self, centers: Any, norms: Any) -> Any:
+        """(S, L, K) costs of the linked groups, in double precision."""
+        s, k, d = centers.shape
+        full = [
+            centers.reshape(s * k, d),
+            norms.view(-1, 1),
+            self.torch.ones_like(norms.view(-1, 1)),
+        ]
+        costs = self.points.linked_factors @ self.torch.cat(full, dim=1).T
+        return costs.view(-1, s, k).transpose(0, 1).contiguous()
 
     def held(self) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self._few, np.ndarray):  # at prices
             return self._few[None], np.zeros(1, np.int64)
-        if self.points.device.type == "cuda":
-            self.torch.cuda.synchronize(self.points.device)
-        few = np.rint(self._few.numpy()).astype(np.int64)
+        self.points.guarded(lambda: list(self._rest))
+        here, arrived = self._few
+        arrived()
+        few = np.rint(here.numpy()).astype(np.int64)
         return few[:, None, :-1], few[:, -1]
+
+    _few: Any = None
+
+    def _label_free(self, norms: Any) -> Iterator[None]:
+        """Label the free groups and sum them, part by part; pauses once the device is at work."""
+        torch, points, (s, k, d) = self.torch, self.points, self._centers.shape
+        kind = points.rows.dtype
+        at = norms.to(kind).view(-1, 1), self._centers.reshape(s * k, d).to(kind)
+        longest = None
+        if points.rough and points.n_free * s * k * d >= LEAST_ROUGH:
+            longest = norms.amax(dim=1, keepdim=True).sqrt().to(kind)
+        self._few, n_changed = None, torch.zeros(s, dtype=torch.int64, device=points.device)
+        anew = self._summed is not points.rows or self._age % RENEW_EVERY == 0
+        if anew:
+            self._sums, self._summed = norms.new_zeros((s, k, d + 1)), points.rows
+            self._counts = norms.new_zeros((s, k))
+        self._age += 1
+        for part in self._parts(2 * s * k):
+            rows, weights, old = points.rows[part], points.weights[part], self._labels[:, part]
+            if longest is None:
+                nearest = self._scores(at, rows, s).argmin(dim=1)
+                yield
+            else:
+                nearest, unsure = self._look(at, rows, longest, points.lengths[part])
+                yield
+                again = unsure.nonzero()[:, 0]
+                if len(again):
+                    nearest[:, again] = self._scores(at, rows[again], s).argmin(dim=1)
+            moved = nearest != old
+            n_changed += moved.sum(dim=1)
+            if anew:
+                self._add(rows, weights, nearest)
+            else:
+                few = moved.any(dim=0).nonzero()[:, 0]
+                taken = few if len(few) <= MOST_MOVED * len(rows) else slice(None)
+                self._add(rows[taken], weights[taken], nearest[:, taken], old[:, taken].long())
+            old.copy_(nearest)
+        self._few = self._fetch(torch.cat([self._counts, n_changed[:, None]], dim=1))
+
+    def _parts(self, width: int) -> Iterator[slice]:
+        """Rows of which so many numbers each are held at once."""
+        step, n = max(1, MOST_PRODUCTS // width), self.points.n_free
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+    def _scores(self, at: tuple[Any, Any], rows: Any, n_starts: int) -> Any:
+        """(S, K, n) squared distances of rows to centers, without what is the same for a row."""
+        scores = self.torch.addmm(*at, rows.T, alpha=-2.0)
+        return scores.view(n_starts, len(scores) // n_starts, -1)
+
+    def _look(self, at: tuple[Any, Any], rows: Any, longest: Any, lengths: Any) -> tuple[Any, Any]:
+        """(S, n) nearest centers by a rough product, and (n,) rows where that may be wrong.
+
+        `longest` are (S, 1) lengths of the longest centers, `lengths` those of the rows.
+        """
+        with precision(self.points, "tf32"):
+            scores = self._scores(at, rows, len(longest))
+        least, nearest = scores.min(dim=1)
+        scores.scatter_(1, nearest[:, None], self.torch.inf)
+        # Both factors lose 2^-10 of each number at most, and eight products are summed at a time;
+        # 2 x y counts twice, and both scores may be off. Norms have 24 bits.
+        off = 4 * (2.0**-9 + (rows.shape[1] / 8 + 16) * 2.0**-23)
+        limit = self.torch.addcmul(longest.square() * 2.0**-22, lengths, longest, value=off)
+        return nearest, (scores.amin(dim=1) - least <= limit).any(dim=0)
+
+    def _add(self, rows: Any, weights: Any, new: Any, old: Any = None) -> None:
+        """Add rows to their clusters, and take them from their `old` ones."""
+        share = rows.new_zeros((*self._counts.shape, len(rows)))
+        heavy = weights.to(rows.dtype).expand(len(share), 1, -1)
+        share.scatter_(1, new[:, None], heavy)
+        if old is not None:
+            share.scatter_add_(1, old[:, None], -heavy)
+        self._sums[..., :-1] += (share.flatten(0, 1) @ rows).view(*self._counts.shape, -1)
+        self._sums[..., -1] += share.sum(dim=2)
+        self._counts += share.sign().sum(dim=2)
 
     def fillers(self, s: int) -> Fillers:
         torch, points, centers = self.torch, self.points, self._centers[s]
-        labels, weights = self._labels[:, s].long(), points.weights
+        labels, weights = self._labels[s].long(), points.weights
         single = centers.to(points.rows.dtype)
-        scores = (single * single).sum(dim=1) - 2.0 * (points.rows @ single.T)
+        scores = single.square().sum(dim=1) - 2.0 * (points.rows @ single.T)
         regrets = (scores - scores.gather(1, labels[:, None])) * weights[:, None]
         regrets[weights <= 0] = torch.inf
         most = min(len(centers), points.n_free)
@@ -125,7 +185,7 @@ class TorchBatch:
         return Fillers(
             where=names.cpu().numpy(),
             weights=weights.cpu().numpy(),
-            labels=self._labels[names, s].long().cpu().numpy(),
+            labels=self._labels[s, names].long().cpu().numpy(),
             costs=(costs * weights[:, None]).cpu().numpy(),
             counts=counts,
         )
@@ -136,29 +196,23 @@ class TorchBatch:
 
     def _price_free(self, prices: Any) -> np.ndarray:
         """Labels at prices of one solution, in double precision: margins are small differences."""
-        torch, points, centers = self.torch, self.points, self._centers[0]
-        n_clusters, n_features = centers.shape
-        norms = (centers * centers).sum(dim=1)
+        torch, points, (_, k, d) = self.torch, self.points, self._centers.shape
+        norms = self._centers.square().sum(dim=2)
         self._margins = torch.full((points.n_free,), torch.inf, dtype=torch.float64)
-        sums = torch.zeros((n_clusters, n_features), dtype=torch.float64, device=points.device)
-        totals = torch.zeros(n_clusters, dtype=torch.float64, device=points.device)
-        held = torch.zeros(prices.shape, dtype=torch.float64, device=points.device)
-        step = max(1, MOST_PRODUCTS // (8 * max(n_clusters, n_features)))
-        for start in range(0, points.n_free, step):
-            part = slice(start, min(start + step, points.n_free))
+        self._sums, self._counts = norms.new_zeros((1, k, d + 1)), norms.new_zeros((1, k))
+        held = torch.zeros_like(prices)
+        for part in self._parts(8 * max(k, d)):
             rows, weights = points.rows[part].to(torch.float64), points.weights[part]
             counts = self._free_counts[:, part]
-            values = torch.addmm(norms, rows, centers.T, alpha=-2.0) * weights[:, None]
+            values = torch.addmm(norms, rows, self._centers[0].T, alpha=-2.0) * weights[:, None]
             values += counts.T @ prices
-            least = torch.topk(values, min(2, n_clusters), dim=1, largest=False)
+            least = torch.topk(values, min(2, k), dim=1, largest=False)
             labels = least.indices[:, 0]
-            if n_clusters > 1:
+            if k > 1:
                 self._margins[part] = (least.values[:, 1] - least.values[:, 0]).cpu()
-            self._labels[part, 0] = labels.to(self._labels.dtype)
-            sums.index_add_(0, labels, rows * weights[:, None])
-            totals.index_add_(0, labels, weights)
-            held.index_add_(1, labels, counts)
-        self._sums, self._totals = sums[None], totals[None]
+            self._labels[0, part] = labels
+            self._add(rows, weights, labels[None])
+            held += counts @ torch.nn.functional.one_hot(labels, k).to(torch.float64)
         return np.asarray(held.cpu().numpy())
 
     def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
@@ -171,53 +225,62 @@ class TorchBatch:
         return self._look_up(0, self.points.there(few)), limit, share
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[Any, np.ndarray]:
-        torch, points = self.torch, self.points
-        sums, totals = self._sums, self._totals
+        torch, points, sums = self.torch, self.points, self._sums
+        if any(moves):
+            sums = sums.clone()
         for s, few in enumerate(moves):
             for name, k in few.items():
-                weight, old = points.weights[name], int(self._labels[name, s])
-                place = points.rows[name].to(torch.float64)
-                for cluster, share in ((old, -weight), (k, weight)):
-                    sums[s, cluster] += share * place
-                    totals[s, cluster] += share
+                place = torch.nn.functional.pad(
+                    points.rows[name].to(torch.float64), (0, 1), value=1
+                )
+                sums[s, int(self._labels[s, name])] -= points.weights[name] * place
+                sums[s, k] += points.weights[name] * place
         if points.coupling.n_linked:
-            n_clusters = totals.shape[1]
-            placed = points.there(np.ascontiguousarray(linked.T))
-            chosen = torch.nn.functional.one_hot(placed, n_clusters).to(torch.float64)
-            chosen *= points.linked_weights[:, None, None]
-            flat = chosen.reshape(len(placed), -1)
-            sums = sums + (flat.T @ points.linked_points).view_as(sums)
-            totals = totals + flat.sum(dim=0).view_as(totals)
-        centers = sums / totals[..., None]
-        norms = (centers * centers).sum(dim=2)
-        gains = (totals * norms).sum(dim=1)
-        few = torch.cat([gains, norms.max()[None]]).cpu().numpy()
+            share = sums.new_zeros((*sums.shape[:2], linked.shape[1]))
+            heavy = points.linked_weights.expand(len(linked), 1, -1)
+            share.scatter_(1, points.there(linked)[:, None], heavy)
+            flat = torch.addmm(sums.flatten(0, 1), share.flatten(0, 1), points.linked_rows)
+            sums = flat.view_as(sums)
+        centers, totals = sums[..., :-1] / sums[..., -1:], sums[..., -1]
+        norms = centers.square().sum(dim=2)
+        few = torch.cat([(totals * norms).sum(dim=1), norms.max()[None]]).cpu().numpy()
         points.guarded(lambda: points.check_precision(float(few[:-1].max()), float(few[-1])))
         return centers, few[:-1]
 
     def squares(self, s: int, centers: Any, linked: np.ndarray, moves: Moves) -> float:
-        torch, points = self.torch, self.points
-        labels = self._moved(s, moves).long()
+        return float(self._squares(self._moved([s], [moves]), centers[None], linked[None])[0])
+
+    def _squares(self, labels: Any, centers: Any, linked: np.ndarray) -> np.ndarray:
+        """Sums of squared distances of some solutions: (F, n) labels, (F, K, d) centers."""
+        torch, points, (f, k, d) = self.torch, self.points, centers.shape
         # |x - y|^2 = |x|^2 - 2 x y + |y|^2: the products as precise as the rows are (the points
         # turn to double precision where that is too coarse), all sums in double precision.
         near = centers.to(points.rows.dtype)
-        products = (points.rows @ near.T).gather(1, labels[:, None])[:, 0].to(torch.float64)
-        norms = near.to(torch.float64).square().sum(dim=1)
-        total = points.weights @ (points.norms - 2 * products + norms[labels])
-        gaps = points.linked_points - centers[points.there(linked)]
-        total += (gaps * gaps).sum(dim=1) @ points.linked_weights
-        return float(total) + points.scatter
+        norms = near.to(torch.float64).square().sum(dim=2)
+        costs = self._linked_costs(centers, centers.square().sum(dim=2))
+        total = costs.gather(2, points.there(linked)[..., None]).sum(dim=(1, 2))
+        for part in self._parts(2 * f * k):
+            own = labels[:, part].long()
+            products = (near.reshape(f * k, d) @ points.rows[part].T).view(f, k, -1)
+            products = products.gather(1, own[:, None])[:, 0].to(torch.float64)
+            squares = points.norms[part] - 2 * products + norms.gather(1, own)
+            total += squares @ points.weights[part]
+        return np.asarray(total.cpu().numpy() + points.scatter)
 
     def finish(
-        self, s: int, centers: Any, linked: np.ndarray, moves: Moves
-    ) -> tuple[np.ndarray, np.ndarray, float]:
+        self, which: list[int], centers: Any, linked: np.ndarray, moves: list[Moves]
+    ) -> list[tuple[np.ndarray, np.ndarray, float]]:
         """Labels are (G,), of the groups in the order of their numbers."""
-        free, n_lone = self._moved(s, moves).cpu().numpy(), len(self.points.lone)
-        labels = np.concatenate([linked, free[n_lone:], free[:n_lone]]).astype(np.int32)
-        return labels, centers.cpu().numpy(), self.squares(s, centers, linked, moves)
+        labels, n_lone = self._moved(which, moves), len(self.points.lone)
+        values = self._squares(labels, centers, linked)
+        free, here = labels.cpu().numpy(), centers.cpu().numpy()
+        ordered = np.concatenate(
+            [linked, free[:, n_lone:], free[:, :n_lone]], axis=1, dtype=np.int32
+        )
+        return [(ordered[f], here[f], float(values[f])) for f in range(len(which))]
 
     def compound_labels(self) -> np.ndarray:
-        return np.asarray(self._labels[len(self.points.lone) :, 0].cpu().numpy())
+        return np.asarray(self._labels[0, len(self.points.lone) :].cpu().numpy())
 
     def far_totals(self) -> np.ndarray:
         return np.array([float(self._far().sum())])
@@ -230,31 +293,48 @@ class TorchBatch:
 
     def _far(self) -> Any:
         """Weighted distances of the lone rows to their centers, in the first solution."""
+        list(self._rest)  # labels are complete
         points, n_lone = self.points, len(self.points.lone)
-        own = self._centers[0].to(points.rows.dtype)[self._labels[:n_lone, 0].long()]
+        own = self._centers[0].to(points.rows.dtype)[self._labels[0, :n_lone].long()]
         far = (points.rows[:n_lone] - own).norm(dim=1)
         return far.to(self.torch.float64) * points.weights[:n_lone]
 
     def keep(self, which: list[int]) -> None:
-        self._labels = self._labels[:, which]
+        self._labels, self._sums = self._labels[which], self._sums[which]
+        self._counts = self._counts[which]
 
-    def _moved(self, s: int, moves: Moves) -> Any:
-        labels = self._labels[:, s].clone() if moves else self._labels[:, s]
-        for name, k in moves.items():
-            labels[name] = k
+    def _moved(self, which: list[int], moves: list[Moves]) -> Any:
+        """Labels of some solutions, with these groups elsewhere."""
+        labels = self._labels[which]
+        for f, few in enumerate(moves):
+            for name, k in few.items():
+                labels[f, name] = k
         return labels
 
-    def _fetch(self, tensor: Any) -> Any:
-        """Start a copy to the processor; wait for the device before it is read."""
+    def _fetch(self, tensor: Any) -> tuple[Any, Any]:
+        """Start a copy to the processor; returns it, and a call that waits for it."""
         if self.points.device.type != "cuda":
-            return tensor
+            return tensor, lambda: None
         here = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        return here.copy_(tensor, non_blocking=True)
-
-    def _mark(self) -> Any:
-        """A moment in the device's work that can be waited for."""
-        if self.points.device.type != "cuda":
-            return None
+        here.copy_(tensor, non_blocking=True)
         event = self.torch.cuda.Event()
         event.record()
-        return event
+        return here, event.synchronize
+
+
+@contextmanager
+def precision(points: TorchPoints, name: str) -> Iterator[None]:
+    """Products of single precision as they are ("ieee"), or of factors cut to 11 bits ("tf32")."""
+    if points.device.type != "cuda":
+        yield
+        return
+    products = points.torch.backends.cuda.matmul
+    option, value = ("fp32_precision", name)
+    if not hasattr(products, option):  # before PyTorch 2.9
+        option, value = "allow_tf32", name == "tf32"  # type: ignore[assignment]
+    before = getattr(products, option)
+    setattr(products, option, value)
+    try:
+        yield
+    finally:
+        setattr(products, option, before)

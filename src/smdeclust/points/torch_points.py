@@ -84,16 +84,31 @@ class TorchPoints(ArrayPoints):
         heavy = self.coupled.group_weights[n_linked:]
         lone = np.broadcast_to(self.row_weights, self.n_points)[self.lone]
         self.weights = self.there(np.concatenate([lone, heavy]))
-        self.linked_points = self.there(self.linked.means.copy())
-        self.linked_weights = self.there(self.linked.weights.copy())
-        self.norms = self._norms()
+        means, heavy = self.linked.means, self.linked.weights
+        ones, squares = np.ones((len(means), 1)), self.linked.sizes
+        self.linked_weights = self.there(heavy.copy())
+        # (L, d + 1), so that a product sums weights as well; and (L, d + 2): times y, |y|^2 and 1
+        # they are the costs of the linked groups.
+        self.linked_rows = self.there(np.hstack([means, ones]))
+        self.linked_factors = self.there(
+            np.hstack([-2.0 * means, ones, squares[:, None]]) * heavy[:, None]
+        )
+        self._measure()
         self.largest = float(self.norms.max()) if self.n_free else 0.0
 
-    def _norms(self) -> Any:
-        """(n,) squared lengths of the rows on the device."""
+    def _measure(self) -> None:
+        """(n,) squared lengths of the rows on the device, and lengths as numbers of their kind."""
         norms = [self.rows[a : a + UPLOAD_ROWS].to(self.torch.float64).square().sum(dim=1)
                  for a in range(0, self.n_free, UPLOAD_ROWS)]  # fmt: skip
-        return self.torch.cat(norms) if norms else self.there(np.zeros(0))
+        self.norms = self.torch.cat(norms) if norms else self.there(np.zeros(0))
+        self.lengths = self.norms.sqrt().to(self.rows.dtype)
+
+    @property
+    def rough(self) -> bool:
+        """Whether the device is faster at products of factors cut to eleven bits (TF32)."""
+        if self.device.type != "cuda" or self.is_double:
+            return False
+        return bool(self.torch.cuda.get_device_capability(self.device) >= (8, 0))
 
     def _rows(self, kind: Any) -> Any:
         """The free groups on the device, as numbers of this kind."""
@@ -126,7 +141,7 @@ class TorchPoints(ArrayPoints):
         error = 8 * 2.0**-24 * np.sqrt(self.largest * largest)
         if error > LARGEST_ERROR * mean_square:
             self.rows = self._rows(self.torch.float64)
-            self.norms = self._norms()
+            self._measure()
 
     def begin(self, n_starts: int) -> Batch:
         """Solutions without labels."""
