@@ -2,13 +2,15 @@
 
 Where the device is fast at that, the product is rough (TF32: factors of eleven bits). Rows whose
 two best centers are closer than its error are looked at again in single precision, so that labels
-are those of single precision. Sums change by the rows that moved.
+are those of single precision. Sums change by the rows that moved. Both take up to a fixed number of
+rows: so the steps of an iteration have fixed shapes, and a GPU is handed each of them as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,21 +25,33 @@ if TYPE_CHECKING:
 MOST_PRODUCTS = 2**28
 # Multiplications from which on a rough product and a second look at some rows is faster.
 LEAST_ROUGH = 2**30
-# Share of the rows from which on picking those that moved takes longer than taking all.
-MOST_MOVED = 0.25
+# One in so many rows is picked at most, to look again or because it moved; else all are taken.
+ONE_IN = 8
 
 
 class TorchBatch:
-    """S solutions: (S, n) labels of the free groups, and (S, K, d + 1) their sums and weights."""
+    """S solutions: (S, n) labels of the free groups, and (S, K, d + 1) their sums and weights.
+
+    Solutions that ended keep their places; `places` are those of the others.
+    """
 
     def __init__(self, points: TorchPoints, n_starts: int) -> None:
-        self.points, self.torch = points, points.torch
-        shape = n_starts, points.n_free
-        self._labels = self.torch.full(shape, -1, dtype=self.torch.int32, device=points.device)
-        self._age = 0  # labelings so far
-        self._summed: Any = None  # the rows of which the sums are
+        self.points, self.torch, self.n_starts = points, points.torch, n_starts
+        self.new = partial(self.torch.zeros, device=points.device)
+        self._labels = self.new((n_starts, points.n_free), dtype=self.torch.int32)
+        self._found = self.new((n_starts, points.n_free), dtype=self.torch.int64)
+        self._moved_rows = self.new(points.n_free, dtype=self.torch.bool)
+        self._news = self.new(2, dtype=self.torch.int64)  # rows that are unsure, and that moved
+        self._rows: Any = None  # those that the steps work on
+        self._steps: dict[Any, Callable[[], None]] = {}
+        self.forget()
 
     _free_counts: Any = None  # (B, n) what the free groups count, under bounds
+    _at_prices: np.ndarray | None = None
+
+    def forget(self) -> None:
+        """No labels."""
+        self.places, self._age = list(range(self.n_starts)), 0
 
     def __enter__(self) -> Self:
         self._precision = precision(self.points, "ieee")
@@ -46,6 +60,7 @@ class TorchBatch:
 
     def __exit__(self, *error: object) -> None:
         self._precision.__exit__(None, None, None)
+        self.points.idle(self)
 
     @property
     def rounding(self) -> float:
@@ -53,119 +68,182 @@ class TorchBatch:
         return 1e-13 if self.points.is_double else 1e-8
 
     def label(self, centers: Any, prices: np.ndarray | None = None) -> np.ndarray:
-        self._centers = self.points.there(centers)
-        if prices is None:
-            return np.asarray(self.points.guarded(self._begin))
-        at = self.points.there(prices)
-        self._few = self.points.guarded(lambda: self._price_free(at))
-        return self.points.linked.costs(np.asarray(centers[0]))[None]
+        begin = self._begin if prices is None else partial(self._price_free, prices)
+        return np.asarray(self.points.guarded(partial(begin, centers)))
 
-    def _begin(self) -> np.ndarray:
+    def _begin(self, centers: Any) -> np.ndarray:
         """The costs of the linked groups, while the device goes on with the free ones."""
-        norms = self._centers.square().sum(dim=2)
-        here, arrived = self._fetch(self._linked_costs(self._centers, norms))
-        self._rest = self._label_free(norms)
-        next(self._rest, None)
+        self._take(centers)
+        if self._age % RENEW_EVERY == 0:  # differences must not drift
+            self._labels.fill_(-1)
+            self._sums.zero_()
+            self._told.zero_()
+        self._age += 1
+        self._run(self._price_linked)
+        arrived = self._fetch(self._costs, self._costs_here)
+        if self._parts:
+            self._run(self._look, self._parts[0], self._rough)
         arrived()
-        return np.asarray(here.numpy())
+        costs = np.asarray(self._costs_here.numpy())
+        return costs if len(self.places) == self.n_starts else costs[self.places]
+
+    def _take(self, centers: Any) -> None:
+        """Put the centers where the steps find them."""
+        if self._rows is not self.points.rows or self._centers.shape[1:] != centers.shape[1:]:
+            self._prepare(*centers.shape[1:])
+        if centers is not self._centers:
+            self._centers[self.places] = self.points.there(centers)
+        self._at_prices = None
+
+    def _prepare(self, k: int, d: int) -> None:
+        """Make what the steps read and write, of K clusters."""
+        points, double, s = self.points, self.torch.float64, self.n_starts
+        self._rows, self._steps, self._age = points.rows, {}, 0
+        self._centers = self.new((s, k, d), dtype=double)
+        self._norms = self.new((s, k), dtype=double)
+        self._sums = self.new((s, k, d + 1), dtype=double)
+        self._told = self.new((s, k + 1), dtype=double)  # groups in clusters; labels that changed
+        self._costs = self.new((s, points.coupling.n_linked, k), dtype=double)
+        self._placed = self.new((s, points.coupling.n_linked), dtype=self.torch.int64)
+        self._gains = self.new(s + 1, dtype=double)
+        pinned = partial(self.torch.empty, dtype=double, pin_memory=self._on_gpu)
+        self._costs_here, self._told_here = pinned(self._costs.shape), pinned(self._told.shape)
+        self._rough = points.rough and points.n_free * s * k * d >= LEAST_ROUGH
+        self._parts = self._cut(2 * s * k)
+
+    @property
+    def _on_gpu(self) -> bool:
+        return bool(self.points.device.type == "cuda")
+
+    def _run(self, step: Callable[..., None], *given: Any) -> None:
+        """Do a step; a GPU records it the second time, to be handed the whole from then on."""
+        if not self._on_gpu or len(self._parts) > 1:
+            step(*given)
+            return
+        name = step.__name__, *map(str, given)
+        if name not in self._steps:
+            self._steps[name] = partial(self._record, name, step, given)
+            step(*given)
+        else:
+            self._steps[name]()
+
+    def _record(self, name: Any, step: Callable[..., None], given: Any) -> None:
+        cuda = self.torch.cuda
+        graph, stream = cuda.CUDAGraph(), cuda.Stream(self.points.device)
+        stream.wait_stream(cuda.current_stream(self.points.device))
+        with cuda.stream(stream):
+            graph.capture_begin()
+            step(*given)
+            graph.capture_end()
+        self._steps[name] = graph.replay
+        graph.replay()
+
+    def _price_linked(self) -> None:
+        """Costs of the linked groups; norms of the centers."""
+        self._norms.copy_(self._centers.square().sum(dim=2))
+        self._costs.copy_(self._linked_costs(self._centers, self._norms))
+        self._told[:, -1] = 0
 
     def _linked_costs(self, centers: Any, norms: Any) -> Any:
         """(S, L, K) costs of the linked groups, in double precision."""
         s, k, d = centers.shape
-        full = [
-            centers.reshape(s * k, d),
-            norms.view(-1, 1),
-            self.torch.ones_like(norms.view(-1, 1)),
-        ]
-        costs = self.points.linked_factors @ self.torch.cat(full, dim=1).T
-        return costs.view(-1, s, k).transpose(0, 1).contiguous()
+        flat, ones = norms.reshape(-1, 1), self.torch.ones_like(norms.reshape(-1, 1))
+        full = self.torch.cat([centers.reshape(s * k, d), flat, ones], dim=1)
+        return (self.points.linked_factors @ full.T).view(-1, s, k).transpose(0, 1)
 
     def held(self) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(self._few, np.ndarray):  # at prices
-            return self._few[None], np.zeros(1, np.int64)
-        self.points.guarded(lambda: list(self._rest))
-        here, arrived = self._few
-        arrived()
-        few = np.rint(here.numpy()).astype(np.int64)
-        return few[:, None, :-1], few[:, -1]
+        if self._at_prices is not None:
+            return self._at_prices[None], np.zeros(1, np.int64)
+        self.points.guarded(self._go_on)
+        self._fetch(self._told, self._told_here)()
+        told = np.rint(self._told_here.numpy()[self.places]).astype(np.int64)
+        return told[:, None, :-1], told[:, -1]
 
-    _few: Any = None
+    def _go_on(self) -> None:
+        """Complete the labels, and sum the free groups."""
+        for part in self._parts:
+            if part is not self._parts[0]:
+                self._run(self._look, part, self._rough)
+            n_unsure, n_moved = self._news.tolist()
+            most = self._most(part.stop - part.start)
+            if n_unsure > most:
+                self._run(self._look, part, False)
+                n_moved = int(self._news[1])
+            self._run(self._sum, part, n_moved <= most)
 
-    def _label_free(self, norms: Any) -> Iterator[None]:
-        """Label the free groups and sum them, part by part; pauses once the device is at work."""
-        torch, points, (s, k, d) = self.torch, self.points, self._centers.shape
-        kind = points.rows.dtype
-        at = norms.to(kind).view(-1, 1), self._centers.reshape(s * k, d).to(kind)
-        longest = None
-        if points.rough and points.n_free * s * k * d >= LEAST_ROUGH:
-            longest = norms.amax(dim=1, keepdim=True).sqrt().to(kind)
-        self._few, n_changed = None, torch.zeros(s, dtype=torch.int64, device=points.device)
-        anew = self._summed is not points.rows or self._age % RENEW_EVERY == 0
-        if anew:
-            self._sums, self._summed = norms.new_zeros((s, k, d + 1)), points.rows
-            self._counts = norms.new_zeros((s, k))
-        self._age += 1
-        for part in self._parts(2 * s * k):
-            rows, weights, old = points.rows[part], points.weights[part], self._labels[:, part]
-            if longest is None:
-                nearest = self._scores(at, rows, s).argmin(dim=1)
-                yield
-            else:
-                nearest, unsure = self._look(at, rows, longest, points.lengths[part])
-                yield
-                again = unsure.nonzero()[:, 0]
-                if len(again):
-                    nearest[:, again] = self._scores(at, rows[again], s).argmin(dim=1)
-            moved = nearest != old
-            n_changed += moved.sum(dim=1)
-            if anew:
-                self._add(rows, weights, nearest)
-            else:
-                few = moved.any(dim=0).nonzero()[:, 0]
-                taken = few if len(few) <= MOST_MOVED * len(rows) else slice(None)
-                self._add(rows[taken], weights[taken], nearest[:, taken], old[:, taken].long())
-            old.copy_(nearest)
-        self._few = self._fetch(torch.cat([self._counts, n_changed[:, None]], dim=1))
-
-    def _parts(self, width: int) -> Iterator[slice]:
+    def _cut(self, width: int) -> list[slice]:
         """Rows of which so many numbers each are held at once."""
         step, n = max(1, MOST_PRODUCTS // width), self.points.n_free
-        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+        return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
-    def _scores(self, at: tuple[Any, Any], rows: Any, n_starts: int) -> Any:
+    def _look(self, part: slice, rough: bool) -> None:
+        """Find the nearest centers of some rows, and which rows moved."""
+        torch, rows, (s, k, d) = self.torch, self._rows[part], self._centers.shape
+        norms = self._norms.to(rows.dtype).view(-1, 1)
+        flat = self._centers.reshape(s * k, d).to(rows.dtype)
+        if rough:
+            with precision(self.points, "tf32"):
+                scores = self._scores(norms, short(torch, flat), rows)
+            least, nearest = scores.min(dim=1)
+            scores.scatter_(1, nearest[:, None], torch.inf)
+            longest = self._norms.amax(dim=1, keepdim=True).sqrt().to(rows.dtype)
+            limit = (self.points.errors[part] + 2.0**-22 * longest) * longest
+            unsure = (scores.amin(dim=1) - least <= limit).any(dim=0)
+            few, _ = self._pick(unsure)
+            again = self._scores(norms, flat, rows[few]).argmin(dim=1)
+            nearest.index_copy_(1, few, again)
+            self._news[0] = unsure.sum()
+        else:
+            nearest = self._scores(norms, flat, rows).argmin(dim=1)
+            self._news[0] = 0
+        moved = (nearest != self._labels[:, part]).any(dim=0)
+        self._found[:, part], self._moved_rows[part], self._news[1] = nearest, moved, moved.sum()
+
+    def _scores(self, norms: Any, centers: Any, rows: Any) -> Any:
         """(S, K, n) squared distances of rows to centers, without what is the same for a row."""
-        scores = self.torch.addmm(*at, rows.T, alpha=-2.0)
-        return scores.view(n_starts, len(scores) // n_starts, -1)
+        scores = self.torch.addmm(norms, centers, rows.T, alpha=-2.0)
+        return scores.view(self.n_starts, -1, len(rows))
 
-    def _look(self, at: tuple[Any, Any], rows: Any, longest: Any, lengths: Any) -> tuple[Any, Any]:
-        """(S, n) nearest centers by a rough product, and (n,) rows where that may be wrong.
+    @staticmethod
+    def _most(n_rows: int) -> int:
+        """How many of so many rows are picked at most."""
+        return max(1, n_rows // ONE_IN)
 
-        `longest` are (S, 1) lengths of the longest centers, `lengths` those of the rows.
-        """
-        with precision(self.points, "tf32"):
-            scores = self._scores(at, rows, len(longest))
-        least, nearest = scores.min(dim=1)
-        scores.scatter_(1, nearest[:, None], self.torch.inf)
-        # Both factors lose 2^-10 of each number at most, and eight products are summed at a time;
-        # 2 x y counts twice, and both scores may be off. Norms have 24 bits.
-        off = 4 * (2.0**-9 + (rows.shape[1] / 8 + 16) * 2.0**-23)
-        limit = self.torch.addcmul(longest.square() * 2.0**-22, lengths, longest, value=off)
-        return nearest, (scores.amin(dim=1) - least <= limit).any(dim=0)
+    def _pick(self, chosen: Any) -> tuple[Any, Any]:
+        """The first of the chosen rows, filled up with the very first; which are no filling."""
+        torch, most = self.torch, self._most(len(chosen))
+        place = chosen.cumsum(dim=0) - 1
+        place = torch.where(chosen & (place < most), place, most)
+        rows = torch.arange(len(chosen), device=chosen.device)
+        few = self.new(most + 1, dtype=torch.int64).scatter_(0, place, rows)[:most]
+        return few, torch.arange(most, device=chosen.device) < chosen.sum()
 
-    def _add(self, rows: Any, weights: Any, new: Any, old: Any = None) -> None:
-        """Add rows to their clusters, and take them from their `old` ones."""
-        share = rows.new_zeros((*self._counts.shape, len(rows)))
+    def _sum(self, part: slice, picked: bool) -> None:
+        """Take rows from their old clusters to the new ones: those that moved, or all."""
+        rows, weights = self._rows[part], self.points.weights[part]
+        new, old = self._found[:, part], self._labels[:, part].long()
+        self._told[:, -1] += (new != old).sum(dim=1)
+        self._labels[:, part] = new
+        if picked:
+            few, taken = self._pick(self._moved_rows[part])
+            self._add(rows[few], weights[few] * taken, new[:, few], old[:, few])
+        else:
+            self._add(rows, weights, new, old)
+
+    def _add(self, rows: Any, weights: Any, new: Any, old: Any) -> None:
+        """Add rows to their new clusters, and take them from their old ones (-1: none)."""
+        torch, shape = self.torch, self._sums.shape[:2]
+        share = rows.new_zeros((*shape, len(rows)))
         heavy = weights.to(rows.dtype).expand(len(share), 1, -1)
         share.scatter_(1, new[:, None], heavy)
-        if old is not None:
-            share.scatter_add_(1, old[:, None], -heavy)
-        self._sums[..., :-1] += (share.flatten(0, 1) @ rows).view(*self._counts.shape, -1)
+        share.scatter_add_(1, old.clamp(min=0)[:, None], torch.where(old[:, None] < 0, 0.0, -heavy))
+        self._sums[..., :-1] += (share.flatten(0, 1) @ rows).view(*shape, -1)
         self._sums[..., -1] += share.sum(dim=2)
-        self._counts += share.sign().sum(dim=2)
+        self._told[:, :-1] += share.sign().sum(dim=2)
 
     def fillers(self, s: int) -> Fillers:
-        torch, points, centers = self.torch, self.points, self._centers[s]
-        labels, weights = self._labels[s].long(), points.weights
+        torch, points, s = self.torch, self.points, self.places[s]
+        centers, labels, weights = self._centers[s], self._labels[s].long(), points.weights
         single = centers.to(points.rows.dtype)
         scores = single.square().sum(dim=1) - 2.0 * (points.rows @ single.T)
         regrets = (scores - scores.gather(1, labels[:, None])) * weights[:, None]
@@ -194,26 +272,28 @@ class TorchBatch:
         wide = np.broadcast_to(counts, (len(counts), self.points.n_free))
         self._free_counts = self.points.there(np.ascontiguousarray(wide, dtype=np.float64))
 
-    def _price_free(self, prices: Any) -> np.ndarray:
+    def _price_free(self, prices: np.ndarray, centers: Any) -> np.ndarray:
         """Labels at prices of one solution, in double precision: margins are small differences."""
-        torch, points, (_, k, d) = self.torch, self.points, self._centers.shape
-        norms = self._centers.square().sum(dim=2)
+        torch, points, at = self.torch, self.points, self.points.there(prices)
+        self._take(centers)
         self._margins = torch.full((points.n_free,), torch.inf, dtype=torch.float64)
-        self._sums, self._counts = norms.new_zeros((1, k, d + 1)), norms.new_zeros((1, k))
-        held = torch.zeros_like(prices)
-        for part in self._parts(8 * max(k, d)):
+        self._sums.zero_()
+        k, held = len(self._sums[0]), torch.zeros_like(at)
+        norms = self._centers.square().sum(dim=2)
+        for part in self._cut(8 * max(self._sums.shape[1:])):
             rows, weights = points.rows[part].to(torch.float64), points.weights[part]
             counts = self._free_counts[:, part]
             values = torch.addmm(norms, rows, self._centers[0].T, alpha=-2.0) * weights[:, None]
-            values += counts.T @ prices
+            values += counts.T @ at
             least = torch.topk(values, min(2, k), dim=1, largest=False)
             labels = least.indices[:, 0]
             if k > 1:
                 self._margins[part] = (least.values[:, 1] - least.values[:, 0]).cpu()
             self._labels[0, part] = labels
-            self._add(rows, weights, labels[None])
+            self._add(rows, weights, labels[None], torch.full_like(labels[None], -1))
             held += counts @ torch.nn.functional.one_hot(labels, k).to(torch.float64)
-        return np.asarray(held.cpu().numpy())
+        self._at_prices = held.cpu().numpy()
+        return points.linked.costs(np.asarray(centers[0]))[None]
 
     def undecided(self, n_wanted: int, reach: float, most: int) -> tuple[Fillers, float, float]:
         margins = self._margins.numpy()
@@ -225,27 +305,35 @@ class TorchBatch:
         return self._look_up(0, self.points.there(few)), limit, share
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[Any, np.ndarray]:
-        torch, points, sums = self.torch, self.points, self._sums
+        torch, points, going = self.torch, self.points, len(self.places) < self.n_starts
+        placed = torch.from_numpy(np.ascontiguousarray(linked))
+        self._placed[self.places if going else slice(None)] = placed.to(points.device)
         if any(moves):
-            sums = sums.clone()
-        for s, few in enumerate(moves):
-            for name, k in few.items():
-                place = torch.nn.functional.pad(
-                    points.rows[name].to(torch.float64), (0, 1), value=1
-                )
-                sums[s, int(self._labels[s, name])] -= points.weights[name] * place
-                sums[s, k] += points.weights[name] * place
-        if points.coupling.n_linked:
-            share = sums.new_zeros((*sums.shape[:2], linked.shape[1]))
-            heavy = points.linked_weights.expand(len(linked), 1, -1)
-            share.scatter_(1, points.there(linked)[:, None], heavy)
-            flat = torch.addmm(sums.flatten(0, 1), share.flatten(0, 1), points.linked_rows)
-            sums = flat.view_as(sums)
-        centers, totals = sums[..., :-1] / sums[..., -1:], sums[..., -1]
-        norms = centers.square().sum(dim=2)
-        few = torch.cat([(totals * norms).sum(dim=1), norms.max()[None]]).cpu().numpy()
-        points.guarded(lambda: points.check_precision(float(few[:-1].max()), float(few[-1])))
-        return centers, few[:-1]
+            before = self._sums.clone()
+            for place, few in zip(self.places, moves, strict=True):
+                for name, k in few.items():
+                    row = torch.cat([points.rows[name].to(before), before.new_ones(1)])
+                    self._sums[place, int(self._labels[place, name])] -= points.weights[name] * row
+                    self._sums[place, k] += points.weights[name] * row
+            self._average()
+            self._sums.copy_(before)
+        else:
+            self._run(self._average)
+        gains = self._gains.cpu().numpy()
+        points.guarded(lambda: points.check_precision(float(gains[:-1].max()), float(gains[-1])))
+        centers = self._centers[self.places] if going else self._centers
+        return centers, gains[self.places]
+
+    def _average(self) -> None:
+        """The means of the clusters, linked groups included, and what they gain."""
+        torch, points, sums = self.torch, self.points, self._sums
+        share = sums.new_zeros((*sums.shape[:2], self._placed.shape[1]))
+        share.scatter_(1, self._placed[:, None], points.linked_weights.expand(len(sums), 1, -1))
+        flat = torch.addmm(sums.flatten(0, 1), share.flatten(0, 1), points.linked_rows)
+        sums = flat.view_as(sums)
+        self._centers.copy_(sums[..., :-1] / sums[..., -1:])
+        norms = self._centers.square().sum(dim=2)
+        self._gains[:-1], self._gains[-1] = (sums[..., -1] * norms).sum(dim=1), norms.max()
 
     def squares(self, s: int, centers: Any, linked: np.ndarray, moves: Moves) -> float:
         return float(self._squares(self._moved([s], [moves]), centers[None], linked[None])[0])
@@ -259,7 +347,7 @@ class TorchBatch:
         norms = near.to(torch.float64).square().sum(dim=2)
         costs = self._linked_costs(centers, centers.square().sum(dim=2))
         total = costs.gather(2, points.there(linked)[..., None]).sum(dim=(1, 2))
-        for part in self._parts(2 * f * k):
+        for part in self._cut(2 * f * k):
             own = labels[:, part].long()
             products = (near.reshape(f * k, d) @ points.rows[part].T).view(f, k, -1)
             products = products.gather(1, own[:, None])[:, 0].to(torch.float64)
@@ -293,33 +381,36 @@ class TorchBatch:
 
     def _far(self) -> Any:
         """Weighted distances of the lone rows to their centers, in the first solution."""
-        list(self._rest)  # labels are complete
+        self.held()  # labels are complete
         points, n_lone = self.points, len(self.points.lone)
         own = self._centers[0].to(points.rows.dtype)[self._labels[0, :n_lone].long()]
         far = (points.rows[:n_lone] - own).norm(dim=1)
         return far.to(self.torch.float64) * points.weights[:n_lone]
 
     def keep(self, which: list[int]) -> None:
-        self._labels, self._sums = self._labels[which], self._sums[which]
-        self._counts = self._counts[which]
+        self.places = [self.places[s] for s in which]
 
     def _moved(self, which: list[int], moves: list[Moves]) -> Any:
         """Labels of some solutions, with these groups elsewhere."""
-        labels = self._labels[which]
+        labels = self._labels[[self.places[s] for s in which]]
         for f, few in enumerate(moves):
             for name, k in few.items():
                 labels[f, name] = k
         return labels
 
-    def _fetch(self, tensor: Any) -> tuple[Any, Any]:
-        """Start a copy to the processor; returns it, and a call that waits for it."""
-        if self.points.device.type != "cuda":
-            return tensor, lambda: None
-        here = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    def _fetch(self, tensor: Any, here: Any) -> Callable[[], None]:
+        """Start a copy to the processor; returns a call that waits for it."""
         here.copy_(tensor, non_blocking=True)
+        if not self._on_gpu:
+            return lambda: None
         event = self.torch.cuda.Event()
         event.record()
-        return here, event.synchronize
+        return event.synchronize  # type: ignore[no-any-return]
+
+
+def short(torch: Any, values: Any) -> Any:
+    """Numbers of single precision rounded to eleven bits: products in TF32 lose nothing of them."""
+    return ((values.view(torch.int32) + 2**12) & -(2**13)).view(torch.float32)
 
 
 @contextmanager

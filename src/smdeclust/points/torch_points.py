@@ -97,11 +97,23 @@ class TorchPoints(ArrayPoints):
         self.largest = float(self.norms.max()) if self.n_free else 0.0
 
     def _measure(self) -> None:
-        """(n,) squared lengths of the rows on the device, and lengths as numbers of their kind."""
-        norms = [self.rows[a : a + UPLOAD_ROWS].to(self.torch.float64).square().sum(dim=1)
-                 for a in range(0, self.n_free, UPLOAD_ROWS)]  # fmt: skip
-        self.norms = self.torch.cat(norms) if norms else self.there(np.zeros(0))
-        self.lengths = self.norms.sqrt().to(self.rows.dtype)
+        """(n,) squared lengths of the rows on the device, and what rough products get wrong.
+
+        Of products with centers up to length 1, rounded to eleven bits: at most 2 x y is wrong by
+        what x loses where it is cut to eleven bits, by 2^-11 that y loses, and by sums of eights.
+        """
+        torch, norms, errors = self.torch, [], []
+        share = 2.0**-11 + (self.rows.shape[1] / 8 + 16) * 2.0**-23
+        for start in range(0, self.n_free, UPLOAD_ROWS):
+            rows = self.rows[start : start + UPLOAD_ROWS]
+            norms.append(rows.to(torch.float64).square().sum(dim=1))
+            lost = rows.norm(dim=1)
+            if not self.is_double:
+                cut = (rows.view(torch.int32) & -(2**13)).view(torch.float32)
+                lost = (rows - cut).norm(dim=1) + share * lost
+            errors.append(4 * 1.001 * lost)  # of two scores, each with 2 x y
+        none = [self.there(np.zeros(0))]
+        self.norms, self.errors = torch.cat(norms or none), torch.cat(errors or none)
 
     @property
     def rough(self) -> bool:
@@ -145,7 +157,16 @@ class TorchPoints(ArrayPoints):
 
     def begin(self, n_starts: int) -> Batch:
         """Solutions without labels."""
+        for batch in self._idle:
+            if batch.n_starts == n_starts:
+                self._idle.remove(batch)
+                batch.forget()
+                return batch  # type: ignore[no-any-return]
         return self.guarded(partial(TorchBatch, self, n_starts))  # type: ignore[no-any-return]
+
+    def idle(self, batch: TorchBatch) -> None:
+        """Keep a batch for the next search of as many starts: the latest few."""
+        self._idle = [*self._idle[-1:], batch]
 
     def _no_room(self, error: Exception) -> DeviceMemoryError:
         size = self.n_points * self.n_features * 4 / 2**30
