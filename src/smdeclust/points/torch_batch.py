@@ -142,7 +142,7 @@ class TorchBatch:
         """Costs of the linked groups; norms of the centers."""
         self._norms.copy_(self._centers.square().sum(dim=2))
         self._costs.copy_(self._linked_costs(self._centers, self._norms))
-        self._told[:, -1] = 0
+        self._told[:, -1].zero_()
 
     def _linked_costs(self, centers: Any, norms: Any) -> Any:
         """(S, L, K) costs of the linked groups, in double precision."""
@@ -195,7 +195,7 @@ class TorchBatch:
             self._news[0] = unsure.sum()
         else:
             nearest = self._scores(norms, flat, rows).argmin(dim=1)
-            self._news[0] = 0
+            self._news[0].zero_()
         moved = (nearest != self._labels[:, part]).any(dim=0)
         self._found[:, part], self._moved_rows[part], self._news[1] = nearest, moved, moved.sum()
 
