@@ -140,14 +140,16 @@ class Engine(ExitStack):
         """Label all groups, no cluster empty; also returns in which solutions labels changed."""
         costs = self.batch.label(self.centers)
         answers = self.assign_linked(costs, limits)
-        (held, n_changed), found = self.batch.held(), []  # while others assign
-        for s, (linked, proven) in enumerate(answers()):
-            here = held[s, 0] + np.bincount(linked, minlength=held.shape[2])
-            each: Found = linked, {}, proven
-            if not here.all():
-                each = self._fill(s, costs[s], held[s, 0], limits)
-            found.append(each)
-            n_changed[s] += np.count_nonzero(each[0] != self.last[s].linked)
+        held, n_changed = self.batch.held()  # while others assign
+        found: list[Found] = [(labels, {}, proven) for labels, proven in answers()]
+        linked = np.stack([labels for labels, _, _ in found])
+        places = (linked + held.shape[2] * np.arange(len(found))[:, None]).ravel()
+        here = held[:, 0] + np.bincount(places, minlength=held[:, 0].size).reshape(held[:, 0].shape)
+        for s in np.flatnonzero(~here.all(axis=1)).tolist():
+            found[s] = self._fill(s, costs[s], held[s, 0], limits)
+            linked[s] = found[s][0]
+        before = np.stack([last.linked for last in self.last])
+        n_changed += np.count_nonzero(linked != before, axis=1)
         return found, n_changed > 0
 
     def assign_linked(
