@@ -40,6 +40,24 @@ def test_counts_and_sums(cli, pupils):
 
 
 @pytest.mark.parametrize(
+    ("quota", "of", "least"),
+    [
+        ("girl=0.3..0.6", "mean", 0.3),  # of 0 and 1: the share of 1
+        ("amount:share=0.2..0.4", "share", 0.2),
+        ("amount:count=1..4", "count", 1),
+    ],
+)
+def test_shares_of_numbers(cli, pupils, quota, of, least):
+    """Values that are numbers have shares and counts, too."""
+    result = cli("fit", pupils, "-k", 3, "--features", "a,b", "--quota", quota, "--json")
+    assert result.code == 0, result.err
+    found = json.loads(result.out)["quotas"]
+    assert {each["of"] for each in found} == {of}
+    assert len(found) == (1 if of == "mean" else 4)
+    assert min(min(each["held"]) for each in found) >= least
+
+
+@pytest.mark.parametrize(
     ("quota", "words"),
     [
         ("girl", "expected COLUMN=LOW..HIGH"),

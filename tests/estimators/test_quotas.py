@@ -137,6 +137,36 @@ def test_new_rows_under_what_is_left():
         assert squares[np.arange(N), labels].sum() == pytest.approx(expected, rel=1e-9)
 
 
+def test_new_rows_that_cannot_keep_a_quota_are_explained():
+    """Which value, how many there are, how many are needed, and what would do."""
+    model = SMDEClust(K, search="quick", random_state=0).fit(points(3))
+    known = Constraints(n_points=N).quota(GENDER, {"f": 2}, name="gender")
+    with pytest.raises(InfeasibleConstraintsError, match="need 6, and there are 4. low=1 would"):
+        model.predict(points(4), constraints=known)
+
+
+@pytest.mark.parametrize(
+    ("column", "low", "words"),
+    [
+        (np.ones((N, 2)), 1, "one entry for each point, not a table"),
+        (GENDER, {"f": [1, 2, 1]}, "one number for all clusters"),
+        (GENDER, "many", "one number for all clusters"),
+    ],
+)
+def test_what_is_no_column_or_no_bound_is_refused(column, low, words):
+    """Tables, lists of bounds and words."""
+    with pytest.raises(InvalidInputError, match=words):
+        Constraints(n_points=N).quota(column, low)
+
+
+def test_fractions_of_zeros_and_ones_are_shares():
+    """A sum between 0.3 and 0.6 makes no sense there."""
+    known = Constraints(n_points=N)
+    assert known.quota((GENDER == "f") * 1, 0.3, 0.6).quotas[0].of == "mean"
+    assert known.quota((GENDER == "f") * 1, 1, 2).quotas[0].of == "sum"
+    assert known.quota(AMOUNT, 2.5).quotas[0].of == "sum"
+
+
 @pytest.mark.parametrize(
     ("column", "bounds", "words"),
     [

@@ -14,8 +14,8 @@ Quotas = Annotated[
     option(
         "--quota COLUMN=LOW..HIGH",
         "What every cluster holds of a column: gender=0.4..0.6 (shares of each value), "
-        "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3; "
-        "repeat for more.",
+        "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3, "
+        "level:share=0.2..0.4 (shares of each value, if these are numbers); repeat for more.",
     ),
 ]
 _FORM = "expected COLUMN=LOW..HIGH or COLUMN:VALUE=LOW..HIGH, as in gender=0.4..0.6"
@@ -49,8 +49,8 @@ def _added(known: Any, column: Any, name: str, value: str | None, low: Any, high
         return known.quota(numbers, low, high, of=value, name=name)
     entries = column.astype(object).where(column.notna(), None).tolist()
     entries = [None if entry is None else str(entry) for entry in entries]
-    if value is None:
-        return known.quota(entries, low, high, name=name)
+    if value is None or (value in ("share", "count") and value not in entries):
+        return known.quota(entries, low, high, of=value, name=name)
     bounds = [None if bound is None else {value: bound} for bound in (low, high)]
     return known.quota(entries, *bounds, name=name)
 

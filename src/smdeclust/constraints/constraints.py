@@ -289,7 +289,7 @@ class Constraints(Store):
         ----------
         column
             One entry a point. Categories: every value is counted. True or False: the True. Numbers:
-            their sum.
+            their sum. (Of 0 and 1 with a fraction as a bound: their mean, the share of 1.)
         low, high
             Least and largest in every cluster: a number, or a mapping from values to numbers
             (values that are not in it have no bounds). Whole numbers are counts, numbers with a

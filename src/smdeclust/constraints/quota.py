@@ -24,6 +24,8 @@ def as_quotas(
     where, entries = f"quota on {name}", as_list(column)
     if n_points is not None and len(entries) != n_points:
         raise InvalidInputError(f"{where}: {len(entries)} entries for {n_points} points.")
+    if any(isinstance(entry, list | tuple | np.ndarray) for entry in entries):
+        raise InvalidInputError(f"{where}: expected one entry for each point, not a table.")
     if low is None and high is None:
         raise InvalidInputError(f"{where}: give low=, high= or both.")
     if of is not None and of not in (*CATEGORIES, *NUMBERS):
@@ -35,7 +37,10 @@ def as_quotas(
             row = int(np.flatnonzero(~np.isfinite(numbers))[0])
             raise InvalidInputError(f"{where}: row {row} has no number.")
         span = _bound(low, None, where), _bound(high, None, where)
-        return (make_quota(name, None, numbers, *span, of or "sum"),)
+        if of is None:  # of 0 and 1 a fraction is a share
+            fraction = any(bound is not None and not bound.is_integer() for bound in span)
+            of = "mean" if fraction and np.isin(numbers, (0, 1)).all() else "sum"
+        return (make_quota(name, None, numbers, *span, of),)
     if of in NUMBERS:
         raise InvalidInputError(f"{where}: the {of} needs a column of numbers.")
     values = list(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
@@ -93,7 +98,10 @@ def _bound(given: Any, value: Any, where: str) -> float | None:
     except (TypeError, ValueError):
         number = np.nan
     if not np.isfinite(number):
-        raise InvalidInputError(f"{where}: a bound must be a number, got {given!r}.")
+        raise InvalidInputError(
+            f"{where}: a bound is one number for all clusters, or a mapping from values to "
+            f"numbers, got {given!r}."
+        )
     return number
 
 

@@ -23,6 +23,7 @@ from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.conflicts import find_conflicts
 from smdeclust.structure.graph import SoftPairs, priced_graph
 from smdeclust.structure.groups import Coupling
+from smdeclust.structure.quotas import reject_impossible_quotas
 
 # What the proof may cost on dense cannot-links.
 NEW_POINTS_PIVOTS = 50_000
@@ -168,6 +169,9 @@ class _NewRows:
             )
         if labels is None:
             if limits is not None and assign(costs, graph, None, None, budget)[2] < np.inf:
+                known = self.known
+                joined = Coupling.of_pairs(len(known), known.must_link, known.must_link[:0])
+                reject_impossible_quotas(known.quotas, joined, self.n_clusters)
                 raise InfeasibleConstraintsError(
                     "No labels of the new rows keep the pairs and the bounds (sizes, quotas) "
                     "together: give wider bounds.",

@@ -340,8 +340,8 @@ def _fillable(bounds: SizeBounds, weight: np.ndarray | None) -> SizeBounds:
     if weight is not None and not (weight > 0).all():
         row = int(np.flatnonzero(weight <= 0)[0])
         raise InvalidInputError(
-            f"sample_weight: row {row} has no weight; with size_min or size_max every point needs "
-            f"a positive one."
+            f"sample_weight: row {row} has no weight; with bounds on sizes or quotas every point "
+            f"needs a positive one."
         )
     by_weight = bounds.by_weight and weight is not None
     least = float(weight.min()) * (1 - 1e-9) if by_weight else 1.0  # type: ignore[union-attr]
