@@ -167,7 +167,8 @@ def read_fit(known: Known, storage: Any = None, **options: Any) -> None:
 
 def read_dask(known: Known) -> None:
     dask = pytest.importorskip("dask.array")
-    model = SMDEClust(K, penalty=PENALTY, random_state=0, search=SHORTEST, **known.sizes)
+    search = SHORTEST if known.sizes else replace(SHORTEST, population_size=10)
+    model = SMDEClust(K, penalty=PENALTY, random_state=0, search=search, **known.sizes)
     points = dask.from_array(X, chunks=(4, 2))
     model.fit(points, constraints=known.constraints, sample_weight=known.weight)
     agree(model.objective_, known)
@@ -322,7 +323,6 @@ REFUSED: dict[tuple[str, str], str] = {
     **{("ExactMSSC", kind): "soft" for kind in SOFT},
     **{("certify", kind): "soft" for kind in SOFT},
     **{(reader, "sizes by weight"): "size_by" for reader in ("certify", "ExactMSSC")},
-    **{("fit, dask", kind): "Dask" for kind in SOFT},
     **{("predict", kind): "sample_weight" for kind in WEIGHED},
     **{("choose_n_clusters", kind): "sample_weight" for kind in WEIGHED},
 }

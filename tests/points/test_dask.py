@@ -244,6 +244,24 @@ def test_every_parameter_counts(assignment, replacement):
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
 
 
+def test_soft_pairs_as_in_memory():
+    """Prices, broken pairs and objective of soft pairs are those of the array in memory."""
+    X, k, must, cannot = made(n=300)
+    soft = {
+        "soft_must_link": [(*pair, 0.8) for pair in cannot[:15].tolist()],
+        "soft_cannot_link": [(*pair, 0.9) for pair in must[:15].tolist()],
+    }
+    setting = {"n_clusters": k, "population_size": 4, "max_generations": 2, "random_state": 0}
+    here, there = (SMDEClust.from_paper("S-MDE", **setting) for _ in range(2))
+    here._storage = "blocks"
+    here.fit(X, cannot_link=cannot[15:40], **soft)
+    there.fit(da.from_array(X, chunks=(100, 5)), cannot_link=cannot[15:40], **soft)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-10)
+    assert there.soft_prices_(0.9) == pytest.approx(here.soft_prices_(0.9), rel=1e-10)
+    assert [pair.pair for pair in there.broken_] == [pair.pair for pair in here.broken_]
+    assert len(there.broken_) > 0
+
+
 def test_what_does_not_work_is_said():
     """A device, sparse blocks and half a cluster are refused with the way out."""
     sp = pytest.importorskip("scipy.sparse")

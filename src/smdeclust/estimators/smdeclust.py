@@ -268,11 +268,6 @@ class SMDEClust(ConstrainedClusterer):
             return fit_in_distance(self, X, known, weight, deadline)
         self.metric_, self.distance_ = "euclidean", None
         self._check_device(X)
-        if known.n_soft and is_dask(X):
-            raise InvalidInputError(
-                "Soft pairs do not work on Dask collections yet: make them hard, drop them, or "
-                "pass an array in memory."
-            )
         with self._where(X) as storage:
             problem = self._build_problem(X, known, weight, deadline, storage)
             if known.n_soft:
@@ -300,7 +295,8 @@ class SMDEClust(ConstrainedClusterer):
             self._set_solution(problem, best.labels, like=earlier)
             if known.n_soft:
                 self.soft_prices_ = prices
-            self._weigh_soft_pairs(problem.soft, known, problem, deadline)
+            here = None if is_dask(X) else problem
+            self._weigh_soft_pairs(problem.soft, known, here, deadline)
             self._price_bounds(problem)
             return self
 

@@ -120,9 +120,14 @@ def spread_inside(problem: Problem, deadline: float | None = None) -> float:
     """s^2 = f / (W d): the variance of a coordinate inside the clusters of a plain k-means.
 
     It starts from parts of the points, cut one after the other where they spread most, so that
-    nothing is drawn. (After the deadline it makes one iteration.)
+    nothing is drawn. (After the deadline it makes one iteration.) Of a large Dask collection every
+    so many rows are taken.
     """
     X, weight = problem.X, problem.sample_weight
+    if is_dask(X):
+        n_rows = max(MOST_SORTED // problem.n_features, 100 * problem.n_clusters)
+        some = slice(None, None, -(-problem.n_points // n_rows))
+        X, weight = X[some].compute(), None if weight is None else weight[some]
     if not issparse(X) and X.size <= MOST_SORTED:
         keys = X.T[::-1] if weight is None else [weight, *X.T[::-1]]
         order = np.lexsort(keys)
@@ -132,7 +137,7 @@ def spread_inside(problem: Problem, deadline: float | None = None) -> float:
         return 0.0  # no more different points than clusters
     plain = Problem.build(X, problem.n_clusters, sample_weight=weight)
     found = local_search(plain, plain.enter(centers), proof_pivots=0, deadline=deadline)
-    total = problem.n_points if weight is None else weight.sum()
+    total = X.shape[0] if weight is None else weight.sum()
     return float(found.objective / (total * problem.n_features))
 
 

@@ -271,7 +271,7 @@ class TorchBatch:
 
     def count(self, counts: np.ndarray) -> None:
         wide = np.broadcast_to(counts, (len(counts), self.points.n_free))
-        self._free_counts = self.points.there(np.ascontiguousarray(wide, dtype=np.float64))
+        self._free_counts = self.points.there(np.array(wide, dtype=np.float64))
 
     def _price_free(self, prices: np.ndarray, centers: Any) -> np.ndarray:
         """Labels at prices of one solution, in double precision: margins are small differences."""

@@ -252,8 +252,9 @@ class SoftPairs:
 
     def broken(self, labels: np.ndarray) -> np.ndarray:
         """(m,) which of them these labels of the points break."""
-        same = labels[self.pairs[:, 0]] == labels[self.pairs[:, 1]]
-        return same != (np.arange(len(self)) < len(self.must_link))
+        # Few of the labels are looked at: they may be lazy.
+        first, second = np.asarray(labels[self.pairs.T.ravel()]).reshape(2, -1)
+        return (first == second) != (np.arange(len(self)) < len(self.must_link))
 
 
 def priced_graph(
