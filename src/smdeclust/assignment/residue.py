@@ -189,9 +189,8 @@ def _solve_milp(
     group, label = program.group, program.label
     least = np.where(allowed, costs, np.inf).min(axis=1)
     once = graph.ends < graph.indices
-    ends = np.column_stack([graph.ends[once], graph.indices[once]])
     price = graph.price[once]
-    broken = program.add_pairs(ends, price, graph.together[once])
+    broken = program.add_pairs(graph.edges, price, graph.together[once])
     alone = np.ones(len(costs), dtype=bool)
     alone[graph.ends] = False
     if len(bounds.counts) > 1:

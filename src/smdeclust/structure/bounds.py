@@ -63,9 +63,7 @@ class SizeBounds:
 
     def match_sizes(self, sizes: np.ndarray) -> np.ndarray:
         """(K,) which bounds each cluster takes so that sizes are off by as little as can be."""
-        low, high = self.low[None], self.high[None]
-        off = np.maximum(low - sizes[:, None], 0) + np.maximum(sizes[:, None] - high, 0)
-        return np.asarray(linear_sum_assignment(off)[1])
+        return self.on(np.empty(0)).match(sizes[None])
 
     def hold(self, sizes: np.ndarray) -> bool:
         """Whether some order of the bounds fits these sizes."""
@@ -246,17 +244,12 @@ class Bounds:
     def all_orders(self) -> np.ndarray | None:
         """Every order of bounds that differ, or ``None`` where there are too many to try."""
         both = np.concatenate([self.low, self.high])
-        kinds = np.unique(both, axis=1, return_inverse=True)[1]
-        kinds = kinds.ravel()
+        kinds = np.unique(both, axis=1, return_inverse=True)[1].ravel()
         repeats = np.bincount(kinds)
         if math.factorial(min(len(kinds), 20)) / math.prod(map(math.factorial, repeats)) > 120:
             return None
-        seen, orders = set(), []
-        for order in _permutations(kinds.tolist()):
-            if order not in seen:
-                seen.add(order)
-                orders.append(_places(order, kinds))
-        return np.array(orders)
+        places = tuple(tuple(np.flatnonzero(kinds == kind)) for kind in range(len(repeats)))
+        return np.array(list(_orders(places)))
 
     def least_charge_gap(self, prices: np.ndarray, order: np.ndarray) -> float:
         """How much lower than under `order` the bound at these prices is under the best order."""
@@ -271,22 +264,13 @@ class Bounds:
         return np.where(at > 0, at * most, at * low).sum(axis=0)
 
 
-def _permutations(kinds: list[int]) -> Iterator[tuple[int, ...]]:
-    """The distinct arrangements of some kinds."""
-    if not kinds:
-        yield ()
-        return
-    for first in sorted(set(kinds)):
-        rest = kinds.copy()
-        rest.remove(first)
-        for others in _permutations(rest):
-            yield (first, *others)
-
-
-def _places(order: tuple[int, ...], kinds: np.ndarray) -> list[int]:
-    """Positions of bounds of these kinds, each used once."""
-    left = {kind: list(np.flatnonzero(kinds == kind)) for kind in set(order)}
-    return [int(left[kind].pop()) for kind in order]
+def _orders(places: tuple[tuple[int, ...], ...]) -> Iterator[list[int]]:
+    """Every order of places that differs by their kinds, one tuple of places each."""
+    if not any(places):
+        yield []
+    for kind, (first, *rest) in ((k, each) for k, each in enumerate(places) if each):
+        left = (*places[:kind], tuple(rest), *places[kind + 1 :])
+        yield from ([first, *others] for others in _orders(left))
 
 
 def _as_bounds(given: Any, name: str, absent: float, n_clusters: int, whole: bool) -> np.ndarray:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -21,7 +20,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import cannot_link_graph
 from smdeclust.structure.groups import contract
-from smdeclust.structure.repair import NumberedPairs, Repair, find_repair
+from smdeclust.structure.repair import NumberedPairs, Repair, find_repair, needed
 
 Edge = tuple[int, int]
 # Pairs by the rows that they join: the other row, and the number of the pair.
@@ -281,7 +280,7 @@ def _uncolorable(
         group = contract(pairs.n_rows, pairs.ends[links], apart).of_point
         return search.infeasible(map(tuple, np.sort(group[apart]).tolist()))
 
-    trees = search.needed(sorted(trees), still)
+    trees = needed(sorted(trees), still)
     return [_Found("no_coloring", frozenset([*trees, *chosen]), search.minimal)]
 
 
@@ -292,7 +291,10 @@ class _Narrowing:
         self.n_clusters, self.deadline, self.minimal = n_clusters, deadline, True
 
     def infeasible(self, edges: Iterable[Edge]) -> bool:
-        """Whether this graph is proven to have no K-coloring."""
+        """Whether this graph is proven to have no K-coloring, in time."""
+        if time.monotonic() > self.deadline:
+            self.minimal = False
+            return False
         array = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
         if len(array) == 0:
             return False
@@ -307,29 +309,9 @@ class _Narrowing:
         """Leave out nodes, then edges, as long as no coloring exists."""
         kept = _induced(edges, nodes)
         order = sorted(nodes, key=lambda v: sum(v in e for e in kept))
-        chosen = self.needed(order, lambda some: self.infeasible(_induced(kept, set(some))))
+        chosen = needed(order, lambda some: self.infeasible(_induced(kept, set(some))))
         kept = _induced(kept, set(chosen))
-        return set(self.needed(sorted(kept), self.infeasible))
-
-    def needed(self, items: list[Any], still: Callable[[list[Any]], bool]) -> list[Any]:
-        """Deletion in blocks that halve: items without which `still` would not hold."""
-        items = list(items)
-        size = max(len(items) // 2, 1)
-        while items:
-            start = 0
-            while start < len(items):
-                if time.monotonic() > self.deadline:
-                    self.minimal = False
-                    return items
-                rest = items[:start] + items[start + size :]
-                if still(rest):
-                    items = rest
-                else:
-                    start += size
-            if size == 1:
-                break
-            size = (size + 1) // 2 if size > 2 else 1
-        return items
+        return set(needed(sorted(kept), self.infeasible))
 
 
 def _choose_cannot_links(

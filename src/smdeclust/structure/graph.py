@@ -92,6 +92,11 @@ class PairGraph:
         return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
 
     @cached_property
+    def edges(self) -> np.ndarray:
+        """(m, 2) the two groups of each pair, once."""
+        return np.column_stack([self.ends, self.indices])[self.ends < self.indices]
+
+    @cached_property
     def component_of(self) -> np.ndarray:
         """(n,) number of the connected component of each node."""
         n, entries = self.n_nodes, np.ones(len(self.indices), np.int8)

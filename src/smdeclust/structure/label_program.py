@@ -188,40 +188,30 @@ class LabelProgram:
 
 
 def least_violation(
-    bounds: Bounds, ends: np.ndarray, loose: Any, liquid: float, max_time: float, whole: bool = True
+    bounds: Bounds, ends: np.ndarray, liquid: float, max_time: float, whole: bool
 ) -> tuple[float, bool]:
-    """By how much some sum must be outside of its bounds, at least; and whether that is known.
+    """By how much some sum of a single bound must be outside of it; and whether that is known.
 
     Without costs, clusters take theirs in any order. The (m, 2) groups of `ends` must be apart.
-    Sums that are not `loose` (B,) must hold. `liquid` is what is there beside the groups and can be
-    divided among the clusters, in the first sum: in whole numbers, or (not `whole`) at will.
+    `liquid` is what is there beside the groups and can be divided among the clusters: in whole
+    numbers, or (not `whole`) at will.
     """
     k = bounds.low.shape[1]
     program = LabelProgram(np.ones((bounds.counts.shape[1], k), dtype=bool))
-    apart = np.zeros(len(ends), dtype=bool)
-    program.add_pairs(ends, np.full(len(ends), np.inf), apart)
-    loose = np.asarray(loose)
-    kept = Bounds.of(*(each[~loose] for each in (bounds.counts, bounds.low, bounds.high)))
-    program.add_bounds(kept)
+    program.add_pairs(ends, np.full(len(ends), np.inf), np.zeros(len(ends), dtype=bool))
     n_labels, clusters = len(program.group), np.arange(k)
-    flow = program.add_columns(k) if liquid > 0 else np.empty(0, np.int64)
+    flow = program.add_columns(k)
     (off,) = program.add_columns(1)
-    for b in np.flatnonzero(loose):
-        share = flow if b == 0 else flow[:0]
-        counted = bounds.counts[b][program.group]
-        rows = np.concatenate([program.label, clusters[: len(share)], clusters])
-        columns = np.concatenate([np.arange(n_labels), share, np.full(k, off)])
-        inside = np.concatenate([counted, np.ones(len(share))])
-        program.add_rows(np.append(inside, np.ones(k)), rows, columns, bounds.low[b], np.inf)
-        program.add_rows(np.append(inside, -np.ones(k)), rows, columns, -np.inf, bounds.high[b])
-    if len(flow):
-        program.add_rows(np.ones(k), np.zeros(k, int), flow, liquid, liquid)
-    is_whole = np.ones(program.n_columns, dtype=np.int8)
-    is_whole[flow], is_whole[off] = whole, 0
-    upper = np.ones(program.n_columns)
-    upper[flow], upper[off] = np.inf, np.inf
-    cost = np.zeros(program.n_columns)
-    cost[off] = 1.0
-    result = program.solve(cost, whole=is_whole, upper=upper, max_time=max_time)
+    rows = np.concatenate([program.label, clusters, clusters])
+    columns = np.concatenate([np.arange(n_labels), flow, np.full(k, off)])
+    inside = np.append(bounds.counts[0][program.group], np.ones(k))
+    program.add_rows(np.append(inside, np.ones(k)), rows, columns, bounds.low[0], np.inf)
+    program.add_rows(np.append(inside, -np.ones(k)), rows, columns, -np.inf, bounds.high[0])
+    program.add_rows(np.ones(k), np.zeros(k, int), flow, liquid, liquid)
+    is_whole, upper = np.ones(program.n_columns, dtype=np.int8), np.ones(program.n_columns)
+    is_whole[flow], is_whole[off], upper[n_labels:] = whole, 0, np.inf
+    result = program.solve(
+        (np.arange(program.n_columns) == off) * 1.0, whole=is_whole, upper=upper, max_time=max_time
+    )
     least = float(result.fun) if result.status == 0 else float(result.mip_dual_bound or 0.0)
     return least, result.status == 0 or least > 1e-6

@@ -146,22 +146,20 @@ def reject_impossible_sizes(known: Structure) -> None:
     unit, total = "weight" if bounds.by_weight else "points", float(known.size_of_group.sum())
     k = len(bounds.low)
     slack = SLACK * total * bounds.by_weight
-    if bounds.low.sum() > total + slack:
-        nearest = _below(total / k, bounds)
+    for side, given, sign, words, sums_up in (
+        ("min", bounds.low, 1, "asks for at least", "asked"),
+        ("max", bounds.high, -1, "allows at most", "allowed"),
+    ):
+        if sign * (given.sum() - total) <= slack:
+            continue
+        nearest = total / k if bounds.by_weight else float(sign * np.floor(sign * total / k))
         _reject(
-            f"size_min asks for at least {_list(bounds.low)} in {k} clusters, {bounds.low.sum():g} "
-            f"in all, and there are only {total:g} ({unit}). A size_min of {nearest:g} for all "
-            f"clusters would do.",
-            "size_min_sum", total=total, asked=float(bounds.low.sum()), nearest_size_min=nearest,
-        )  # fmt: skip
-    if bounds.high.sum() < total - slack:
-        nearest = _above(total / k, bounds)
-        _reject(
-            f"size_max allows at most {_list(bounds.high)} in {k} clusters, {bounds.high.sum():g} "
-            f"in all, and there are {total:g} ({unit}). A size_max of {nearest:g} for all clusters "
-            f"would do.",
-            "size_max_sum", total=total, allowed=float(bounds.high.sum()), nearest_size_max=nearest,
-        )  # fmt: skip
+            f"size_{side} {words} {_list(given)} in {k} clusters, {given.sum():g} in all, and "
+            f"there are {'only ' * (sign > 0)}{total:g} ({unit}). A size_{side} of {nearest:g} for "
+            f"all clusters would do.",
+            f"size_{side}_sum",
+            **{"total": total, sums_up: float(given.sum()), f"nearest_size_{side}": nearest},
+        )
     largest = int(np.argmax(of_group)) if len(of_group) else -1
     if largest >= 0 and of_group[largest] > bounds.high.max() + slack:
         size, rows = float(of_group[largest]), known.coupling.rows_of(largest)
@@ -174,16 +172,15 @@ def reject_impossible_sizes(known: Structure) -> None:
 
 
 def _reject_unpackable(known: Structure, deadline: float) -> None:
-    bounds, n, hard = known.bounds, known.coupling.n_compound, known.graph.hard_part
+    bounds, n, ends = known.bounds, known.coupling.n_compound, known.graph.hard_part.edges
     assert bounds is not None
-    ends = np.column_stack([hard.ends, hard.indices])[hard.ends < hard.indices]
     seconds = min(MOST_SECONDS, deadline - time.perf_counter())
     if (n + len(ends)) * len(bounds.low) > MOST_ENTRIES:
         return
     of_group, lone = np.split(known.size_of_group, [n])
     # Single points count as a liquid: of weights this is only a bound.
     off, sure = least_violation(
-        Bounds.of(of_group, bounds.low, bounds.high), ends, [True], float(lone.sum()), seconds,
+        Bounds.of(of_group, bounds.low, bounds.high), ends, float(lone.sum()), seconds,
         whole=not bounds.by_weight,
     )  # fmt: skip
     if not sure or off <= max(SLACK * float(known.size_of_group.sum()) * bounds.by_weight, 1e-6):
@@ -244,14 +241,6 @@ def _largest_first(known: Structure) -> np.ndarray:
 
 def _reject(message: str, reason: str, **details: Any) -> NoReturn:
     raise InfeasibleConstraintsError(message, reason=reason, details=details)
-
-
-def _below(value: float, bounds: SizeBounds) -> float:
-    return value if bounds.by_weight else float(np.floor(value))
-
-
-def _above(value: float, bounds: SizeBounds) -> float:
-    return value if bounds.by_weight else float(np.ceil(value))
 
 
 def _list(values: Any) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -85,6 +86,22 @@ def find_repair(
     must, cannot = pairs.positions(best)
     bound = float(min(bound, cost))
     return Repair(must, cannot, cost, bound, bool(bound >= cost * (1 - _SAME)))
+
+
+def needed(items: Sequence[Any], still: Callable[[list[Any]], bool]) -> list[Any]:
+    """Deletion in blocks that halve: items without any of which `still` would not hold."""
+    items = list(items)
+    size = (len(items) + 1) // 2
+    while size:
+        start = 0
+        while start < len(items):
+            rest = items[:start] + items[start + size :]
+            if still(rest):
+                items = rest
+            else:
+                start += size
+        size = 0 if size == 1 else (size + 1) // 2
+    return items
 
 
 def _complete(

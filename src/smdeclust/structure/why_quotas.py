@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.label_program import LabelProgram
 from smdeclust.structure.quotas import RATIOS, Quota
+from smdeclust.structure.repair import needed
 
 # Labels of groups and pairs up to which a MILP says whether quotas can be kept; the seconds that
 # one such answer and the whole explanation may take.
@@ -33,10 +34,10 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     case = _Case(known, min(deadline, time.perf_counter() + MOST_SECONDS_IN_ALL))
     if not case.fails(known.quotas):
         return
-    quotas = _smallest(known.quotas, case.fails)
+    quotas = tuple(needed(known.quotas, lambda some: len(some) > 0 and case.fails(some)))
     pairs: tuple[int, ...] = ()
     if not case.fails(quotas, ()):
-        pairs = _smallest(tuple(range(n_pairs)), lambda some: case.fails(quotas, some))
+        pairs = tuple(needed(range(n_pairs), lambda some: case.fails(quotas, some)))
     sides = [(quota, side) for quota in quotas for side in ("low", "high") if _looser(quota, side)]
     alone = [(*one, bound) for one in sides for bound in case.nearest([one])]
     would = alone or [(*one, bound) for one, bound in zip(sides, case.nearest(sides), strict=False)]
@@ -76,26 +77,24 @@ class _Case:
     known: Any
     until: float
 
-    def can_hold(self, quotas: tuple[Quota, ...], pairs: tuple[int, ...] | None) -> bool | None:
+    def can_hold(self, quotas: Sequence[Quota], pairs: Sequence[int] | None) -> bool | None:
         """Whether some labels keep these; ``None`` where that is not known in time."""
         seconds = min(MOST_SECONDS, self.until - time.perf_counter())
         if seconds <= 0:
             return None
-        known = replace(self.known, quotas=quotas, packing=None)
+        known = replace(self.known, quotas=tuple(quotas), packing=None)
         if pairs is not None:
             chosen, n_must = np.array(pairs, dtype=np.int64), len(known.must_link)
             must, cannot = chosen[chosen < n_must], chosen[chosen >= n_must] - n_must
             known = known._again(known.must_link[must], known.cannot_link[cannot], None)
-        hard = known.graph.hard_part
-        once = hard.ends < hard.indices
-        ends = np.column_stack([hard.ends[once], hard.indices[once]])
+        ends = known.graph.hard_part.edges
         program = LabelProgram(np.ones((known.n_groups, known.n_clusters), dtype=bool))
         program.add_pairs(ends, np.full(len(ends), np.inf), np.zeros(len(ends), dtype=bool))
         program.add_bounds(known.group_bounds)
         status = program.solve(np.zeros(program.n_columns), max_time=seconds).status
         return {0: True, 2: False}.get(status)
 
-    def fails(self, quotas: tuple[Quota, ...], pairs: tuple[int, ...] | None = None) -> bool:
+    def fails(self, quotas: Sequence[Quota], pairs: Sequence[int] | None = None) -> bool:
         """Whether these are known not to hold together; ``None`` stands for all pairs."""
         return self.can_hold(quotas, pairs) is False
 
@@ -129,21 +128,6 @@ class _Case:
         kind, at = ("must_link", 0) if position < n_must else ("cannot_link", n_must)
         i, j = getattr(self.known, kind)[position - at].tolist()
         return kind, i, j
-
-
-def _smallest(items: tuple[Any, ...], fails: Callable[[tuple[Any, ...]], bool]) -> tuple[Any, ...]:
-    """Items that fail together, of which (in time) none can be left out."""
-    size = (len(items) + 1) // 2
-    while size:
-        start = 0
-        while start < len(items):
-            fewer = items[:start] + items[start + size :]
-            if len(fewer) and fails(fewer):
-                items = fewer
-            else:
-                start += size
-        size //= 2
-    return items
 
 
 def _at(bounds: list[float], share: float) -> float:
