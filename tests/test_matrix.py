@@ -7,9 +7,15 @@ judge, which knows nothing of the library.
 
 from __future__ import annotations
 
+import io
 import itertools
+import json
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -40,6 +46,8 @@ PENALTY = 1.0
 # Eight points need no long search; on Dask every search takes a while.
 SHORT = Search(max_populations=1, max_no_improvement=50)
 SHORTEST = Search(max_populations=1, population_size=6, max_no_improvement=30)
+# How the command line and the studio search here, too.
+SHORTLY = mock.patch.dict("smdeclust.estimators.search.PRESETS", standard=SHORTEST)
 EVERY = np.array(list(itertools.product(range(K), repeat=N)))
 
 
@@ -98,26 +106,30 @@ class Known:
             kept &= np.any(fits, axis=0)
         return kept
 
-    def broken(self, labels: np.ndarray) -> np.ndarray:
+    def broken(self, labels: np.ndarray, price: Any = PENALTY.__mul__) -> np.ndarray:
         """What the soft pairs cost that these labels break."""
         cost = np.zeros(len(labels))
         for i, j, confidence in self.soft_must:
-            cost += PENALTY * confidence * (labels[:, i] != labels[:, j])
+            cost += price(confidence) * (labels[:, i] != labels[:, j])
         for i, j, confidence in self.soft_cannot:
-            cost += PENALTY * confidence * (labels[:, i] == labels[:, j])
+            cost += price(confidence) * (labels[:, i] == labels[:, j])
         return cost
 
-    def least(self) -> float:
-        """The least objective of all clusterings."""
-        labels = EVERY[self.holds(EVERY)]
+    def squares(self, labels: np.ndarray) -> np.ndarray:
+        """The sum of squares of these (m, N) labels."""
         weight = np.ones(N) if self.weight is None else self.weight
-        total = self.broken(labels)
+        total = np.zeros(len(labels))
         for k in range(K):
             inside = (labels == k) * weight
             mass = np.maximum(inside.sum(axis=1), 1e-300)
             center = (inside @ X) / mass[:, None]
             total += inside @ (X**2).sum(axis=1) - mass * (center**2).sum(axis=1)
-        return float(total.min())
+        return total
+
+    def least(self) -> float:
+        """The least objective of all clusterings."""
+        labels = EVERY[self.holds(EVERY)]
+        return float((self.squares(labels) + self.broken(labels)).min())
 
     def least_at(self, centers: np.ndarray, ordered: bool = False) -> float:
         """The least cost of labels at these centers."""
@@ -148,8 +160,8 @@ KNOWN = {
 
 
 def fitted(known: Known, storage: Any = None, **options: Any) -> SMDEClust:
-    given = {"search": SHORT, **known.sizes, **options}
-    model = SMDEClust(K, penalty=PENALTY, random_state=0, **given)
+    given = {"penalty": PENALTY, "search": SHORT, **known.sizes, **options}
+    model = SMDEClust(K, random_state=0, **given)
     model._storage = storage
     return model.fit(X, constraints=known.constraints, sample_weight=known.weight)
 
@@ -290,6 +302,125 @@ def read_suggest(known: Known) -> None:
     assert not said & {frozenset(map(int, each.pair)) for each in found}
 
 
+def command(known: Known, folder: Path, name: str, *more: str) -> dict[str, Any]:
+    """What a command of the command line says of these points, as JSON."""
+    from smdeclust.cli.app import run
+
+    weight = () if known.weight is None else ("--role", "w=weight")
+    columns = X if known.weight is None else np.column_stack([X, known.weight])
+    head = "a,b" if known.weight is None else "a,b,w"
+    np.savetxt(folder / "points.csv", columns, "%.17g", ",", header=head, comments="")
+    known.constraints.write(folder / "pairs.json")
+    sizes = [
+        word
+        for option, size in known.sizes.items()
+        for word in (f"--{option.replace('_', '-')}", ",".join(map(str, np.atleast_1d(size))))
+    ]
+    files = [str(folder / "points.csv"), "-k", str(K), "-c", str(folder / "pairs.json"), "--raw"]
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), SHORTLY:
+        code = run([name, *files, *weight, *sizes, *more, "--json"])
+    if code != 0:
+        raise SMDEClustError(out.getvalue() + err.getvalue())
+    return json.loads(out.getvalue())
+
+
+def read_what_if(known: Known) -> None:
+    kind, (i, j) = ("ml", known.must[0]) if known.must else ("cl", known.cannot[0])
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--penalty", str(PENALTY), "--drop", f"{kind}:{i},{j}")
+        said = command(known, Path(folder), "what-if", *options)
+    agree(said["objective"], known)
+    agree(said["objective_changed"], known.without_first_pair())
+
+
+def read_report(known: Known) -> None:
+    """The report of ``fit``: the objective, and what single pairs cost, or why that is not said."""
+    told = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch("smdeclust.report.render_report", lambda content: told.append(content) or ""),
+    ):
+        out = ("--out", f"{folder}/out", "--penalty", str(PENALTY), "--pair-costs", "2")
+        command(known, Path(folder), "fit", *out)
+    (content,) = told
+    value = content.objective + known.broken(content.labels[None])[0]
+    assert known.holds(content.labels[None]).all()
+    agree(value, known)
+    if content.costs is None:
+        raise SMDEClustError(content.costs_note)
+    free = replace(known, must=(), cannot=())
+    assert content.free_objective == pytest.approx(free.least(), rel=1e-6)
+    for cost in content.costs.solved:
+        field = cost.kind.removesuffix("_link")
+        pairs = list(getattr(known, field))
+        del pairs[cost.position]
+        without = replace(known, **{field: tuple(pairs)})
+        assert cost.cost == pytest.approx(known.least() - without.least(), abs=1e-9)
+
+
+def read_compare(known: Known) -> None:
+    """Prices come from the confidences there: the best labels under these are the judge's."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = command(known, Path(folder), "compare", "--methods", "smdeclust")["methods"][0]
+    prices = SoftPrices.estimate(known.problem(), None)
+    labels = EVERY[known.holds(EVERY)]
+    total = known.squares(labels) + known.broken(labels, prices)
+    best = labels[[np.argmin(total)]]
+    assert said["objective"][0] == pytest.approx(known.squares(best)[0], rel=1e-6)
+    assert (said["violations"], said["clusters_out_of_bounds"]) == ([0], [0])
+    n_broken = {frozenset(p[:2]) for p in known.soft_must if best[0, p[0]] != best[0, p[1]]}
+    n_apart = {frozenset(p[:2]) for p in known.soft_cannot if best[0, p[0]] == best[0, p[1]]}
+    assert said["broken_soft_pairs"] == [len(n_broken) + len(n_apart)]
+
+
+def read_studio(known: Known) -> None:
+    """What is said on the page, and what its solver answers."""
+    from pandas import DataFrame
+
+    from smdeclust.studio.sheet import Sheet
+    from smdeclust.studio.solving import make_handlers
+    from smdeclust.studio.wishes import Wishes, change
+    from smdeclust.studio.worker import Job
+
+    frame, roles = DataFrame(X, columns=["a", "b"]), {"a": "number", "b": "number"}
+    if known.weight is not None:
+        frame["w"], roles["w"] = known.weight, "weight"
+    sheet = Sheet(frame, fixed=roles)
+    wishes = Wishes(K, ("a", "b"), standardize=False)
+    for pairs, together in ((known.must, True), (known.cannot, False)):
+        if pairs:
+            said = {"do": "pairs", "pairs": [list(p) for p in pairs], "together": together}
+            wishes = change(wishes, said, sheet.ground)
+    # One pair of rows is one pair on the page: the last that was said of it counts.
+    last = {frozenset(p[:2]): (p, True) for p in known.soft_must}
+    last |= {frozenset(p[:2]): (p, False) for p in known.soft_cannot}
+    for (i, j, sure), together in last.values():
+        said = {"do": "pairs", "pairs": [[i, j]], "together": together, "confidence": sure}
+        wishes = change(wishes, said, sheet.ground)
+    if known.sizes:
+        wishes = change(wishes, {"do": "set", **known.sizes}, sheet.ground)
+    sent: list[tuple[str, Any]] = []
+    handlers = make_handlers(sheet)
+    look = lambda: False  # noqa: E731
+    with SHORTLY:
+        handlers["search"](Job(0, 0, "search", (wishes, None)), lambda *a: sent.append(a), look)
+    solution = next(content for name, content in reversed(sent) if name == "solution")
+    labels = np.asarray(solution["labels"])
+    only = replace(
+        known,
+        soft_must=tuple(p for p, together in last.values() if together),
+        soft_cannot=tuple(p for p, together in last.values() if not together),
+    )
+    prices = SoftPrices.estimate(known.problem(), None)
+    every = EVERY[only.holds(EVERY)]
+    least = (only.squares(every) + only.broken(every, prices)).min()
+    assert only.holds(labels[None]).all()
+    value = only.squares(labels[None]) + only.broken(labels[None], prices)
+    assert value[0] == pytest.approx(least, rel=1e-6)
+    assert solution["objective"] == pytest.approx(least, rel=1e-6)
+
+
 READERS = {
     "fit, dense": read_fit,
     "fit, Lloyd alone": lambda known: read_fit(known, search=replace(SHORT, local_search="lloyd")),
@@ -309,6 +440,10 @@ READERS = {
     "baselines": read_baseline,
     "choose_n_clusters": read_choose,
     "suggest_pairs": read_suggest,
+    "what-if": read_what_if,
+    "report": read_report,
+    "compare": read_compare,
+    "studio": read_studio,
 }
 SIZES = ("sizes", "sizes by weight", "K bounds", "everything")
 SOFT = ("soft must-links", "soft cannot-links", "everything")
@@ -325,6 +460,10 @@ REFUSED: dict[tuple[str, str], str] = {
     **{(reader, "sizes by weight"): "size_by" for reader in ("certify", "ExactMSSC")},
     **{("predict", kind): "sample_weight" for kind in WEIGHED},
     **{("choose_n_clusters", kind): "sample_weight" for kind in WEIGHED},
+    **{(reader, "sizes by weight"): "size-by" for reader in ("what-if", "report", "compare")},
+    **{("report", kind): "with soft pairs a single pair has no clear cost" for kind in SOFT},
+    **{("studio", kind): "whole number" for kind in ("K bounds", "everything")},
+    ("studio", "sizes by weight"): "size_by",
 }
 
 

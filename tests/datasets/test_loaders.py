@@ -26,7 +26,7 @@ from smdeclust.datasets import (
     standardize,
     storage,
 )
-from smdeclust.datasets.digest import known_digests
+from smdeclust.datasets.catalog import known_digests
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
 
 

@@ -14,7 +14,7 @@ from smdeclust import (
     SMDEClust,
     suggest_pairs,
 )
-from smdeclust.queries.nearness import Nearness
+from smdeclust.queries.influence import Nearness
 from smdeclust.queries.picture import Known
 
 ALL = ["influence", "random"]

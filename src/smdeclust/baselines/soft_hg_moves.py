@@ -58,23 +58,29 @@ def make_state(model, labels, beta):
 @kernel()
 def reset(points, indptr, indices, layers, state):
     """Recompute everything but labels and prior. O(N d + links + K^2)."""
-    sizes, centers, squares, links = state.sizes, state.centers, state.squares, state.links
+    _measure(points, state)
+    state.links[:] = 0.0
+    for i in range(len(points)):
+        for e in range(indptr[i], indptr[i + 1]):
+            state.links[layers[e], state.labels[i], state.labels[indices[e]]] += 1.0
+    for k in range(len(state.sizes)):
+        _set_row(state, k)
+
+
+@kernel()
+def _measure(points, state):
+    """Recompute sizes, centers and squares from the labels. O(N d)."""
+    sizes, centers, squares = state.sizes, state.centers, state.squares
     sizes[:] = 0
     centers[:] = 0.0
     squares[:] = 0.0
-    links[:] = 0.0
     for i in range(len(points)):
-        k = state.labels[i]
-        sizes[k] += 1
-        centers[k] += points[i]
-        for e in range(indptr[i], indptr[i + 1]):
-            links[layers[e], k, state.labels[indices[e]]] += 1.0
+        sizes[state.labels[i]] += 1
+        centers[state.labels[i]] += points[i]
     for k in range(len(sizes)):
         centers[k] /= max(sizes[k], 1)
     for i in range(len(points)):
         squares[state.labels[i]] += squared_distance(points[i], centers[state.labels[i]])
-    for k in range(len(sizes)):
-        _set_row(state, k)
 
 
 @kernel()
@@ -315,13 +321,5 @@ def reassign(points, free, state, limit):
                 moved = True
         if not moved:
             return n_done
-        state.centers[:] = 0.0
-        state.squares[:] = 0.0
-        for i in range(len(points)):
-            state.centers[state.labels[i]] += points[i]
-        for k in range(n_clusters):
-            state.centers[k] /= state.sizes[k]
-        for i in range(len(points)):
-            k = state.labels[i]
-            state.squares[k] += squared_distance(points[i], state.centers[k])
+        _measure(points, state)
     return limit

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints.check import Check, judge
-from smdeclust.constraints.per_point import Column, all_pairs_within, class_codes, codes_of_groups
+from smdeclust.constraints.per_point import (
+    Column,
+    all_pairs_within,
+    class_codes,
+    codes_of_groups,
+    members_of,
+)
 from smdeclust.constraints.quota import as_quotas
 from smdeclust.constraints.rows import (
     among,
@@ -195,27 +201,19 @@ class Constraints(Store):
                 raise InvalidInputError(
                     f"groups has {len(codes)} entries, one a point, and n_points={n_points}."
                 )
-            if kind == "must_link":
-                return cls._of_column(Column(codes, apart=False), ids)
-            return cls(
-                cannot_link=all_pairs_within(codes), ids=ids, n_points=len(codes), by_row=True
-            )
-        if ids is None and n_points is None:
+            lists = members_of(codes)
+        elif not sized:
             raise InvalidInputError(
                 "A list of groups does not say how many points there are: pass n_points= (groups "
                 "by row position) or ids= (groups by id)."
             )
-        empty = cls(ids=ids, n_points=n_points)
-        size = len(empty)
-        lists = [empty._rows(group, f"groups: group {g}") for g, group in enumerate(entries)]
+        else:
+            empty = cls(ids=ids, n_points=n_points)
+            lists = [empty._rows(group, f"groups: group {g}") for g, group in enumerate(entries)]
+            codes = codes_of_groups(lists, len(empty))
         if kind == "must_link":
-            return cls._of_column(Column(codes_of_groups(lists, size), apart=False), ids)
-        apart = [np.empty((0, 2), dtype=np.int64)]
-        for rows in lists:
-            codes = np.full(size, -1, dtype=np.int64)
-            codes[rows] = 0
-            apart.append(all_pairs_within(codes))
-        return cls(cannot_link=np.concatenate(apart), ids=ids, n_points=size, by_row=True)
+            return cls._of_column(Column(codes, apart=False), ids)
+        return cls(cannot_link=all_pairs_within(lists), ids=ids, n_points=len(codes), by_row=True)
 
     @classmethod
     def read(
@@ -396,18 +394,15 @@ class Constraints(Store):
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]  # how scikit-learn asks
         chosen = as_rows(rows, self.n_points)
-        fields: dict[str, Any] = {}
-        origins: dict[str, np.ndarray] = {}
+        pairs, masks = {}, {}
         for kind in KINDS:
-            pairs, kept = restrict(getattr(self, kind), chosen)
-            for name in arrays_of(kind):
-                fields[name] = pairs if name == kind else getattr(self, name)[kept]
-            if self.origins:
-                origins[kind] = self._origin(kind)[kept]
-        ids = None if self.ids is None else self.ids[chosen]
-        quotas = tuple(quota.take(chosen) for quota in self.quotas)
-        some = self._with(
-            **fields, ids=ids, n_points=len(chosen), origins=origins, columns=(), quotas=quotas
+            pairs[kind], masks[kind] = restrict(getattr(self, kind), chosen)
+        some = self.keep(masks)._with(
+            **pairs,
+            ids=None if self.ids is None else self.ids[chosen],
+            n_points=len(chosen),
+            columns=(),
+            quotas=tuple(quota.take(chosen) for quota in self.quotas),
         )
         for column in self.columns:  # chains through rows that are gone
             some = some | Constraints._of_column(column.take(chosen), None)

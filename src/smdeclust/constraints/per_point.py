@@ -78,11 +78,16 @@ def codes_of_groups(groups: list[np.ndarray], n_points: int) -> np.ndarray:
     return np.where(grouping.size[grouping.of_point] > 1, grouping.of_point, -1)
 
 
-def all_pairs_within(codes: np.ndarray) -> np.ndarray:
-    """Return every pair of rows of the same group."""
+def members_of(codes: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each group."""
     rows = np.flatnonzero(codes >= 0)
     rows = rows[np.argsort(codes[rows], kind="stable")]
-    groups = np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1)
+    return np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1)
+
+
+def all_pairs_within(groups: list[np.ndarray]) -> np.ndarray:
+    """Return every pair of different rows of the same group."""
+    groups = [np.unique(group) for group in groups]
     n_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
     if n_pairs > MAX_PAIRS:
         raise InvalidInputError(

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from smdeclust.constraints.per_point import class_codes
-from smdeclust.datasets.catalog import Dataset, set3_name
-from smdeclust.datasets.digest import first_seen_codes
+from smdeclust.datasets.catalog import Dataset, first_seen_codes, set3_name
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Constraints
 

@@ -12,8 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.datasets import originals
-from smdeclust.datasets.catalog import Dataset, DatasetInfo, find_dataset, set3_name
-from smdeclust.datasets.digest import digest_classes, digest_pairs, digest_points, known_digests
+from smdeclust.datasets.catalog import (
+    Dataset,
+    DatasetInfo,
+    digest_classes,
+    digest_pairs,
+    digest_points,
+    find_dataset,
+    known_digests,
+    set3_name,
+)
 from smdeclust.datasets.generate import make_constraints, make_synthetic
 from smdeclust.datasets.storage import Remote, discard, fetch, local_file, not_found
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError

@@ -68,26 +68,15 @@ class ExactMSSC(ConstrainedClusterer):
 
         problem = self._build_problem(X, known, weight, deadline)
         half = None if self.max_time is None else 0.5 * self.max_time
+        sizes = {"size_min": self.size_min, "size_max": self.size_max}
+        given = {"sample_weight": problem.sample_weight, "constraints": known}
         heuristic = SMDEClust(
-            self.n_clusters,
-            max_time=half,
-            random_state=self.random_state,
-            size_min=self.size_min,
-            size_max=self.size_max,
-        )
-        heuristic.fit(problem.X, sample_weight=problem.sample_weight, constraints=known)
+            self.n_clusters, max_time=half, random_state=self.random_state, **sizes
+        ).fit(problem.X, **given)
         left = None if deadline is None else max(deadline - time.perf_counter(), 0.0)
+        limits: dict[str, Any] = {"tol": self.tol, "max_time": left, "n_jobs": self.n_jobs}
         certificate = certify(
-            problem.X,
-            heuristic.labels_,
-            sample_weight=problem.sample_weight,
-            tol=self.tol,
-            max_time=left,
-            n_jobs=self.n_jobs,
-            size_min=self.size_min,
-            size_max=self.size_max,
-            parts=self.parts,
-            constraints=known,
+            problem.X, heuristic.labels_, **given, **sizes, **limits, parts=self.parts
         )
         self.certificate_ = certificate
         self.lower_bound_ = certificate.lower_bound

@@ -83,11 +83,7 @@ class Lesson:
 
 
 def fit_in_distance(
-    model: Any,
-    X: Any,
-    known: Constraints,
-    sample_weight: Any,
-    deadline: float | None,
+    model: Any, X: Any, known: Constraints, sample_weight: Any, deadline: float | None
 ) -> Any:
     """Fit `model`, whose metric is not the Euclidean one."""
     points = _admit(model, X)
@@ -103,7 +99,11 @@ def fit_in_distance(
     n_points, n_features = points.shape
     shape = {"n_points": n_points, "n_features": n_features, "n_clusters": model.n_clusters}
     earlier = model._earlier(SimpleNamespace(X=points, **shape))
-    inner = _euclidean(model, deadline, init=_start(earlier, distance, points))
+    init = None if earlier is None else earlier.labels
+    if earlier is not None and init is None:
+        centers = earlier.centers
+        init = centers if distance is None else distance.map_centers(centers, points)
+    inner = _euclidean(model, deadline, init=init)
     inner.fit(mapped, constraints=known, sample_weight=sample_weight)
     _take_over(model, inner, points, distance, sample_weight, earlier)
     if distance is not None:
@@ -159,15 +159,6 @@ def _learned_keeps_more(model: Any, lesson: Lesson, rng: np.random.Generator) ->
     model.held_out_ = {one: held_out.skill(one) for one in ("euclidean", name)}
     lead, error = held_out.lead("euclidean", name)
     return lead <= error
-
-
-def _start(earlier: Earlier | None, distance: LearnedDistance | None, points: Any) -> Any:
-    """An earlier solution as the clustering in the distance can use it."""
-    if earlier is None or earlier.labels is not None:
-        return None if earlier is None else earlier.labels
-    if distance is None:
-        return earlier.centers
-    return distance.map_centers(earlier.centers, points)
 
 
 def _euclidean(model: Any, deadline: float | None, **changes: Any) -> Any:

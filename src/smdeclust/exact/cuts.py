@@ -13,6 +13,8 @@ A cut is a row ``[i, j1, j2, ...]`` of ``WIDTH`` group numbers, padded with -1.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from smdeclust.exact.relaxation import BoolArray, FloatArray, IntArray
@@ -146,28 +148,14 @@ def select(cuts, order, n, per_pair, limit):  # type: ignore[no-untyped-def]
     return taken[:count]
 
 
-@kernel()
-def squared_norms(cuts, root, apart):  # type: ignore[no-untyped-def]
+def squared_norms(cuts: IntArray, root: FloatArray, apart: BoolArray) -> FloatArray:
     """Squared Frobenius norm of every cut as a symmetric matrix on Y, cannot-links left out."""
-    inverse_root = 1.0 / root
-    out = np.empty(len(cuts))
-    for c in range(len(cuts)):
-        i = cuts[c, 0]
-        total = inverse_root[i] ** 4
-        for a in range(1, cuts.shape[1]):
-            j = cuts[c, a]
-            if j < 0:
-                break
-            if not apart[i, j]:
-                total += 0.5 * (inverse_root[i] * inverse_root[j]) ** 2
-            for b in range(a + 1, cuts.shape[1]):
-                k = cuts[c, b]
-                if k < 0:
-                    break
-                if not apart[j, k]:
-                    total += 0.5 * (inverse_root[j] * inverse_root[k]) ** 2
-        out[c] = total
-    return out
+    inverse = np.where(cuts >= 0, 1.0 / root[cuts], 0.0)  # what is no member adds nothing
+    total: FloatArray = inverse[:, 0] ** 4
+    for a, b in combinations(range(cuts.shape[1]), 2):
+        both = (inverse[:, a] * inverse[:, b]) ** 2
+        total += np.where(apart[cuts[:, a], cuts[:, b]], 0.0, 0.5 * both)
+    return total
 
 
 @kernel()

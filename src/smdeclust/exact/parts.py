@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,7 +75,7 @@ def prove_in_parts(
     n_parts: int,
     tol: float,
     deadline: float = np.inf,
-    n_jobs: int | None = None,
+    n_jobs: int = 1,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Proven:
@@ -196,23 +197,24 @@ def _better(pairs: list[tuple[Part, Part]], joined: list[Part]) -> list[Part]:
     return out
 
 
+@dataclass
 class _Jobs:
     """Proves blocks of rows on processes, and knows how long that takes."""
 
-    def __init__(
-        self, problem: Problem, labels: IntArray, deadline: float, n_jobs: int | None,
-        folder: Path | None,
-    ) -> None:  # fmt: skip
-        self.problem = problem
-        self.labels = labels
-        self.deadline = deadline
-        self.n_jobs = os.cpu_count() or 1 if n_jobs == -1 else n_jobs or 1
-        self.folder = folder
-        self.seconds_per_cube = 0.0
-        # Groups are whole in every part: with two clusters, also those that pairs only imply.
+    problem: Problem
+    labels: IntArray
+    deadline: float
+    n_jobs: int
+    folder: Path | None
+    seconds_per_cube: float = 0.0
+
+    @cached_property
+    def group(self) -> IntArray:
+        """Groups are whole in every part: with two clusters, also those that pairs only imply."""
+        problem = self.problem
         group = close(problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters)
         assert group is not None
-        self.group = group
+        return group
 
     def estimate(self, n_rows: int) -> float:
         """Seconds that a part of this size will take."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from smdeclust.constraints import Constraints
-from smdeclust.constraints.per_point import Column, all_pairs_within
+from smdeclust.constraints.per_point import Column, all_pairs_within, members_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.arrays import NPY_MAGIC, parse_npy
 from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
@@ -148,7 +148,7 @@ def _pairs(
                 every[list(rows)] = codes
                 columns = (Column(every, apart),)
         else:
-            must, cannot = _NONE, all_pairs_within(codes)
+            must, cannot = _NONE, all_pairs_within(members_of(codes))
     except InvalidInputError as error:  # too many of them
         raise InvalidInputError(f"{reading.path}: {error}") from error
     at, line_of = np.array(rows, dtype=np.int64), np.array(lines, dtype=np.int64)

@@ -40,7 +40,7 @@ class Claim:
     why_not: str = ""
 
 
-def _claim(name: str, holds: bool, evidence: str) -> Claim:
+def _claim(name: str, holds: bool | np.bool_, evidence: str) -> Claim:
     return Claim(holds=bool(holds), evidence=evidence, **statement(name))
 
 
@@ -108,7 +108,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
     ours, soft = (of_method(found, method) for method in ("SG-MDE", "S-HG-MEANS"))
     feasible = soft["n_feasible"] == soft["n_done"]
     by_dataset = feasible.groupby(level="dataset", sort=False)
-    counts = {name: (int(each.sum()), len(each)) for name, each in by_dataset}
+    counts = {str(name): (int(each.sum()), len(each)) for name, each in by_dataset}
     printed = paper_tables()["soft"]["rows"]
     shown = "; ".join(
         f"{name} {n} of {total}"
@@ -186,7 +186,7 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
     found, methods = averages(plan, rows), plan.methods()
     if found.empty or "SG-MDE" not in methods or len(methods) < 2:
         return
-    n_cases = len(found.index.droplevel("method").unique())
+    n_cases = found.groupby(level=["dataset", "configuration"]).ngroups
     for metric in ("objective", "local_iterations"):
         share = shares(found, metric)
         yield _claim(

@@ -65,7 +65,7 @@ def averages(plan: Plan, rows: Rows, *methods: str) -> DataFrame:
         found[f"n_{name}"] = by[name].sum()
     n_done = found["n_done"].unstack("method")
     asked = n_done.reindex(columns=list(methods)).gt(0) if methods else n_done.ne(0)
-    complete = asked.all(axis=1).reindex(found.index.droplevel("method"))
+    complete = asked.all(axis=1).reindex(found.reset_index("method").index)
     return found[complete.to_numpy(dtype=bool) & (found["n_done"] > 0)]
 
 

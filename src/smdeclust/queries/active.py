@@ -34,7 +34,7 @@ from smdeclust.queries.answers import (
     as_answer,
     as_label_answers,
 )
-from smdeclust.queries.nearness import Nearness
+from smdeclust.queries.influence import Nearness
 from smdeclust.queries.refits import LOOK_BACK, Refits, stop_advice
 from smdeclust.queries.suggest import (
     RANDOM,

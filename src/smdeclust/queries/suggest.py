@@ -15,8 +15,7 @@ from smdeclust.constraints.given import all_known
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import DIFFERENT, SAME
-from smdeclust.queries.influence import Question, choose_questions
-from smdeclust.queries.nearness import Nearness
+from smdeclust.queries.influence import Nearness, Question, choose_questions
 from smdeclust.queries.picture import Known, Picture
 from smdeclust.queries.refits import measured_in
 

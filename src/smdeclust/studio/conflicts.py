@@ -23,12 +23,12 @@ SENTENCES = {
 }
 
 
-def structure_of(wishes: Wishes, ground: Ground) -> Structure:
+def structure_of(wishes: Wishes, ground: Ground, weight: Any = None) -> Structure:
     """What must hold, contracted; InfeasibleConstraintsError where it cannot be."""
     known = wishes.constraints(ground)
     bounds: Any = {name: getattr(wishes, name) for name in ("size_min", "size_max")}
     pairs, k = (known.must_link, known.cannot_link), wishes.n_clusters
-    return Structure.build(ground.n_points, k, *pairs, **bounds, quotas=known.quotas)
+    return Structure.build(ground.n_points, k, *pairs, weight, **bounds, quotas=known.quotas)
 
 
 def find_conflict(wishes: Wishes, ground: Ground, new: list[Pair]) -> dict[str, Any] | None:

@@ -129,9 +129,10 @@ def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
         named = f"of={quota.of!r}, name={quota.column!r}"
         entries = f"sheet.entries({quota.column!r})"
         lines.append(f"constraints = constraints.quota({entries}, {low}, {high}, {named})")
+    by = "" if sheet.weight is None else ", sample_weight=sheet.weight"
     lines += [
-        "", f"model = SMDEClust({', '.join(options)})", "model.fit(X, constraints=constraints)",
-        "print(model.labels_)", "",
+        "", f"model = SMDEClust({', '.join(options)})",
+        f"model.fit(X, constraints=constraints{by})", "print(model.labels_)", "",
     ]  # fmt: skip
     text = "\n".join(lines)
     return text.replace("SMDEClust", "GuidedClustering") if wishes.metric == "shapes" else text
@@ -161,7 +162,7 @@ def report(
     points = chosen_points(sheet, wishes)
     raw = sheet.points(wishes.columns, scaled=False)
     known = wishes.constraints(sheet.ground)
-    problem = Problem.of(structure_of(wishes, sheet.ground), points)
+    problem = Problem.of(structure_of(wishes, sheet.ground, sheet.weight), points)
     soft = [pair for pair in wishes.pairs if not pair.is_hard]
     n_broken = sum((labels[p.first] == labels[p.second]) != p.together for p in soft)
     sizes = np.bincount(labels, minlength=wishes.n_clusters).tolist()
@@ -190,5 +191,6 @@ def report(
             broken_soft_pairs=n_broken,
             costs_note="The studio shows what each pair costs.",
             snippet=recipe(wishes, sheet, folder),
+            weight=sheet.weight,
         )
     )

@@ -145,6 +145,22 @@ class Sheet:
         """Role of every column."""
         return {name: role for name, role, _, _ in self._described}
 
+    @cached_property
+    def weight(self) -> np.ndarray | None:
+        """How much each row counts, where a column has that role."""
+        column = next((name for name, role in self.roles.items() if role == "weight"), None)
+        if column is None:
+            return None
+        is_number = self.read[column].kind == "numbers"
+        weight = self.numbers(column) if is_number else np.full(len(self), np.nan)
+        wrong = np.flatnonzero(~(weight >= 0))
+        if len(wrong):
+            raise InvalidInputError(
+                f"Column {column!r} has the role weight, and row {self.name(int(wrong[0]))} has no "
+                "number from 0 there. Correct the value, or give the column another role."
+            )
+        return weight
+
     def name(self, row: int) -> str:
         """What a row is called."""
         return str(row) if self.ids is None else self.ids[row]

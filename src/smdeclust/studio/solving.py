@@ -84,6 +84,11 @@ class _Solver:
         self.sheet = self.sheet.under(dict(wishes.roles))
         return chosen_points(self.sheet, wishes)
 
+    def known(self, wishes: Wishes) -> dict[str, Any]:
+        """What is known of the rows, and how much each counts, as the estimators take it."""
+        known = wishes.constraints(self.sheet.ground)
+        return {"constraints": known, "sample_weight": self.sheet.weight}
+
     def near(self, job: Job, send: Send, look: Look) -> None:
         """One local search from the clusters on the screen: the first answer to a change.
 
@@ -103,7 +108,7 @@ class _Solver:
         wishes, shown = job.payload
         self._fit_near(wishes, shown)
         X, best = self.points(wishes), self.model
-        pairs, given = wishes.constraints(self.sheet.ground), parameters(wishes)
+        known, given = self.known(wishes), parameters(wishes)
         started = said = time.perf_counter()
 
         def watch(_: Any) -> bool:
@@ -116,7 +121,7 @@ class _Solver:
 
         if wishes.metric == "shapes":
             guided = GuidedClustering(**given, max_time=SEARCH_TIME, callback=watch)
-            found = guided.fit(X, constraints=pairs)
+            found = guided.fit(X, **known)
             numbered = match_labels(found.labels_, shown, wishes.n_clusters)
             self.labels = numbered
             send("solution", _describe(found, numbered, final=True))
@@ -125,7 +130,7 @@ class _Solver:
         if X.size * wishes.n_clusters > LARGE:
             stages.insert(0, {"max_time": SHORT_TIME, "init": self.labels})
         for number, stage in enumerate(stages, 1):
-            found = SMDEClust(**given, **stage, callback=watch).fit(X, constraints=pairs)
+            found = SMDEClust(**given, **stage, callback=watch).fit(X, **known)
             is_last = number == len(stages) or look()
             if _cost(found) < _cost(best) * (1 - LEAST_GAIN):
                 self._keep(found, wishes, shown)
@@ -147,12 +152,12 @@ class _Solver:
         begin = None
         if shown is not None:
             begin = shown if _fills(shown, k) else split_or_merge(X, shown, k)
-        known = wishes.constraints(self.sheet.ground)
+        known = self.known(wishes)
         model = SMDEClust(**parameters(wishes), init=begin, callback=lambda _: True)
-        model.fit(X, constraints=known)
+        model.fit(X, **known)
         if wishes.metric == "shapes" and shown is not None and begin is shown:
             # The clusters on the screen need not be round: as few points move as the pairs need.
-            alike = clone(model).fit(np.eye(k)[shown], constraints=known)
+            alike = clone(model).fit(np.eye(k)[shown], **known)
             model.labels_ = alike.labels_
         self._keep(model, wishes, shown)
 
@@ -190,7 +195,7 @@ class _Solver:
         X = self.points(wishes)
         distance = getattr(self.model, "distance_", None)
         places = X if distance is None else np.asarray(distance.transform(X))
-        centers = means_of(places, self.labels, wishes.n_clusters)
+        centers = means_of(places, self.labels, wishes.n_clusters, self.sheet.weight)
         squares = ((centers - places[row]) ** 2).sum(axis=1)
         nearest = np.argsort(squares, kind="stable")[:4]
         pairs = [
@@ -215,10 +220,10 @@ class _Solver:
         wishes, shown = job.payload
         self._fit_near(wishes, shown)
         X = self.points(wishes)
-        known = wishes.constraints(self.sheet.ground)
         table = pair_costs(
-            self.model, X, known, max_time=COST_TIME, progress=lambda done, total: look()
-        )
+            self.model, X, **self.known(wishes), max_time=COST_TIME,
+            progress=lambda done, total: look(),
+        )  # fmt: skip
         costs = [
             {"pair": [int(v) for v in row.pair], "saving": float(row.saves), "moved": row.n_moved}
             for row in table
@@ -232,9 +237,8 @@ class _Solver:
         wishes, labels = job.payload
         X = self.points(wishes)
         sizes = {"size_min": wishes.size_min, "size_max": wishes.size_max}
-        known = wishes.constraints(self.sheet.ground)
         limits: dict[str, Any] = {"max_time": PROOF_TIME, "n_jobs": 1, **sizes}
-        certificate = certify(X, labels, constraints=known, **limits)
+        certificate = certify(X, labels, **self.known(wishes), **limits)
         send("proof", {"gap": float(certificate.gap)})
 
     def choose_k(self, job: Job, send: Send, look: Look) -> None:
@@ -264,7 +268,10 @@ class _Solver:
             | {"k": entry.n_clusters, "note": entry.note}
             for entry in choice.table
         ]
-        send("answer", {"k": choice.n_clusters, "reason": choice.reason, "table": table})
+        reason = choice.reason
+        if self.sheet.weight is not None:
+            reason += " Every row counts once here, whatever its weight."
+        send("answer", {"k": choice.n_clusters, "reason": reason, "table": table})
 
     def map(self, job: Job, send: Send, look: Look) -> None:
         """A neighborhood map: t-SNE of a sample, and each other point among its neighbors there."""
@@ -293,11 +300,12 @@ class _Solver:
         send("answer", np.asarray(places, dtype=np.float32))
 
 
-def means_of(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def means_of(X: np.ndarray, labels: np.ndarray, k: int, weight: Any = None) -> np.ndarray:
     """(K, d) means of the clusters; zero where one is empty."""
-    sizes = np.bincount(labels, minlength=n_clusters)
-    sums = np.column_stack([np.bincount(labels, column, n_clusters) for column in X.T])
-    return np.asarray(sums / np.maximum(sizes, 1)[:, None])
+    weight = np.ones(len(X)) if weight is None else weight
+    sizes = np.bincount(labels, weight, k)
+    sums = np.column_stack([np.bincount(labels, weight * column, k) for column in X.T])
+    return np.asarray(sums / np.where(sizes > 0, sizes, 1)[:, None])
 
 
 def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:

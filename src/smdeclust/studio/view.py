@@ -24,6 +24,7 @@ MOST_SEARCHED = 200_000
 
 def chosen_points(sheet: Sheet, wishes: Wishes) -> np.ndarray:
     """The columns that count, brought to one scale where that was asked for."""
+    _ = sheet.weight  # refused here where it is none
     return sheet.points(wishes.columns, scaled=wishes.standardize)
 
 

@@ -38,6 +38,9 @@ LEAST_WEIGHT = 1e-6
 # Weight of cannot-links between points that are not neighbors.
 FAR_APART = 0.2
 
+# Of the eigensolver: vectors beside those wanted, and the degree of its filters.
+SPARE, DEGREE = 6, 10
+
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
@@ -258,18 +261,15 @@ def leading(
     first: np.ndarray,
     start: np.ndarray | None,
     rounds: int,
-    *,
-    spare: int = 6,
-    degree: int = 10,
 ) -> np.ndarray:
     """About the leading eigenvectors of an operator with eigenvalues in [-1, 1].
 
     Subspace iteration with Chebyshev filters: a fixed number of block products in single precision.
     (A Lanczos method needs ten times as long where many eigenvalues crowd near 1, as here.)
     `times` applies the operator, `first` is about the leading eigenvector, `start` are vectors to
-    begin with; there are so many `rounds` of filters of a `degree`, with `spare` vectors more.
+    begin with; there are so many `rounds` of filters.
     """
-    block = rng.standard_normal((n, min(n_leading + spare, n)), dtype=np.float32)
+    block = rng.standard_normal((n, min(n_leading + SPARE, n)), dtype=np.float32)
     block[:, 0] = first
     if start is not None:
         block[:, 1 : 1 + start.shape[1]] = start[:, : block.shape[1] - 1]
@@ -287,7 +287,7 @@ def leading(
         low = np.float32(min(max(size[0], 0.0), 0.99) if number else 0.5)
         half, middle = (low + 1) / 2, (low - 1) / 2
         before, now = block, (image - middle * block) / half
-        for _ in range(degree - 1):
+        for _ in range(DEGREE - 1):
             before, now = now, (2 / half) * (times(now) - middle * now) - before
         block = now
     return block[:, -n_leading:].astype(np.float64)

@@ -224,11 +224,7 @@ class HeldOut:
 
         Chance is 0 whatever K. Where one kind is missing: the share kept beyond chance.
         """
-        kept, share = np.concatenate(self._kept[name]), self._shares()
-        if self._kinds() < 2:
-            kept = kept - np.concatenate(self._chance[name])
-            return float(share @ kept)
-        return float(share @ kept) - 1.0
+        return float(self._shares() @ self._gains(name)) - float(self._both_kinds)
 
     def kept(self, name: str) -> float:
         """Weighted share of the pairs held out that were kept, as one tells people."""
@@ -237,17 +233,17 @@ class HeldOut:
 
     def lead(self, name: str, other: str) -> tuple[float, float]:
         """By how much one skill exceeds another, and the standard error of that."""
-        kept = [
-            np.concatenate(self._kept[one])
-            - (np.concatenate(self._chance[one]) if self._kinds() < 2 else 0.0)
-            for one in (name, other)
-        ]
-        gap, share = kept[0] - kept[1], self._shares()
+        gap, share = self._gains(name) - self._gains(other), self._shares()
         return float(share @ gap), float(np.sqrt((share**2) @ (gap**2)))
 
-    def _kinds(self) -> int:
-        together = np.concatenate(self._together)
-        return len(np.unique(together))
+    @property
+    def _both_kinds(self) -> bool:
+        return len(np.unique(np.concatenate(self._together))) == 2
+
+    def _gains(self, name: str) -> np.ndarray:
+        """Which pairs were kept; where one kind is missing, beyond chance."""
+        chance = 0.0 if self._both_kinds else np.concatenate(self._chance[name])
+        return np.concatenate(self._kept[name]) - chance
 
     def _shares(self) -> np.ndarray:
         """The weight of each pair, adding up to 1 within each kind."""
