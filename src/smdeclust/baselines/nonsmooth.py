@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
@@ -48,7 +50,7 @@ class NonsmoothClustering(SoftBaseline):
         points, weights = problem.contracted.points, problem.contracted.weights
         rng = self._generator()  # draws the candidates where there are many points
 
-        def value_and_slope(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        def value_and_slope(flat: Any) -> Any:
             centers = flat.reshape(-1, points.shape[1])
             value, slope = penalized(points, weights, together, apart, centers, self.penalty)
             return value, slope.ravel()
@@ -69,10 +71,8 @@ class NonsmoothClustering(SoftBaseline):
                     continue
                 # The objective is smooth almost everywhere: a quasi-Newton method stands in for the
                 # bundle method of the paper.
-                limit = {"maxiter": MOST_STEPS}
-                found = minimize(
-                    value_and_slope, start.ravel(), method="L-BFGS-B", jac=True, options=limit
-                )
+                how: Any = {"method": "L-BFGS-B", "jac": True, "options": {"maxiter": MOST_STEPS}}
+                found = minimize(value_and_slope, start.ravel(), **how)
                 self.n_iter_ += found.nfev
                 if best is None or found.fun < value:
                     best, value = found.x.reshape(start.shape), float(found.fun)

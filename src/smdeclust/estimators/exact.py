@@ -69,7 +69,7 @@ class ExactMSSC(ConstrainedClusterer):
         problem = self._build_problem(X, known, weight, deadline)
         half = None if self.max_time is None else 0.5 * self.max_time
         sizes = {"size_min": self.size_min, "size_max": self.size_max}
-        given = {"sample_weight": problem.sample_weight, "constraints": known}
+        given: dict[str, Any] = {"sample_weight": problem.sample_weight, "constraints": known}
         heuristic = SMDEClust(
             self.n_clusters, max_time=half, random_state=self.random_state, **sizes
         ).fit(problem.X, **given)

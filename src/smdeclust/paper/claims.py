@@ -15,6 +15,7 @@ from smdeclust.paper.results import (
     Rows,
     averages,
     best_share,
+    by_dataset,
     if_feasible,
     of_method,
     shares,
@@ -107,8 +108,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
     found = averages(plan, rows, "S-HG-MEANS", "SG-MDE")
     ours, soft = (of_method(found, method) for method in ("SG-MDE", "S-HG-MEANS"))
     feasible = soft["n_feasible"] == soft["n_done"]
-    by_dataset = feasible.groupby(level="dataset", sort=False)
-    counts = {str(name): (int(each.sum()), len(each)) for name, each in by_dataset}
+    counts = {name: (int(each.sum()), len(each)) for name, each in by_dataset(feasible)}
     printed = paper_tables()["soft"]["rows"]
     shown = "; ".join(
         f"{name} {n} of {total}"
@@ -138,8 +138,7 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
 
     def on_every_row(metric: str) -> tuple[bool, str]:
         """Whether SG-MDE is always best, and on how many rows; the others by name."""
-        by_dataset = found.groupby(level="dataset", sort=False)
-        share = {name: shares(cases, metric)["SG-MDE"] for name, cases in by_dataset}
+        share = {name: shares(cases, metric)["SG-MDE"] for name, cases in by_dataset(found)}
         below = [f"{name} ({value:.1f}%)" for name, value in share.items() if value < 100.0]
         others = f"; the others: {', '.join(below)}" if below else ""
         return not below, f"{len(share) - len(below)} of {len(share)} rows at 100%{others}"

@@ -6,7 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from smdeclust.io.write import write_bytes, write_text
 from smdeclust.paper.claims import Claim, check_claims
@@ -21,9 +21,6 @@ from smdeclust.paper.results import (
 from smdeclust.paper.store import Store
 from smdeclust.paper.table import MISSING, Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import agreement_table, tables_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 # metric -> what the axis says
 AXES = {
@@ -194,7 +191,7 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_profiles(values: Mapping[str, DataFrame], target: Path, title: str) -> list[Path]:
+def write_profiles(values: Mapping[str, Any], target: Path, title: str) -> list[Path]:
     """Draw one panel a metric; write ``target`` with the ends ``.png`` and ``.svg``.
 
     Returns the files, none where there is nothing to draw.

@@ -69,6 +69,11 @@ def averages(plan: Plan, rows: Rows, *methods: str) -> DataFrame:
     return found[complete.to_numpy(dtype=bool) & (found["n_done"] > 0)]
 
 
+def by_dataset(found: DataFrame | Series) -> Any:
+    """Names of the data sets and the averages of each, in their order."""
+    return found.groupby(level="dataset", sort=False)
+
+
 def of_method(found: DataFrame, method: str) -> DataFrame:
     """The averages of one method, by data set and configuration."""
     return found[found.index.get_level_values("method") == method].droplevel("method")

@@ -14,6 +14,7 @@ from smdeclust.paper.results import (
     Rows,
     Spread,
     averages,
+    by_dataset,
     if_feasible,
     of_method,
     relative_difference,
@@ -72,7 +73,9 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
     set_of = {info.name: info.set for info in list_datasets()}
     tables = []
     for number in (1, 2, 3):
-        ours = means[[set_of.get(n, 1) == number for n in means.index]].dropna(axis=1, how="all")
+        ours: Any = means[[set_of.get(n, 1) == number for n in means.index]].dropna(
+            axis=1, how="all"
+        )
         printed = paper_tables()[f"violations_set{number}"]
         heads = KINDS if number == 1 else tuple(printed["columns"])
         if number == 1 and not set(KINDS) & set(ours.columns):
@@ -102,7 +105,7 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
     """Table 2: SG-MDE, BLP-KM and COP-KM on the synthetic data sets."""
     body: list[dict[str, Cell]] = []
     lines = []
-    for name, cases in averages(plan, rows).groupby(level="dataset", sort=False):
+    for name, cases in by_dataset(averages(plan, rows)):
         quality, effort = (shares(cases, m) for m in ("objective", "local_iterations"))
         paper = _printed(paper_tables()["synthetic"], name, range(5))
         n, k = name[1:].split("_k")
@@ -140,7 +143,7 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
     }
     body = []
     n_own = 0
-    for name, cases in averages(plan, rows, method).groupby(level="dataset", sort=False):
+    for name, cases in by_dataset(averages(plan, rows, method)):
         cases = cases.droplevel("dataset")
         ours = of_method(cases, method)
         known = ours.index.to_series().map(lambda c, name=name: best_known().get(f"{name}/{c}"))
@@ -192,7 +195,7 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
 def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
     """Table 4: a method against S-HG-MEANS, where that one breaks no pair."""
     body = []
-    for name, cases in averages(plan, rows, method, "S-HG-MEANS").groupby("dataset", sort=False):
+    for name, cases in by_dataset(averages(plan, rows, method, "S-HG-MEANS")):
         ours, soft = (of_method(cases, m) for m in (method, "S-HG-MEANS"))
         feasible = soft["n_feasible"] == soft["n_done"]
         paper = paper_tables()["soft"]["rows"].get(name, {})
@@ -226,7 +229,7 @@ def comparison_table(plan: Plan, rows: Rows) -> Table:
     """Any plan: mean objective, time and effort of each method on each data set."""
     body: list[dict[str, Cell]] = []
     lines = []
-    for name, cases in averages(plan, rows).groupby(level="dataset", sort=False):
+    for name, cases in by_dataset(averages(plan, rows)):
         quality = shares(cases, "objective")
         best = cases["objective"].groupby(level="configuration").transform("min")
         above = relative_difference(cases["objective"], best)
@@ -263,7 +266,7 @@ def agreement_table(plans: Mapping[str, Plan], rows: Rows) -> Table | None:
     found = of_method(averages(plans["exact"], rows, "SMDEClust"), "SMDEClust")
     values = found["adjusted_rand"].dropna().reset_index()
     values["kind"] = values["configuration"].map(lambda c: kind_of(c) or "both")
-    by_kind = values.groupby(["dataset", "kind"], sort=False)["adjusted_rand"].mean().unstack()
+    by_kind: Any = values.groupby(["dataset", "kind"], sort=False)["adjusted_rand"].mean().unstack()
     body = tuple(
         {"Dataset": Cell(name), "no pairs": Cell(free.get(name), digits=3)}
         | {f"with: {k}": Cell(by_kind.loc[name].get(k), digits=3) for k in KINDS}
