@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.baselines.base import SoftBaseline, Task
-from smdeclust.baselines.pieces import breed, until
+from smdeclust.baselines.pieces import breed
 from smdeclust.estimators.parameters import anything, documented, whole
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
@@ -84,7 +84,7 @@ class HGMeans(SoftBaseline):
             lambda: search(initialize(rng), rng.random()),
             offspring,
             (largest, self.population_size, largest),
-            stopping.any_of(until(task.deadline), enough),
+            stopping.any_of(stopping.past(task.deadline), enough),
             least_gain=1e-10,
             on_child=self.callback,
         )

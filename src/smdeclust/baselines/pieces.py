@@ -13,7 +13,7 @@ from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
 from smdeclust.local_search.limits import is_past
 from smdeclust.local_search.lloyd import LEAST_FALL
-from smdeclust.memetic import State, stopping
+from smdeclust.memetic import State
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Solution
 from smdeclust.structure.graph import PairGraph
@@ -152,11 +152,6 @@ def cost_of_broken(indptr, indices, signed, labels):
             if same != (signed[e] > 0):
                 total += abs(signed[e])
     return 0.5 * total
-
-
-def until(deadline: float | None) -> StoppingRule | None:
-    """Stop when the time is over."""
-    return None if deadline is None else stopping.past(deadline)
 
 
 def breed(

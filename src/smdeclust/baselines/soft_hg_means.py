@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.baselines.base import Task, UnweightedBaseline, spread_groups
-from smdeclust.baselines.pieces import breed, fill_empty_clusters, links_of, make_seed, until
+from smdeclust.baselines.pieces import breed, fill_empty_clusters, links_of, make_seed
 from smdeclust.baselines.soft_hg_moves import (
     LEAST_GAIN,
     MOST_REASSIGNMENTS,
@@ -82,7 +82,7 @@ class SoftHGMeans(UnweightedBaseline):
         model = Model.build(problem, together, apart, confidence, self.variance_floor)
         patience = self.max_no_improvement
         stop = stopping.any_of(
-            until(deadline),
+            stopping.past(deadline),
             stopping.no_improvement(patience) if patience is not None else None,
             stopping.max_generations(self.max_generations),
         )

@@ -30,7 +30,7 @@ from smdeclust.constraints.rows import (
     rows_of_pairs,
     same_points,
 )
-from smdeclust.constraints.soft import check_strengths, split_soft
+from smdeclust.constraints.soft import split_soft
 from smdeclust.constraints.store import KINDS, SOFT, Store, arrays_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.pairs import as_pairs
@@ -130,23 +130,17 @@ class Constraints(Store):
         ids = None if ids is None else as_ids(ids)
         n_points = as_n_points(n_points, ids)
         names = None if ids is None or by_row else _row_of_id(ids)
-        given = {
-            "soft_must_link": (soft_must_link, soft_must_link_confidence, soft_must_link_price),
-            "soft_cannot_link": (
-                soft_cannot_link,
-                soft_cannot_link_confidence,
-                soft_cannot_link_price,
-            ),
-        }
-        fields: dict[str, Any] = {
-            "must_link": _resolve(must_link, names, n_points, "must_link"),
-            "cannot_link": _resolve(cannot_link, names, n_points, "cannot_link"),
-        }
-        for kind, (pairs, confidence, price) in given.items():
-            pairs, confidence, price = split_soft(pairs, confidence, price, kind)
-            fields[kind] = _resolve(pairs, names, n_points, kind)
-            check_strengths(confidence, price, kind)
-            fields[f"{kind}_confidence"], fields[f"{kind}_price"] = confidence, price
+        given = (
+            (must_link,),
+            (cannot_link,),
+            (soft_must_link, soft_must_link_confidence, soft_must_link_price),
+            (soft_cannot_link, soft_cannot_link_confidence, soft_cannot_link_price),
+        )
+        fields: dict[str, Any] = {}
+        for kind, said in zip(KINDS, given, strict=True):
+            pairs, *strengths = split_soft(*said, kind) if kind in SOFT else said
+            found = _resolve(pairs, names, n_points, kind), *strengths
+            fields |= zip(arrays_of(kind), found, strict=True)
         origins = dict(origins or {})
         for kind, origin in origins.items():
             if origin.shape != (len(fields[kind]), 3):

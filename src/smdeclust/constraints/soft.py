@@ -39,22 +39,20 @@ def split_soft(
             f"{name}: the pairs say their confidences already; leave {name}_confidence and "
             f"{name}_price out."
         )
-    nobody = np.full(len(entries), np.nan)
+    sure, paid = said, np.full(len(entries), np.nan)
     if price is not None:
-        return plain, nobody, _numbers(price, len(entries), f"{name}_price")
-    if confidence is not None:
-        return plain, _numbers(confidence, len(entries), f"{name}_confidence"), nobody
-    return plain, np.where(np.isnan(said), DEFAULT_CONFIDENCE, said), nobody
-
-
-def check_strengths(confidence: np.ndarray, price: np.ndarray, name: str) -> None:
-    """Raise an error unless every pair has a confidence from 0.5 to 1 or a price from 0."""
-    priced = ~np.isnan(price)
-    wrong = np.flatnonzero(~priced & ~((confidence >= 0.5) & (confidence <= 1)))
+        paid = _numbers(price, len(entries), f"{name}_price")
+    elif confidence is not None:
+        sure = _numbers(confidence, len(entries), f"{name}_confidence")
+    else:
+        sure = np.where(np.isnan(said), DEFAULT_CONFIDENCE, said)
+    priced = ~np.isnan(paid)
+    wrong = np.flatnonzero(~priced & ~((sure >= 0.5) & (sure <= 1)))
     if len(wrong):
-        raise InvalidInputError(not_a_confidence(confidence[wrong[0]], f"{name}: pair {wrong[0]}"))
-    if not (price[priced] >= 0).all():
+        raise InvalidInputError(not_a_confidence(sure[wrong[0]], f"{name}: pair {wrong[0]}"))
+    if not (paid[priced] >= 0).all():
         raise InvalidInputError(f"{name}_price holds a number below 0.")
+    return plain, sure, paid
 
 
 def _confidence_of(value: Any, where: str) -> float:

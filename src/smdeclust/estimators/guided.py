@@ -355,8 +355,9 @@ class _Engine:
             self.clock.n_stand_ins += 1
             return otherwise
         soft = SoftPrices(unit).pairs(known)
+        pairs = known.must_link, known.cannot_link
         structure = Structure.build(
-            len(costs), self.n_clusters, *_hard(known), self.weight, soft=soft,
+            len(costs), self.n_clusters, *pairs, self.weight, soft=soft,
             quotas=known.quotas, deadline=self._until(), **self.sizes,
         )  # fmt: skip
         if self.weight is not None:
@@ -377,11 +378,12 @@ class _Engine:
         return linear_sum_assignment(by_cluster)[1][found]
 
 
+@dataclass(frozen=True, eq=False)
 class _Unit:
     """Coordinates that are centered and of unit spread, whatever the data are measured in."""
 
-    def __init__(self, mean: np.ndarray, size: float) -> None:
-        self.mean, self.size = mean, size
+    mean: np.ndarray
+    size: float
 
     @classmethod
     def of(cls, points: np.ndarray) -> _Unit:
@@ -393,10 +395,6 @@ class _Unit:
 
     def enter(self, points: np.ndarray) -> np.ndarray:
         return (points - self.mean) / self.size
-
-
-def _hard(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
-    return known.must_link, known.cannot_link
 
 
 def _confident(known: Constraints, problem: Problem, deadline: float | None) -> Constraints:

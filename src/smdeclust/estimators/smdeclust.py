@@ -454,7 +454,7 @@ class SMDEClust(ConstrainedClusterer):
             searches = max(LEAST_SEARCHES, int(SEARCHES_TIMES_SIZE / size))
         return stopping.any_of(
             stopping.max_local_searches(int(searches)) if searches is not None else None,
-            stopping.past(deadline) if deadline is not None else None,
+            stopping.past(deadline),
             stopping.collapse(self._search.tol, self._search.relative),
             stopping.no_improvement(self._search.max_no_improvement, idle),
             stopping.max_generations(limit) if limit is not None else None,

@@ -6,9 +6,9 @@ Rules keep no state of their own, so one rule can serve many runs.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
+from smdeclust.local_search.limits import is_past
 from smdeclust.memetic.population import State
 
 StoppingRule = Callable[[State], "str | None"]
@@ -77,10 +77,6 @@ def max_local_searches(limit: float) -> StoppingRule:
     return stop
 
 
-def past(deadline: float) -> StoppingRule:
-    """At that moment of ``time.perf_counter()``; asked after every local search."""
-
-    def stop(state: State) -> str | None:
-        return "max_time" if time.perf_counter() >= deadline else None
-
-    return stop
+def past(deadline: float | None) -> StoppingRule:
+    """At that moment of ``time.perf_counter()``, if any; asked after every local search."""
+    return lambda state: "max_time" if is_past(deadline) else None
