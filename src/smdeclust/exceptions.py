@@ -6,7 +6,7 @@ from typing import Any
 
 
 class SMDEClustError(Exception):
-    """Base of all errors raised on purpose by this library."""
+    """Base class of all errors that this library raises on purpose."""
 
 
 class InvalidInputError(SMDEClustError, ValueError):
@@ -14,7 +14,7 @@ class InvalidInputError(SMDEClustError, ValueError):
 
 
 class InfeasibleConstraintsError(SMDEClustError, ValueError):
-    """No clustering can satisfy the constraints, and here is why.
+    """No clustering can satisfy the constraints; the error says why.
 
     Attributes
     ----------
@@ -27,10 +27,9 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         must-links) and ``pair`` (the cannot-linked ends). ``clique``: ``rows`` (one point of each
         of more than K mutually cannot-linked groups). ``too_few_groups``: ``n_groups`` and
         ``n_clusters``. ``no_coloring``: ``rows`` (points whose groups alone admit no coloring).
-        Sizes: the numbers in the way, ``rows`` or ``groups``, and ``nearest_size_min`` or
-        ``nearest_size_max`` that would do.
-        ``new_rows`` (of ``predict``): ``must_link`` and ``cannot_link``, the pairs of each
-        contradiction.
+        Sizes: the numbers involved, ``rows`` or ``groups``, and ``nearest_size_min`` or
+        ``nearest_size_max`` that would work. ``new_rows`` (of ``predict``): ``must_link`` and
+        ``cannot_link``, the pairs of each contradiction.
     """
 
     def __init__(self, message: str, reason: str, details: dict[str, Any] | None = None) -> None:
@@ -43,18 +42,18 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
 
 
 class NoFeasibleSolutionError(SMDEClustError, RuntimeError):
-    """A heuristic found no feasible solution. This is no proof that there is none.
+    """A heuristic found no feasible solution. This does not prove that there is none.
 
-    Without a message of its own it is an assignment step that found none.
+    The default message is that of an assignment step that found none.
     """
 
     def __init__(
         self,
         message: str = "No feasible assignment was found: the cannot-links are dense, and whether "
-        "they can be kept with so many clusters is not known. Use more clusters or fewer pairs.",
+        "this many clusters can keep them is not known. Use more clusters or fewer pairs.",
     ) -> None:
         super().__init__(message)
 
 
 class DataNotFoundError(SMDEClustError, FileNotFoundError):
-    """A data set is neither in the local folder nor could it be downloaded."""
+    """A data set is not in the local folder and could not be downloaded."""

@@ -79,7 +79,7 @@ def test_methods_without_quotas_refuse(cli, pupils):
     quota = ["--quota", "girl=1.."]
     result = cli("fit", pupils, "-k", 3, "--features", "a,b", "-m", "cop-kmeans", *quota)
     assert result.code != 0
-    assert "does not know quotas" in " ".join(result.err.split())
+    assert "does not support quotas" in " ".join(result.err.split())
 
 
 def test_certificates_and_files(cli, pupils, tmp_path):

@@ -64,8 +64,8 @@ def test_several_files_are_joined(tmp_path):
         ({"value": None, "of": "sum", "counts": ["x"]}, "found 'x' in quotas, expected a number"),
         ({"low": "some"}, "found 'some' in quotas, expected a number"),
         ({"low": 3, "high": 2}, "low=3 is more than high=2"),
-        ({"of": "sum"}, "there is no sum of it"),
-        ({"of": "all"}, "there is no all of it"),
+        ({"of": "sum"}, "it has no sum"),
+        ({"of": "all"}, "it has no all"),
         ({"colour": 1}, "in quotas, expected a quota"),
     ],
 )

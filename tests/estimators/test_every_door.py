@@ -40,7 +40,7 @@ def test_constraints_are_taken_by_certify_verify_and_plots():
     with pytest.raises(InvalidInputError, match="were both given"):
         certify(X, labels, constraints=KNOWN, must_link=MUST)
     soft = KNOWN.add(soft_must_link=[(4, 5)])
-    with pytest.raises(InvalidInputError, match="certify does not know soft pairs"):
+    with pytest.raises(InvalidInputError, match="certify does not support soft pairs"):
         certify(X, labels, constraints=soft)
     plotting = pytest.importorskip("smdeclust.plotting")
     from matplotlib import pyplot
@@ -71,7 +71,7 @@ def test_confidences_below_a_half_are_refused_at_every_door(tmp_path):
         {"soft_must_link": [(0, 1)], "soft_must_link_confidence": 0.3},
         {"soft_cannot_link": np.array([[0, 1, 0.3]])},
     ):
-        with pytest.raises(InvalidInputError, match=r"opposite is likelier.*0\.7"):
+        with pytest.raises(InvalidInputError, match=r"opposite is more likely.*0\.7"):
             Constraints(**given, n_points=3)
     files = {
         "a.csv": "i,j,type,confidence\n0,1,ml,0.3\n",
@@ -105,7 +105,7 @@ def test_no_groups_of_some_points():
 @pytest.mark.parametrize("labels", [[[0, 1], [1, 0]], [np.zeros(2), np.ones(2)], [{}, {}]])
 def test_labels_are_one_entry_a_point(labels):
     """Labels in two dimensions, or of things that are no names, are refused by position."""
-    with pytest.raises(InvalidInputError, match="labels must hold one entry a point.*entry 0"):
+    with pytest.raises(InvalidInputError, match="labels must have one entry per point.*entry 0"):
         Constraints.from_labels(labels)
 
 

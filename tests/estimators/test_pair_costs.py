@@ -55,7 +55,7 @@ def test_some_pairs():
     assert [row.kind for row in table] == ["must_link"]
     assert table[0].saves > 0
     assert 0 in table[0].moved or 149 in table[0].moved
-    with pytest.raises(InvalidInputError, match="no hard pair"):
+    with pytest.raises(InvalidInputError, match="not a hard pair"):
         pair_costs(model, X, known, pairs=[("p5", "p0")])
     with pytest.raises(InvalidInputError, match='"all" or a list'):
         pair_costs(model, X, known, pairs="some")

@@ -229,9 +229,9 @@ def test_how_quotas_are_given():
 def test_who_does_not_know_quotas_says_so(tmp_path):
     """Other estimators and files of pairs refuse them by name."""
     known = Constraints(n_points=N).quota(GENDER, high={"f": 2}, name="gender")
-    with pytest.raises(InvalidInputError, match="BLPKMeans does not know quotas"):
+    with pytest.raises(InvalidInputError, match="BLPKMeans does not support quotas"):
         BLPKMeans(K).fit(points(0), constraints=known)
-    with pytest.raises(InvalidInputError, match="certify does not know quotas.* pairs alone"):
+    with pytest.raises(InvalidInputError, match="certify does not support quotas.* pairs alone"):
         certify(points(0), np.arange(N) % K, constraints=known)
     with pytest.raises(InvalidInputError, match="1 quotas, which the format csv cannot hold"):
         known.write(tmp_path / "pairs.csv")

@@ -86,7 +86,7 @@ def test_every_estimator_takes_constraints(estimator):
     np.testing.assert_array_equal(one.labels_, two.labels_)
     with pytest.raises(InvalidInputError, match="constraints= and must_link= were both given"):
         clone(estimator).fit(X, must_link=MUST, constraints=KNOWN)
-    with pytest.raises(InvalidInputError, match=r"of 60 points, and X has 59 rows.*constraints\["):
+    with pytest.raises(InvalidInputError, match=r"for 60 points, but X has 59 rows.*constraints\["):
         clone(estimator).fit(X[1:], constraints=KNOWN)
     with pytest.raises(InvalidInputError, match="must be a smdeclust.Constraints, got list"):
         clone(estimator).fit(X, constraints=MUST.tolist())
@@ -104,7 +104,7 @@ def test_soft_pairs_go_where_they_are_known():
     )
     ours = PCCC(4, n_init=2, random_state=0).fit(X, constraints=soft)
     assert ours.objective_ == bare.objective_
-    with pytest.raises(InvalidInputError, match="COPKMeans does not know soft pairs"):
+    with pytest.raises(InvalidInputError, match="COPKMeans does not support soft pairs"):
         COPKMeans(4).fit(X, constraints=soft)
     sure = Constraints(soft_must_link=[(0, 1, 1.0)], n_points=60)
     labels = COPKMeans(4, random_state=0).fit_predict(X, constraints=sure)

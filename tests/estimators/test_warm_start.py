@@ -86,7 +86,7 @@ def test_init(first, kind):
     [
         ("k-means++", "init must be labels"),
         (SMDEClust(3), "not fitted"),
-        (np.zeros(3), "3 labels, and X has 150 rows"),
+        (np.zeros(3), "3 labels, but X has 150 rows"),
         (np.zeros((2, 4)), "2 clusters of points with 4 features"),
         (np.zeros((3, 5)), "5 features"),
         (np.full((3, 4), np.nan), "finite"),

@@ -79,7 +79,7 @@ class Check:
                 f"way to keep them all in {within} either."
             ]
         n = len(self.conflicts)
-        more = "" if self.complete else " (there may be more: the time was over)"
+        more = "" if self.complete else " (there may be more: time ran out)"
         lines = [
             f"No, these pairs cannot all hold in {within}: {n} independent "
             f"contradiction{'' if n == 1 else 's'}{more}."
@@ -97,7 +97,7 @@ class Check:
             lines.append("No smaller or cheaper repair exists (proven).")
         else:
             lines.append(
-                f"A cheaper repair is not excluded: this one costs {repair.cost:g}, and none costs "
+                f"There may be a cheaper repair: this one costs {repair.cost:g}, and none costs "
                 f"less than {repair.bound:g}."
             )
         return lines

@@ -45,7 +45,7 @@ def format_of(path: Any) -> str:
     ending = os.path.splitext(os.fspath(path))[1].lower()
     if ending not in _FORMAT_OF_ENDING:
         raise InvalidInputError(
-            f"{path}: say the format (format='json', 'csv' or 'links'), or end the name in "
+            f"{path}: pass a format (format='json', 'csv' or 'links'), or end the name in "
             f"{', '.join(_FORMAT_OF_ENDING)}."
         )
     return _FORMAT_OF_ENDING[ending]
@@ -55,31 +55,31 @@ class Constraints(Store):
     """Pairs of points that must, or must not, share a cluster; hard and soft.
 
     An object of this class never changes: ``add``, ``drop``, ``|``, ``-`` and ``[rows]`` return new
-    ones. Pairs stand in the order given, repetitions and contradictions included; ``check`` judges
-    them. ``len`` is the number of points, so that scikit-learn slices it as it slices the data.
+    ones. Pairs stay in the order given, including repetitions and contradictions; ``check`` finds
+    these. ``len`` is the number of points, so that scikit-learn slices it together with the data.
 
     Parameters
     ----------
     must_link, cannot_link
         Pairs that must, or must not, share a cluster: an (m, 2) array, a table of two columns, or
-        any iterable of pairs. Pairs of ids where `ids` are given, else of row positions.
+        any iterable of pairs. Pairs of ids if `ids` are given, otherwise of row positions.
     soft_must_link, soft_cannot_link
         Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``. A confidence is the
-        probability that the pair is right, from 0.5 (worth nothing) to 1 (as good as a hard
-        pair); 0.95 where none is given.
+        probability that the pair is right, from 0.5 (worth nothing) to 1 (as good as a hard pair);
+        0.95 if none is given.
     soft_must_link_confidence, soft_cannot_link_confidence
-        The confidences beside the pairs instead: one number, or one a pair.
+        The confidences, if they are not in the pairs: one number, or one per pair.
     soft_must_link_price, soft_cannot_link_price
         Instead of confidences: what each broken pair costs, in units of the objective.
     ids
         Id of each point, all different: a column or the index of a data frame, any sequence.
     n_points
-        Number of points, where there are no ids. Without either, pairs can be kept and fitted, but
+        Number of points, if there are no ids. Without either, pairs can be stored and fitted, but
         not sliced.
     by_row
-        Pairs are row positions although there are `ids`.
+        Whether pairs are row positions even though there are `ids`.
     files, origins
-        Where the pairs were read: the files, and for each kind an (m, 3) array of the file and the
+        Where the pairs come from: the files, and for each kind an (m, 3) array of the file and the
         lines of the two rows.
 
     Attributes
@@ -87,15 +87,15 @@ class Constraints(Store):
     must_link, cannot_link, soft_must_link, soft_cannot_link
         (m, 2) pairs of row positions.
     soft_must_link_confidence, soft_cannot_link_confidence
-        (m,) confidences, NaN where there is a price instead.
+        (m,) confidences, NaN if there is a price instead.
     soft_must_link_price, soft_cannot_link_price
-        (m,) prices, NaN where there is a confidence.
+        (m,) prices, NaN if there is a confidence.
     quotas
         Bounds on what each cluster holds of some columns; see :meth:`quota`.
     ids
         (N,) ids, or ``None``.
     n_points
-        N, or ``None`` where it is not known.
+        N, or ``None`` if it is not known.
 
     Examples
     --------
@@ -152,14 +152,14 @@ class Constraints(Store):
 
     @classmethod
     def from_labels(cls, labels: Any, *, ids: Any = None) -> Constraints:
-        """Know the classes of some points: together within a class, apart across classes.
+        """From the classes of some points: together within a class, apart across classes.
 
         Parameters
         ----------
         labels
-            One entry a point. Unknown are -1, ``None``, NaN, pandas' NA and empty text.
+            One entry per point. -1, ``None``, NaN, pandas' NA and empty text mean unknown.
         ids
-            Id of each point, where later pairs shall be given by id.
+            Id of each point, if you want to add pairs by id later.
         """
         codes = class_codes(labels, "labels")
         return cls._of_column(Column(codes, apart=True), ids)
@@ -168,14 +168,13 @@ class Constraints(Store):
     def from_groups(
         cls, groups: Any, *, kind: str = "must_link", ids: Any = None, n_points: int | None = None
     ) -> Constraints:
-        """Know groups of points that are together, or whose members are all apart.
+        """From groups of points that belong together, or whose members are all apart.
 
         Parameters
         ----------
         groups
-            One entry a point (the same entry is the same group; -1, ``None``, NaN: none), or a
-            list of groups, each a list of ids or of row positions. Groups that share a point are
-            one group.
+            One entry per point (equal entries form a group; -1, ``None``, NaN: no group), or a list
+            of groups, each a list of ids or of row positions. Groups that share a point are merged.
         kind
             ``"must_link"``: the points of a group are together. ``"cannot_link"``: no two of them
             are ("faces in one photo are different people"; here groups may share points).
@@ -193,7 +192,7 @@ class Constraints(Store):
             codes = class_codes(groups, "groups")
             if n_points is not None and n_points != len(codes):
                 raise InvalidInputError(
-                    f"groups has {len(codes)} entries, one a point, and n_points={n_points}."
+                    f"groups has {len(codes)} entries, one per point, but n_points={n_points}."
                 )
             lists = members_of(codes)
         elif not sized:
@@ -219,18 +218,18 @@ class Constraints(Store):
         by_row: bool = False,
         **options: Any,
     ) -> Constraints:
-        """Read pairs (and quotas) from one file or several, in any format that people have.
+        """Read pairs (and quotas) from one or several files, in any supported format.
 
         Parameters
         ----------
         path
-            One file, or several whose pairs are joined.
+            One file, or several whose pairs are combined.
         ids
-            Id of each point; files then write ids (unless `by_row`).
+            Id of each point; files then contain ids (unless `by_row`).
         n_points
             Number of points, where there are no ids.
         by_row
-            Files write row positions although there are `ids`.
+            Whether files contain row positions even though there are `ids`.
         options
             ``format``, ``kind``, ``index_base``, ``must_link_sign`` of
             :func:`smdeclust.io.read_constraints`.
@@ -245,7 +244,7 @@ class Constraints(Store):
     def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
         """Write the pairs as ``json``, ``csv`` or ``links`` (by the ending of the file).
 
-        Ids are written where there are any, unless `by_row`. Quotas are written as ``json``.
+        Ids are written if there are any, unless `by_row`. Only ``json`` can hold quotas.
         """
         from smdeclust.io import write_constraints
 
@@ -253,7 +252,7 @@ class Constraints(Store):
         write_constraints(written, path, format or format_of(path))
 
     def add(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
-        """Return these and more pairs.
+        """Return these constraints with more pairs.
 
         Parameters
         ----------
@@ -275,22 +274,22 @@ class Constraints(Store):
         of: str | None = None,
         name: str | None = None,
     ) -> Constraints:
-        """Return these and bounds on what every cluster holds of a column.
+        """Return these constraints with bounds on what every cluster holds of a column.
 
         Parameters
         ----------
         column
-            One entry a point. Categories: every value is counted. True or False: the True. Numbers:
-            their sum. (Of 0 and 1 with a fraction as a bound: their mean, the share of 1.)
+            One entry per point. Categories: each value is counted. True or False: True is counted.
+            Numbers: their sum is bounded. (0 and 1, with a fraction as a bound: the share of 1.)
         low, high
-            Least and largest in every cluster: a number, or a mapping from values to numbers
-            (values that are not in it have no bounds). Whole numbers are counts, numbers with a
-            fraction are shares of the cluster.
+            Minimum and maximum in every cluster: a number, or a mapping from values to numbers
+            (other values have no bounds). Whole numbers are counts, fractions are shares of the
+            cluster.
         of
-            What the bounds mean, where that is not clear: ``"count"`` or ``"share"`` of a value,
+            What the bounds mean, if that is ambiguous: ``"count"`` or ``"share"`` of a value,
             ``"sum"`` or ``"mean"`` of numbers.
         name
-            What to call the column in messages; that of a data frame's column is known.
+            Name of the column in messages; taken from a data frame's column if there is one.
 
         Examples
         --------
@@ -303,7 +302,7 @@ class Constraints(Store):
         return self._with(n_points=n_points, quotas=(*self.quotas, *more))
 
     def drop(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
-        """Return these without some pairs, which must be among them (either way round).
+        """Return these constraints without some pairs, which must be among them (in either order).
 
         Parameters
         ----------
@@ -322,7 +321,7 @@ class Constraints(Store):
         return self - gone
 
     def __or__(self, other: Constraints) -> Constraints:
-        """Join: the pairs of both, each once."""
+        """Union: the pairs of both, each once."""
         if not isinstance(other, Constraints):
             return NotImplemented
         ids, n_points = same_points(self, other)

@@ -27,8 +27,8 @@ def all_known(
     """
     if isinstance(y, Constraints):
         raise InvalidInputError(
-            "Constraints were given in the place of y, which fit does not look at. Pass them by "
-            "name: fit(X, constraints=...)."
+            "Constraints were passed as y, which fit ignores. Pass them by name: "
+            "fit(X, constraints=...)."
         )
     _mention_partial_labels(y)
     given = [name for name, value in bare.items() if value is not None]
@@ -37,8 +37,8 @@ def all_known(
         constraints = Constraints(**bare, n_points=n_rows_of(X))
     elif given:
         raise InvalidInputError(
-            f"constraints= and {given[0]}= were both given. Give one: "
-            f"constraints=constraints.add({given[0]}=...) holds both."
+            f"constraints= and {given[0]}= were both given. Combine them: "
+            f"constraints=constraints.add({given[0]}=...)."
         )
     if not isinstance(constraints, Constraints):
         raise InvalidInputError(
@@ -59,16 +59,16 @@ def _refuse(asker: Any, known: Constraints, *, soft: bool = False, quotas: bool 
         if name in ("certify", "verify"):
             instead = (
                 "Pass the pairs alone (must_link=constraints.must_link, cannot_link=...): quotas "
-                "only rule clusterings out, so a bound without them is true with them as well."
+                "only rule clusterings out, so a bound without them is still valid."
             )
         raise InvalidInputError(
-            f"{name} does not know quotas, and the constraints have {len(known.quotas)}. {instead}"
+            f"{name} does not support quotas, but there are {len(known.quotas)}. {instead}"
         )
     if known.n_soft and not soft:
         raise InvalidInputError(
-            f"{name} does not know soft pairs, and {known.n_soft} of the "
-            f"constraints are soft. Use an estimator that does (PCCC), make them hard, or drop "
-            f"them."
+            f"{name} does not support soft pairs, but {known.n_soft} of the "
+            f"constraints are soft. Use SMDEClust, GuidedClustering or PCCC, make them hard, or "
+            f"drop them."
         )
 
 
@@ -110,7 +110,7 @@ def known_of_new(
     if must_link is None and cannot_link is None:
         return constraints
     if constraints is not None:
-        raise InvalidInputError("Give constraints= or bare pairs of the rows, not both.")
+        raise InvalidInputError("Pass constraints= or bare pairs, not both.")
     return Constraints(must_link, cannot_link, n_points=n_rows_of(X))
 
 
@@ -124,8 +124,8 @@ def _check_points(X: Any, constraints: Constraints) -> None:
         return
     if n_rows is not None and n_rows != constraints.n_points:
         raise InvalidInputError(
-            f"The constraints are of {constraints.n_points} points, and X has {n_rows} rows. Take "
-            f"the same rows of both: constraints[rows] goes with X[rows]."
+            f"The constraints are for {constraints.n_points} points, but X has {n_rows} rows. Take "
+            f"the same rows of both: constraints[rows] and X[rows]."
         )
     check_order(X, constraints)
 

@@ -57,7 +57,7 @@ def class_codes(values: Any, name: str) -> np.ndarray:
     occur.
     """
     if getattr(values, "ndim", 1) != 1:
-        raise InvalidInputError(f"{name} must hold one entry a point, got shape {values.shape}.")
+        raise InvalidInputError(f"{name} must have one entry per point, got shape {values.shape}.")
     number: dict[Any, int] = {}
     codes = []
     for row, value in enumerate(as_list(values)):
@@ -66,7 +66,7 @@ def class_codes(values: Any, name: str) -> np.ndarray:
             codes.append(-1 if nothing else number.setdefault(value, len(number)))
         except (TypeError, ValueError):  # a list, an array: no name of a class
             raise InvalidInputError(
-                f"{name} must hold one entry a point, a number or a name; entry {row} is {value!r}."
+                f"{name} must have one entry per point, a number or name; entry {row} is {value!r}."
             ) from None
     return np.array(codes, dtype=np.int64)
 
@@ -91,8 +91,8 @@ def all_pairs_within(groups: list[np.ndarray]) -> np.ndarray:
     n_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
     if n_pairs > MAX_PAIRS:
         raise InvalidInputError(
-            f"The groups make {n_pairs} cannot-links, more than {MAX_PAIRS}. Check that the groups "
-            f"are to be kept apart."
+            f"The groups make {n_pairs} cannot-links, more than {MAX_PAIRS}. Check that you "
+            f"want to keep these groups apart."
         )
     found = [_NONE]
     for group in groups:

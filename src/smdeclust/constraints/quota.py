@@ -70,7 +70,7 @@ def make_quota(
     """A quota whose bounds make sense (``None``: there is none on that side)."""
     where = f"quota on {name}" if value is None else f"quota on {name}, {value!r}"
     if of not in (NUMBERS if value is None else CATEGORIES):
-        raise InvalidInputError(f"{where}: there is no {of} of it.")
+        raise InvalidInputError(f"{where}: it has no {of}.")
     for bound in (low, high):
         most = np.inf if of != "share" else 1.0
         if value is not None and bound is not None and not 0 <= bound <= most:

@@ -76,8 +76,8 @@ def row_of(value: Any, row_of_id: dict[Any, int], where: str) -> int:
         hint = f" Did you mean {close[0]!r}?" if close else ""
     example = repr(next(iter(row_of_id), None))
     raise InvalidInputError(
-        f"{where} names {value!r}, which is no id of the data (ids look like {example}).{hint} "
-        f"To give row positions instead, say by_row=True."
+        f"{where} names {value!r}, which is not an id of the data (ids look like {example}).{hint} "
+        f"To use row positions instead, pass by_row=True."
     )
 
 
@@ -109,8 +109,8 @@ def as_rows(rows: Any, n_points: int | None) -> np.ndarray:
     if isinstance(rows, slice):
         if n_points is None:
             raise InvalidInputError(
-                "These constraints do not know how many points there are: make them with n_points= "
-                "or ids= to take a slice of them."
+                "The number of points of these constraints is not known: create them with "
+                "n_points= or ids= to slice them."
             )
         return np.arange(n_points)[rows]
     chosen = np.asarray(rows)
@@ -131,11 +131,11 @@ def as_rows(rows: Any, n_points: int | None) -> np.ndarray:
     if outside.any():
         given = np.asarray(rows)[np.flatnonzero(outside)[0]]
         span = "from 0" if n_points is None else f"0 to {n_points - 1}"
-        raise InvalidInputError(f"Row {given} is asked for, but rows are numbered {span}.")
+        raise InvalidInputError(f"There is no row {given}: rows are numbered {span}.")
     if len(np.unique(chosen)) != len(chosen):
         raise InvalidInputError(
-            "A row is asked for twice. What pairs say of a point that is there twice is not "
-            "defined: choose every row once (no bootstrap samples)."
+            "A row was selected twice. What pairs mean for a repeated point is not defined: "
+            "select every row once (no bootstrap samples)."
         )
     return chosen
 
@@ -169,8 +169,8 @@ def same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, 
     sizes = {c.n_points for c in (one, two) if c.n_points is not None}
     if len(sizes) > 1:
         raise InvalidInputError(
-            f"These constraints are of {one.n_points} points and those of {two.n_points}: only "
-            f"constraints of the same points can be joined or compared."
+            f"One set of constraints is for {one.n_points} points, the other for {two.n_points}: "
+            f"only constraints on the same points can be combined."
         )
     if one.ids is not None and two.ids is not None and one.ids is not two.ids:
         differ = np.flatnonzero([a != b for a, b in zip(one.ids, two.ids, strict=True)])
@@ -178,7 +178,7 @@ def same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, 
             row = int(differ[0])
             raise InvalidInputError(
                 f"Row {row} is {one.ids[row]!r} here and {two.ids[row]!r} there: only constraints "
-                f"of the same points in the same order can be joined."
+                f"on the same points in the same order can be combined."
             )
     size = sizes.pop() if sizes else None
     return (one.ids if one.ids is not None else two.ids), size

@@ -36,8 +36,8 @@ def split_soft(
         raise InvalidInputError(f"{name}: give confidences or prices, not both.")
     if (confidence is not None or price is not None) and not np.isnan(said).all():
         raise InvalidInputError(
-            f"{name}: the pairs say their confidences already; leave {name}_confidence and "
-            f"{name}_price out."
+            f"{name}: the pairs already have confidences; leave out {name}_confidence and "
+            f"{name}_price."
         )
     sure, paid = said, np.full(len(entries), np.nan)
     if price is not None:
@@ -69,8 +69,8 @@ def not_a_confidence(value: Any, where: str) -> str:
     """What to say of a confidence that is not from 0.5 to 1."""
     if isinstance(value, float) and 0 <= value < 0.5:
         return (
-            f"{where} has the confidence {value:g}. Below 0.5 the opposite is likelier: list the "
-            f"pair with the other kind, and the confidence {1 - value:g}."
+            f"{where} has the confidence {value:g}. Below 0.5 the opposite is more likely: list "
+            f"the pair as the other kind, with the confidence {1 - value:g}."
         )
     return f"{where} has the confidence {value!r}, expected 0.5 to 1."
 

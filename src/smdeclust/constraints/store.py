@@ -38,8 +38,8 @@ class Store:
         """The number of points."""
         if self.n_points is None:
             raise InvalidInputError(
-                "These constraints do not know how many points there are, so they cannot be "
-                "sliced (by cross-validation, for example). Make them with n_points= or ids=."
+                "The number of points of these constraints is not known, so they cannot be sliced "
+                "(by cross-validation, for example). Create them with n_points= or ids=."
             )
         return self.n_points
 
@@ -92,7 +92,7 @@ class Store:
             Position of the pair in the array of that kind.
         """
         if kind not in KINDS:
-            raise InvalidInputError(f"{kind!r} is no kind of pair, expected one of {list(KINDS)}.")
+            raise InvalidInputError(f"{kind!r} is not one of {list(KINDS)}.")
         file, first, second = self._origin(kind)[index].tolist()
         if file < 0:
             return f"{kind} pair {index}"
@@ -106,10 +106,10 @@ class Store:
         return _as_html(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"Constraints do not change: use add, drop or |, not .{name} = ...")
+        raise AttributeError(f"Constraints cannot change: use add, drop or |, not .{name} = ...")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("Constraints do not change.")
+        raise AttributeError("Constraints cannot change.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), {name: getattr(self, name) for name in FIELDS})

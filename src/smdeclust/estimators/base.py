@@ -150,19 +150,19 @@ class ConstrainedClusterer(
         Parameters
         ----------
         X
-            (N, d) points: an array; with :class:`SMDEClust` also a scipy.sparse matrix (kept as it
-            is where it is CSR and large), or a Dask array or data frame (``labels_`` is a Dask
-            array then).
+            (N, d) points: an array; with :class:`SMDEClust` also a scipy.sparse matrix (not copied
+            if it is CSR and large), or a Dask array or data frame (``labels_`` is then a Dask
+            array).
         y
             Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
             Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
         soft_must_link, soft_cannot_link
             Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``, the confidence
-            from 0.5 (worth nothing) to 1 (hard), 0.95 where none is given. They may be broken, at
-            a price. (Methods that know hard pairs alone refuse them.)
+            from 0.5 (worth nothing) to 1 (hard), 0.95 if none is given. They may be broken, at a
+            price. (Methods that support only hard pairs reject them.)
         constraints
-            The same and more as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+            All constraints as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
             (N,) non-negative weights.
         """
@@ -206,27 +206,26 @@ class ConstrainedClusterer(
         X
             (n, d) new points.
         constraints
-            What is known of them, as :class:`~smdeclust.Constraints` of the n new rows, or of all
-            N + n rows: the N rows that were fitted first, in their order, then the new ones (new
-            row i is row N + i). Old rows keep their labels and centers stay where they are; the
-            labels of the new rows are the cheapest that keep all hard pairs, and broken soft pairs
-            are paid for.
+            :class:`~smdeclust.Constraints` on the n new rows, or on all N + n rows: first the N
+            fitted rows, in their order, then the new ones (new row i is row N + i). Old rows keep
+            their labels and centers stay where they are; the new rows get the cheapest labels that
+            keep all hard pairs, including the prices of broken soft pairs.
         size_min, size_max
-            How many of the new rows each cluster takes at least and at most: a number for all, or
-            one for each cluster, in the order of ``cluster_centers_``. The bounds of ``fit`` say
-            nothing here.
+            Minimum and maximum number of new rows in each cluster: one number for all, or one for
+            each cluster, in the order of ``cluster_centers_``. The bounds of ``fit`` do not apply
+            here.
         must_link, cannot_link
             Pairs of positions in `X`, instead of `constraints`.
         max_time
             Seconds after which the best labels found are returned, with a warning that they are
-            not proven cheapest.
+            not proven optimal.
 
         Raises
         ------
         InfeasibleConstraintsError
-            No labels of the new rows keep all pairs and sizes; it says which.
+            No labels of the new rows keep all pairs and sizes; the message says which.
         NoFeasibleSolutionError
-            None were found before the time ended. This is no proof that there are none.
+            None were found in time. This does not prove that there are none.
         """
         check_is_fitted(self, "cluster_centers_")
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
@@ -250,7 +249,7 @@ class ConstrainedClusterer(
             )
         if is_dask(X):
             raise InvalidInputError(
-                "predict with constraints or sizes takes points in memory, and X is a Dask "
+                "predict with constraints or sizes needs points in memory, but X is a Dask "
                 "collection."
             )
         from smdeclust.estimators.new_points import label_new
@@ -275,7 +274,7 @@ class ConstrainedClusterer(
         return self.soft_prices_
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the (n, K) distances of points to centers."""
+        """Return the (n, K) distances from points to centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
             from smdeclust.estimators.dask import lazy_transform
@@ -285,7 +284,7 @@ class ConstrainedClusterer(
         return np.concatenate([np.sqrt(squares) for _, squares in squares_to(*points)])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the sum of squared distances of points to their nearest centers."""
+        """Return minus the sum of squared distances from points to their nearest centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
             from smdeclust.estimators.dask import least_squares
@@ -298,7 +297,7 @@ class ConstrainedClusterer(
         return -float(least.sum() if weight is None else least @ weight)
 
     def _in_distance(self, points: Any) -> tuple[Any, np.ndarray]:
-        """Points and centers in coordinates where the distance of the clusters is Euclid's."""
+        """Points and centers in coordinates where the distance is Euclidean."""
         distance = getattr(self, "distance_", None)
         if distance is None:
             return points, self.cluster_centers_
@@ -322,7 +321,7 @@ class ConstrainedClusterer(
         sparse = self.__sklearn_tags__().input_tags.sparse
         if issparse(X) and not sparse:
             raise InvalidInputError(
-                f"X is sparse, and {type(self).__name__} works on dense arrays: pass X.toarray(), "
+                f"X is sparse, but {type(self).__name__} needs a dense array: pass X.toarray(), "
                 f"or use SMDEClust or BLPKMeans(init='random'), which keep it sparse."
             )
         return validated(self, X, reset=reset, sparse=sparse)
@@ -450,8 +449,8 @@ def validated(model: Any, X: Any, *, reset: bool, sparse: bool) -> Any:
             raise
         name = type(model).__name__
         raise InvalidInputError(
-            f"{place}, and {name} takes numbers. Prepare the table first: "
-            f"make_pipeline(TableFeatures(), {name}(...)); or leave the column out."
+            f"{place}, but {name} needs numbers. Prepare the table first: "
+            f"make_pipeline(TableFeatures(), {name}(...)), or drop the column."
         ) from error
     return as_sparse_points(X) if issparse(X) else as_points(X)
 

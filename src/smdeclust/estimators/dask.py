@@ -48,13 +48,13 @@ def same_features(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None)
     """A Dask collection as an array, where its columns are those of the clusters."""
     if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
         raise InvalidInputError(
-            f"X has the columns {', '.join(map(str, X.columns))}, but the clusters were made of "
+            f"X has the columns {', '.join(map(str, X.columns))}, but the model was fitted on "
             f"{', '.join(map(str, names))}, in this order."
         )
     array = as_dask_array(X)
     if array.shape[1] != cluster_centers.shape[1]:
         raise InvalidInputError(
-            f"X has {array.shape[1]} features, but the clusters were made of "
+            f"X has {array.shape[1]} features, but the model was fitted on "
             f"{cluster_centers.shape[1]}."
         )
     return array

@@ -17,9 +17,9 @@ from smdeclust.estimators.smdeclust import SMDEClust
 class ExactMSSC(ConstrainedClusterer):
     """Proven optimal clustering under strict must-link and cannot-link constraints.
 
-    `SMDEClust` finds a clustering; branch and cut on a semidefinite relaxation then proves how
-    far from the optimum it can be at most, and replaces it where a better one is met. Exact up to
-    some hundreds of must-link groups; above a thousand the bound is that of parts, and weaker.
+    `SMDEClust` finds a clustering; branch and cut on a semidefinite relaxation then proves how far
+    from the optimum it can be, and replaces it if a better one is found. Exact up to hundreds of
+    must-link groups; above a thousand, the data are split into parts and the bound is weaker.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ class ExactMSSC(ConstrainedClusterer):
     tol
         Relative gap that counts as proven.
     max_time
-        Seconds for both parts, of which the first takes at most half; ``None``: no limit. When
-        they are over, the best clustering and the best bound so far are kept.
+        Seconds for search and proof, of which the search takes at most half; ``None``: no limit.
+        When time is up, the best clustering and the best bound so far are kept.
     random_state
-        Seed, ``RandomState`` or ``None``, of the first part. The proof is deterministic.
+        Seed, ``RandomState`` or ``None``, for the search. The proof is deterministic.
     size_min, size_max
         Bounds on the number of points in every cluster; see `SMDEClust`.
     parts, n_jobs
-        Of the proof; see `smdeclust.exact.certify`.
+        For the proof; see `smdeclust.exact.certify`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ExactMSSC(ConstrainedClusterer):
     status_
         ``"optimal"``, or why not; see `smdeclust.exact.Certificate`.
     n_nodes_
-        Nodes of the branch and cut tree.
+        Number of nodes in the branch-and-cut tree.
     certificate_
         The proof, which `smdeclust.exact.verify` checks.
     """

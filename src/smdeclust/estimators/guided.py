@@ -70,36 +70,35 @@ GRACE = 3.0
 
 @documented
 class GuidedClustering(ConstrainedClusterer):
-    """Find the clusters that people have in mind, round or not.
+    """Find the clusters that pairs and labels describe, round or not.
 
     Several views of the points are clustered, each under all constraints: the points as given; two
     distances learned from pairs and clusters; the neighbor graph, along which pairs are propagated,
-    on the data and on the learned distance; several centers a cluster; and classes that make the
-    pairs likely. Each view is weighed by knowledge that it was fitted without, and the views are
-    merged by :class:`SMDEClust`. Every hard constraint holds.
+    on the data and on the learned distance; several centers per cluster; and classes that make the
+    pairs likely. Each view is weighed by held-out pairs and labels, and the views are merged by
+    :class:`SMDEClust`. Every hard constraint holds.
 
     Parameters
     ----------
     n_clusters
         K.
     views
-        ``"auto"``: all of them (without pairs: those that pairs need not teach). Otherwise a name
-        or a list of names (``"given"``, ``"learned"``, ``"compact"``, ``"graph"``,
-        ``"graph-learned"``, ``"parts"``, ``"classes"``) and of your own objects with the methods of
+        ``"auto"``: all of them (without pairs: those that need no pairs). Otherwise a name or a
+        list of names (``"given"``, ``"learned"``, ``"compact"``, ``"graph"``, ``"graph-learned"``,
+        ``"parts"``, ``"classes"``), which may include your own objects with the methods of
         :class:`~smdeclust.views.View`.
     size_min, size_max, size_by
         Bounds on the sizes of clusters, as in :class:`SMDEClust`. (Quotas of `constraints` hold,
         too.)
     max_time
-        Seconds for the whole run, of which every view gets a share; views that were not seen by
-        then are left out. (Labels that keep everything are found first, whatever the time.)
-        ``None``: no limit.
+        Seconds for the whole run, of which every view gets a share; views that do not finish in
+        time are skipped. (Feasible labels are found first, whatever the limit.) ``None``: no limit.
     random_state
         Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed gives the same
         result.
     callback
-        Called with the state of each search (see :class:`SMDEClust`). Where it returns True, the
-        run comes to an end.
+        Called with the state of each search (see :class:`SMDEClust`). If it returns True, the run
+        ends.
     verbose
         1: log what is done.
 
@@ -109,26 +108,26 @@ class GuidedClustering(ConstrainedClusterer):
         (N,) cluster of each point; all hard constraints hold.
     cluster_centers_
         (K, d) means of the clusters in the units of the data, in lexicographic order. (Clusters
-        need not be round: `predict` does not go by these means.)
+        need not be round: `predict` does not use these means.)
     inertia_
-        Sum of (weighted) squared distances of the points to the means of their clusters.
+        Sum of (weighted) squared distances from the points to the means of their clusters.
     objective_, broken_
-        As in :class:`SMDEClust`: `inertia_` plus the prices of the soft pairs that are not kept,
-        and these pairs (without what keeping them would have cost).
+        As in :class:`SMDEClust`: `inertia_` plus the prices of the broken soft pairs, and these
+        pairs (without what keeping them would have cost).
     view_weights_
         Weight of each view by its name; they add up to 1.
     held_out_
         Skill of each view, of their ``"consensus"`` and of the ``"refined"`` consensus: the share
-        of held-out must-links that it kept plus the share of held-out cannot-links, less 1. Empty
+        of held-out must-links that it kept plus the share of held-out cannot-links, minus 1. Empty
         without pairs.
     views_
         What each view sees, by its name: ``labels`` and ``coordinates``.
     decided_by_
-        ``"consensus"``, ``"refined"`` or, where there is only one, the name of a view.
+        ``"consensus"``, ``"refined"`` or, if there is only one, the name of the view.
     quotas_
         As in :class:`SMDEClust`, without prices.
     notes_
-        Sentences that say how it was decided and what was left out.
+        Sentences that say how the result was decided and what was skipped.
 
     Examples
     --------
@@ -157,7 +156,7 @@ class GuidedClustering(ConstrainedClusterer):
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         if is_dask(X):
             raise InvalidInputError(
-                "GuidedClustering takes a dense array in memory, and X is a Dask collection. Pass "
+                "GuidedClustering needs a dense array in memory, but X is a Dask collection. Pass "
                 "X.compute(), or use SMDEClust, which works on Dask."
             )
         # Says what is wrong with pairs and sizes before anything else is done.

@@ -37,11 +37,11 @@ MANY_COLUMNS = 1000
 
 
 class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """The distance that pairs of points teach, as a linear map of the data.
+    """A distance learned from pairs, as a linear map of the data.
 
-    Points that belong together show which directions vary inside a group and so say little about
-    it. The map shrinks these directions. It lowers a determinant criterion,
-    N log det(M + c W + v T): M is the scatter inside the must-link groups, W that inside the
+    Points that belong together show which directions vary inside a group and are therefore not
+    informative. The map shrinks these directions. It lowers a determinant criterion,
+    ``N log det(M + c W + v T)``: M is the scatter inside the must-link groups, W that inside the
     clusters of a round (worth four points for each column), T the scale of the columns, and v a
     quarter of a point for each column. Squared Euclidean distance after the map is the learned
     distance, so any method can follow it in a pipeline.
@@ -55,7 +55,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         K: learn from must-link groups, and from clusters in two rounds. ``None``: from must-link
         groups alone.
     diagonal
-        Whether to learn one weight for each column only. Sparse matrices need this.
+        Whether to learn only one weight for each column. Sparse matrices need this.
     random_state
         Seed, ``RandomState`` or ``None``. The same seed gives the same result.
 
@@ -67,17 +67,17 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     mean_
         (d,) means of the columns.
     feature_weights_
-        (d,) how much each column counts: the squared length of a step of one standard deviation
-        in it, 1 on average; 0 where a column is constant.
+        (d,) how much each column counts: the squared length of a step of one standard deviation in
+        it, 1 on average; 0 if a column is constant.
     euclidean_weights_
         (d,) the same in the Euclidean distance of the data as given.
     labels_
         (N,) clusters of the last round (of the rows in ``rows_``); None without `n_clusters` or
         without pairs.
     rows_
-        Rows it was learned from; all, up to 5000.
+        Rows it was learned from: all, or 5000 of them.
     history_
-        ``round`` and ``criterion``, one entry a round. The criterion falls.
+        ``round`` and ``criterion``, one entry per round. The criterion decreases.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         constraints
             The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
-            (N,) non-negative weights: how many points each one stands for.
+            (N,) non-negative weights: how many points each row represents.
         """
         bare = {"must_link": must_link, "cannot_link": cannot_link}
         known = all_known(self, X, y, constraints, bare)
@@ -243,7 +243,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _check(self, X: Any, *, reset: bool) -> Any:
         if is_sparse(X) and not self.diagonal:
             raise InvalidInputError(
-                "X is sparse, and a full distance would make it dense. Use diagonal=True, which "
+                "X is sparse, but a full distance would make it dense. Use diagonal=True, which "
                 "learns one weight for each column, or pass X.toarray()."
             )
         return validated(self, X, reset=reset, sparse=True)

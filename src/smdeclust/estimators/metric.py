@@ -131,7 +131,7 @@ def _admit(model: Any, X: Any) -> Any:
     if model.metric == "learned" and (is_sparse(points) or is_dask(points)):
         kind = "sparse and large" if is_sparse(points) else "a Dask collection"
         raise InvalidInputError(
-            f'metric="learned" needs a dense array in memory, and X is {kind}. Use '
+            f'metric="learned" needs a dense array in memory, but X is {kind}. Use '
             f'metric="diagonal" (one weight for each column) or metric="auto".'
         )
     return points

@@ -54,7 +54,7 @@ def _reject_sums(bounds: SizeBounds, n: int) -> None:
     if not least <= n <= most:
         name, total = ("size_min", least) if least > n else ("size_max", most)
         raise InfeasibleConstraintsError(
-            f"{name} adds up to {total:g} over the {len(bounds.low)} clusters, and there are {n} "
+            f"{name} adds up to {total:g} over the {len(bounds.low)} clusters, but there are {n} "
             f"new rows.",
             reason="sizes",
         )
@@ -80,15 +80,15 @@ class _NewRows:
         n_old = len(old_labels)
         if known.n_points is None:
             raise InvalidInputError(
-                f"The constraints do not say which rows they are of. Make them with "
+                f"The constraints do not say which rows they are for. Create them with "
                 f"n_points={n_new} (pairs among the new rows) or n_points={n_old + n_new} (the old "
                 f"rows first: new row i is row {n_old} + i)."
             )
         if known.n_points not in (n_new, n_old + n_new):
             raise InvalidInputError(
-                f"The constraints are of {known.n_points} points. There are {n_new} new rows, "
-                f"after {n_old} that were fitted: make constraints of {n_new} points (pairs "
-                f"among new rows) or of {n_old + n_new} (old rows first: new row i is row "
+                f"The constraints are for {known.n_points} points. There are {n_new} new rows, "
+                f"after {n_old} fitted ones: create constraints for {n_new} points (pairs "
+                f"among new rows) or for {n_old + n_new} (old rows first: new row i is row "
                 f"{n_old} + i)."
             )
         first_new = 0 if known.n_points == n_new else n_old
@@ -163,8 +163,8 @@ class _NewRows:
         labels, cost, bound = assign(costs, graph, limits, None, budget)
         if labels is None and bound < np.inf:
             raise NoFeasibleSolutionError(
-                "The time or the budget ended before labels of the new rows were found that keep "
-                "everything. There may be some: give more time (max_time), wider bounds or fewer "
+                "Time or budget ran out before labels were found for the new rows that keep all "
+                "constraints. They may exist: allow more time (max_time), wider bounds or fewer "
                 "pairs."
             )
         if labels is None:
@@ -173,14 +173,14 @@ class _NewRows:
                 joined = Coupling.of_pairs(len(known), known.must_link, known.must_link[:0])
                 reject_impossible_quotas(known.quotas, joined, self.n_clusters)
                 raise InfeasibleConstraintsError(
-                    "No labels of the new rows keep the pairs and the bounds (sizes, quotas) "
-                    "together: give wider bounds.",
+                    "No labels of the new rows keep both the pairs and the bounds (sizes, quotas). "
+                    "Use wider bounds.",
                     reason="bounds",
                 )
             raise self.explain()
         if cost > bound * (1 + 1e-9):
             warnings.warn(
-                f"The labels keep all pairs, but are not proven cheapest: they cost {cost:g}, and "
+                f"The labels keep all pairs, but are not proven optimal: they cost {cost:g}, and "
                 f"none cost less than {bound:g}.",
                 stacklevel=6,
             )

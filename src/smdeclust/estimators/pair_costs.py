@@ -29,7 +29,7 @@ class PairCost:
     kind
         ``"must_link"`` or ``"cannot_link"``.
     position
-        Of the pair among those of its kind.
+        Position of the pair among those of its kind.
     pair
         Its two rows.
     names
@@ -39,7 +39,7 @@ class PairCost:
     moved
         Rows that change clusters then.
     implied
-        Whether the other pairs imply it, so that leaving it out alone changes nothing.
+        Whether the other pairs imply it, so that dropping only this pair changes nothing.
     """
 
     kind: str
@@ -63,11 +63,11 @@ class PairCostTable(Sequence[PairCost]):
     Attributes
     ----------
     rows
-        One entry a pair.
+        One entry per pair.
     objective
-        Of the solution with all pairs.
+        Objective of the solution with all pairs.
     complete
-        Whether every pair that was asked for was left out once; False where time ended it.
+        Whether all pairs were priced; False if time ran out first.
     """
 
     rows: tuple[PairCost, ...]
@@ -109,7 +109,7 @@ class PairCostTable(Sequence[PairCost]):
         if len(self.rows) > 20:
             lines.append(f"... and {len(self.rows) - 20} more")
         if not self.complete:
-            lines.append("(the time was over before all pairs were left out)")
+            lines.append("(time ran out before all pairs were priced)")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -126,9 +126,9 @@ def pair_costs(
     max_time: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PairCostTable:
-    """Say what leaving out each pair would save, and which points would move.
+    """Compute what dropping each pair would save, and which points would move.
 
-    The model is fitted again without one pair at a time, each time from its present solution, which
+    The model is fitted again without one pair at a time, starting from its current solution, which
     stays feasible. Pairs that the others imply are not fitted: they cost nothing by themselves.
 
     Parameters
@@ -141,7 +141,7 @@ def pair_costs(
         ``"all"`` hard pairs, or a list of some of them: ``(i, j)`` by row or by id (as the
         constraints name them), of either kind.
     max_time
-        Seconds, after which no further pair is tried.
+        Seconds after which no further pair is tried.
     progress
         Called with how many pairs are done and how many there are.
 
@@ -224,7 +224,7 @@ def _chosen(known: Constraints, pairs: Any) -> list[tuple[str, int]]:
             )[:1]
         ]
         if not there:
-            raise InvalidInputError(f"pairs: {tuple(pair)} is no hard pair of the constraints.")
+            raise InvalidInputError(f"pairs: {tuple(pair)} is not a hard pair of the constraints.")
         found += there
     return found
 

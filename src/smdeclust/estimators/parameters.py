@@ -109,7 +109,7 @@ def current(thing: Any, name: str) -> Any:
 def warn_renamed(owner: str, old: str, new: str) -> None:
     """Say that a name has another one now."""
     warnings.warn(
-        f"{owner}: {old} is now {new}; the old name goes in 0.4.", FutureWarning, stacklevel=4
+        f"{owner}: {old} is now {new}; the old name goes away in 0.4.", FutureWarning, stacklevel=4
     )
 
 
@@ -143,7 +143,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def is_default(value: Any) -> bool:
-    """Whether nobody gave a value to a parameter under its former name."""
+    """Whether a parameter was not set under its former name."""
     return isinstance(value, str) and value == DEPRECATED
 
 

@@ -77,7 +77,7 @@ def check_penalty(name: str, value: Any) -> None:
     if value is not None and value == np.inf:
         raise InvalidInputError(
             "penalty=inf would make every soft pair hard. Pass pairs that must hold as must_link= "
-            "and cannot_link=, or give a finite penalty."
+            "and cannot_link=, or use a finite penalty."
         )
     check_number(name, value, low=0, optional=True)
 
@@ -87,10 +87,10 @@ class SMDEClust(ConstrainedClusterer):
     """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints.
 
     A population of solutions evolves by differential crossover of matched centers and optional
-    mutation; every offspring is refined by a local search whose assignment step is exact, so
-    every solution satisfies every constraint. Populations run one after another until several of
-    them have ended with the same best objective; :meth:`from_paper` gives the published method,
-    which is one population and a plainer local search.
+    mutation; every offspring is refined by a local search whose assignment step is exact, so every
+    solution satisfies every constraint. Populations run one after another until several of them
+    have ended with the same best objective; :meth:`from_paper` is the published method: one
+    population and a simpler local search.
 
     Parameters
     ----------
@@ -100,50 +100,50 @@ class SMDEClust(ConstrainedClusterer):
         How much to search: ``"standard"``; ``"quick"``, about as long as k-means with ten starts;
         ``"paper"``, the published method (see :meth:`from_paper`); or a :class:`Search`.
     size_min, size_max
-        Least and largest size of a cluster: a number for all of them, or K numbers, of which each
-        cluster takes one (which one is part of the optimization); ``None``: no bound.
+        Smallest and largest size of a cluster: one number for all clusters, or K numbers, which the
+        search assigns to the clusters; ``None``: no bound.
     size_by
         What sizes count: ``"points"``, or ``"weight"`` for sums of ``sample_weight``.
     penalty
-        What a broken soft pair costs, times its confidence. ``None``: from the confidence p alone,
-        4 s^2 log(p / (1 - p)) with s^2 the variance of a coordinate inside the clusters, so that
-        0.5 costs nothing and 1 is a hard pair.
+        A broken soft pair costs `penalty` times its confidence. ``None``: the price follows from
+        the confidence p, 4 s^2 log(p / (1 - p)), where s^2 is the variance of a coordinate inside
+        the clusters, so that 0.5 costs nothing and 1 is a hard pair.
     max_time
         Seconds for the whole run; after that the best solution so far is returned. ``None``: no
         limit.
     device
-        ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another device of PyTorch: points
-        live there, and with ``Search(replacement="generation")`` a whole generation is refined at
-        once. (Needs ``smdeclust[torch]``; no Kempe swaps. Single precision where that is enough;
-        the last assignment is made again in double precision by the processor.)
+        ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another PyTorch device: points are
+        stored there, and with ``Search(replacement="generation")`` a whole generation is refined at
+        once. (Needs ``smdeclust[torch]``; no Kempe swaps. Single precision if that is enough; the
+        processor repeats the last assignment in double precision.)
     metric
         ``"euclidean"``: squared distances of the data as given, as in the paper. ``"learned"``: a
         distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
         depend on the units of the columns). ``"diagonal"``: the same with one weight for each
-        column; this is also for sparse data and Dask collections. ``"auto"``: learned, unless
-        the Euclidean distance keeps more of the pairs held out, by more than a standard error (for
+        column; this also works for sparse data and Dask collections. ``"auto"``: learned, unless
+        the Euclidean distance keeps more held-out pairs, by more than one standard error (for
         sparse data and Dask: diagonal instead of learned). Without pairs nothing is learned.
     warm_start
-        Whether ``fit`` goes on from the solution of the last ``fit`` of this estimator, where that
-        had as many clusters and features: the earlier solution (and the next best ones that were
-        met) joins the population, repaired where a new pair breaks it, two populations that agree
-        are enough (unless `max_time` or `callback` ended the last fit), and clusters keep their
-        numbers. Where the last fit came to its own end, the points are the same, and pairs were
-        only added, none of which it breaks, it is kept as it is.
+        Whether ``fit`` continues from the solution of the last ``fit`` of this estimator, if that
+        had as many clusters and features: the earlier solution (and the next best ones found) joins
+        the population, repaired if new pairs break it; two populations that agree are enough
+        (unless `max_time` or `callback` ended the last fit); and clusters keep their numbers. If
+        the last fit was complete, the points are the same, and its solution keeps all added pairs,
+        it is returned unchanged.
     init
         An earlier solution to start from in the same way: (N,) labels (-1 where unknown), (K, d)
-        centers, or a fitted model (not where scikit-learn clones this estimator: a clone of a model
-        is not fitted). ``warm_start`` prefers the last ``fit``.
+        centers, or a fitted model (except if scikit-learn clones this estimator, because the clone
+        of a model is not fitted). With ``warm_start``, the last ``fit`` comes first.
     random_state
         Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed
         gives the same result.
     callback
-        Called with the state of the run (of the population at work) after every local search.
-        Where it returns True, the run ends and the best solution so far is returned.
+        Called with the state of the current population after every local search. If it returns
+        True, the run ends and the best solution so far is returned.
     verbose
         1: log one line per generation.
     assignment, mutation, local_search, population_size, max_populations, n_agree
-        Deprecated, as the next ones: fields of :class:`Search` now.
+        Deprecated, like the next ones: now fields of :class:`Search`.
     max_no_improvement, tol, relative, scale_factor, alpha, max_local_searches
         Deprecated.
     max_generations, max_local_iter, replacement
@@ -157,23 +157,23 @@ class SMDEClust(ConstrainedClusterer):
         (K, d) means of the clusters in the units of the data, in lexicographic order, or in the
         order of an earlier solution (``warm_start``, ``init``).
     inertia_
-        Sum of (weighted) squared distances of the points to the centers of their clusters, in the
-        distance that `metric_` names. Values of different distances cannot be compared.
+        Sum of (weighted) squared distances from the points to the centers of their clusters, in the
+        distance that `metric_` names. Values in different distances cannot be compared.
     objective_
         What was minimized: `inertia_` plus the prices of the soft pairs in `broken_`.
     broken_
-        The soft pairs that are not kept, the costliest first: ``pair``, ``kind``, ``confidence``,
-        ``price``, and ``keeping``, what keeping it would have cost with the centers as they are and
-        everything else that is known (NaN where that was not computed or not proven).
+        The broken soft pairs, most expensive first: ``pair``, ``kind``, ``confidence``, ``price``,
+        and ``keeping``, what keeping it would have cost with the same centers and all other
+        constraints (NaN if that was not computed or not proven).
     soft_prices_
-        What breaking a soft pair costs, made once: ``soft_prices_(0.9)`` is the price of one of
-        confidence 0.9, here and in ``predict``.
+        What breaking a soft pair costs: ``soft_prices_(0.9)`` is the price at confidence 0.9, here
+        and in ``predict``.
     quotas_
-        One entry a quota: ``name``, ``value``, ``of``, ``low``, ``high``; ``held``, what each
-        cluster holds of it; and ``price``, what its bound costs each cluster: with the centers as
-        they are, one more (point, or unit of a number) than `high` allows would save up to this
-        much, or one less than `low` up to minus this much. NaN where that was not computed (Dask,
-        more than 10^7 points x clusters).
+        One entry per quota: ``name``, ``value``, ``of``, ``low``, ``high``; ``held``, what each
+        cluster holds of it; and ``price``, what its bound costs each cluster: with the same
+        centers, one more (point, or unit of a number) than `high` would save up to this much, or
+        one less than `low` up to minus this much. NaN if that was not computed (Dask, more than
+        10^7 points x clusters).
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
@@ -183,34 +183,32 @@ class SMDEClust(ConstrainedClusterer):
         (d,) how much each column counts in a learned distance, 1 on average.
     held_out_
         After ``metric="auto"``: the skill of each distance, which is the share of held-out
-        must-links that it kept plus the share of held-out cannot-links, less 1.
+        must-links that it kept plus the share of held-out cannot-links, minus 1.
     cluster_sizes_, size_bounds_
-        With bounds on sizes: the (K,) sizes of the clusters, and the (K, 2) bounds that each took.
+        With bounds on sizes: the (K,) sizes of the clusters, and the (K, 2) bounds of each.
     size_prices_
-        (K,) what these bounds cost, as ``price`` in `quotas_`.
+        (K,) what these bounds cost, like ``price`` in `quotas_`.
     n_iter_
-        Generations, of all populations together.
+        Number of generations, over all populations.
     n_populations_
-        Populations run, a uniting one included.
+        Number of populations, including the last one that unites the others.
     n_local_searches_, n_local_iterations_
-        Local searches of all populations as ``Search.max_local_searches`` counts them, and their
-        iterations
-        in all (those of further searches after jumps included).
+        Local searches in all populations, counted as in ``Search.max_local_searches``, and their
+        iterations in total (including those of further searches after jumps).
     proven_
         Whether the last assignment of the returned solution is proven to be optimal for its
         centers. (``n_unproven_`` is 0 then, otherwise 1.)
     notes_
-        Sentences that say what was left out, if anything was.
+        Sentences that say what was skipped, if anything was.
     stop_reason_
         ``"agreement"``, ``"max_populations"``, ``"max_local_searches"``, ``"max_time"`` or
-        ``"callback"``; of a single
-        population also ``"collapse"``, ``"no_improvement"`` or ``"max_generations"``;
-        ``"unchanged"`` where a warm start had nothing to do.
+        ``"callback"``; with a single population also ``"collapse"``, ``"no_improvement"`` or
+        ``"max_generations"``; ``"unchanged"`` if a warm start had nothing to do.
     history_
-        Arrays of equal length, one entry a generation: ``generation`` (numbered on through all
+        Arrays of equal length, one entry per generation: ``generation`` (numbered across all
         populations), ``evaluations`` (local searches so far), ``time``, ``best`` (of the run so
-        far), and ``mean``, ``worst``, ``diversity`` of the population at work. With a learned
-        distance also ``criterion``, one entry for each round of learning; it falls.
+        far), and ``mean``, ``worst``, ``diversity`` of the current population. With a learned
+        distance also ``criterion``, one entry per round of learning, which decreases.
     """
 
     n_clusters: int = anything(3, kw_only=False)
@@ -464,7 +462,7 @@ class SMDEClust(ConstrainedClusterer):
         if self.device is not None and (is_dask(X) or issparse(X)):
             kind = "a Dask collection" if is_dask(X) else "sparse"
             raise InvalidInputError(
-                f"device={self.device!r} takes a dense array in memory, and X is {kind}. Use "
+                f"device={self.device!r} needs a dense array in memory, but X is {kind}. Use "
                 f"device=None (the default), or pass a dense array."
             )
 

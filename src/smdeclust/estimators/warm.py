@@ -63,8 +63,8 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
         return _checked(Earlier(centers, labels, tuple(others), settled), problem)
     if hasattr(init, "fit"):
         raise InvalidInputError(
-            "init is a model that is not fitted (scikit-learn's clone takes away what was fitted). "
-            "Give its labels_ or cluster_centers_ instead."
+            "init is a model that is not fitted (scikit-learn's clone returns an unfitted model). "
+            "Pass its labels_ or cluster_centers_ instead."
         )
     array = np.asarray(init.to_numpy() if hasattr(init, "to_numpy") else init)
     if isinstance(init, str) or array.ndim not in (1, 2):
@@ -78,9 +78,7 @@ def as_earlier(init: Any, problem: Any) -> Earlier:
             raise InvalidInputError("init: centers must be numbers.") from None
         return _checked(Earlier(centers), problem)
     if len(array) != problem.n_points:
-        raise InvalidInputError(
-            f"init holds {len(array)} labels, and X has {problem.n_points} rows."
-        )
+        raise InvalidInputError(f"init has {len(array)} labels, but X has {problem.n_points} rows.")
     if is_dask(problem.X):
         raise InvalidInputError("init: for a Dask collection give centers or a fitted model.")
     labels = _as_numbers(array)

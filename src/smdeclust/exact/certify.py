@@ -60,15 +60,15 @@ def certify(
     progress: Callable[[str], None] | None = None,
     constraints: Any = None,
 ) -> Certificate:
-    """Prove a lower bound on the cost of every feasible clustering, and so how good ``labels`` are.
+    """Prove a lower bound on the objective of every feasible clustering, to judge ``labels``.
 
     Parameters
     ----------
     X
         (N, d) the points.
     labels
-        (N,) a feasible clustering; the number of distinct labels is K. The better it is, the
-        sooner the proof ends; where the search meets a better one, that is returned.
+        (N,) a feasible clustering; the number of distinct labels is K. The better it is, the sooner
+        the proof ends; if the search finds a better one, that is returned.
     must_link, cannot_link
         Pairs of rows.
     sample_weight
@@ -78,21 +78,19 @@ def certify(
     max_time
         Seconds after which the best bound so far is returned.
     n_jobs
-        Threads for a node that is bounded alone, such as the root; processes for several nodes of
-        the tree and for parts. None means one, -1 all there are.
+        Threads for a single node, such as the root; processes for several nodes of the tree and for
+        parts. None means one, -1 all cores.
     size_min, size_max
-        Bounds on the number of points in every cluster, where only such clusterings count: a
-        number, or K numbers, of which each cluster takes one; the proof then is about the widest
-        of them. (With ``sample_weight`` or parts the bound does not use them, and is weaker for
-        it.)
+        Bounds on the number of points in every cluster, if only such clusterings count: a number,
+        or K numbers, one for each cluster; the proof then uses the widest of them. (With
+        ``sample_weight`` or parts, the bound ignores them and is weaker.)
     parts
-        In how many parts to split the points: the bounds of the parts add up, which is weaker than
-        one bound for all, but works for any number of points. ``"auto"``: one up to
-        1,000 groups, then parts of 250 to 1,000 groups, as the number of clusters asks for and
-        ``max_time`` allows. While ``max_time`` leaves time, the weakest
-        are joined.
+        Number of parts to split the points into: the bounds of the parts add up, which is weaker
+        than one bound for all, but works for any number of points. ``"auto"``: one up to 1,000
+        groups, then parts of 250 to 1,000 groups, depending on the number of clusters and
+        ``max_time``. While time is left, the weakest parts are joined.
     folder
-        Where finished parts are kept, so that a later call goes on from there.
+        Folder for finished parts, so that a later call can continue from there.
     progress
         Called with a sentence after every part.
     constraints
@@ -102,8 +100,8 @@ def certify(
     -------
     Certificate
         ``lower_bound``, ``upper_bound``, ``gap``, ``status``, ``labels`` and the proof itself,
-        which `verify` checks. Out of time or memory, too large, or interrupted (Ctrl-C): the best
-        bound so far and the status that says so, never an exception.
+        which `verify` checks. If time or memory runs out, the data are too large, or Ctrl-C is
+        pressed, you get the best bound so far and a status that says so, never an exception.
     """
     start = time.perf_counter()
     if not _is_number(tol) or not 0 <= tol < 1:

@@ -109,7 +109,7 @@ def verify(
     max_bytes: int = MOST_BYTES,
     constraints: Any = None,
 ) -> VerifiedBound:
-    """Derive the bound of a certificate again from the data, and reject it if the claim is not met.
+    """Derive the bound of a certificate from the data, and reject it if its claim does not hold.
 
     Parameters
     ----------
@@ -122,27 +122,27 @@ def verify(
     sample_weight
         (N,) non-negative weights, if the problem has them.
     n_clusters
-        K. Say it: without, the certificate may be about any K, and the result says which.
+        K. Without it, any number of clusters is accepted, and the result says which.
     tol
-        Relative gap that counts as optimal. Without: 1e-4, or the certificate's own if that is
-        finer.
+        Relative gap that counts as optimal. None: 1e-4, or the certificate's own if that is
+        smaller.
     labels
-        (N,) integers: the clustering the question is about; without, that of the certificate.
+        (N,) integers: the clustering to judge; None: that of the certificate.
     size_min, size_max
         Bounds on the number of points in every cluster, if the problem has them: a number, or K
-        numbers, of which each cluster takes one.
+        numbers, one for each cluster.
     n_jobs
         Threads that check the parts of a large certificate; None means one.
     max_bytes
-        Most memory for the matrices of one leaf: a certificate that asks for more is refused
-        before memory is taken.
+        Maximum memory for the matrices of one leaf: a certificate that needs more is rejected
+        before memory is allocated.
     constraints
         The pairs as a :class:`~smdeclust.Constraints`, instead of bare ones.
 
     Raises
     ------
     InvalidCertificateError
-        The labels, the tree, a multiplier or the claimed bound does not stand.
+        The labels, the tree, a multiplier or the claimed bound is not valid.
     """
     must_link, cannot_link = hard_pairs("verify", X, constraints, must_link, cannot_link)
     k = certificate.n_clusters

@@ -218,7 +218,7 @@ class Problem(Structure):
             return getattr(self.points, name)
         except AttributeError:
             raise InvalidInputError(
-                f"This needs a dense array in memory, and the points are "
+                f"This needs a dense array in memory, but the points are "
                 f"{type(self.points).__name__}: pass a dense array (X.toarray(), X.compute())."
             ) from None
 

@@ -72,16 +72,16 @@ class ActiveClustering:
     Parameters
     ----------
     estimator
-        A number of clusters: `GuidedClustering` is used. Or a clusterer of this package, for
-        example ``SMDEClust(5)``; it is cloned.
+        A number of clusters, for `GuidedClustering`; or a clusterer of this package, for example
+        ``SMDEClust(5)``, which is cloned.
     oracle
-        Called with two rows. It answers same (``True``), different (``False``) or don't know
-        (``None``); or one of these with a confidence, ``(True, 0.8)``: less than 1 makes a soft
-        pair. With ``ask="labels"`` it is called with a row and a list of rows, one of each cluster,
-        and answers with the position in that list, ``"none"`` of them, or ``None`` (don't know);
-        a confidence may be added here too.
+        Called with two rows. It returns ``True`` (same), ``False`` (different) or ``None`` (don't
+        know), or one of these with a confidence, ``(True, 0.8)``: below 1, the pair is soft. With
+        ``ask="labels"`` it is called with a row and a list of rows, one of each cluster, and
+        returns the position in that list, ``"none"`` for none of them, or ``None`` (don't know);
+        again, a confidence may be added.
     budget
-        Most questions.
+        Maximum number of questions.
     strategy
         As for :func:`~smdeclust.suggest_pairs`.
     ask
@@ -90,22 +90,22 @@ class ActiveClustering:
     error_rate
         How often the oracle is wrong when it gives no confidence: 0 (every answer must hold), a
         number below 0.5, or ``"auto"``: every tenth question is then a check, about a pair whose
-        answer follows from others, and the rate is estimated from how often it comes out otherwise.
-        Answers of an oracle that errs become soft pairs. ``"auto"`` needs ``ask="pairs"``.
+        answer follows from others, and the rate is estimated from how often the check fails. If the
+        rate is above 0, answers become soft pairs. ``"auto"`` needs ``ask="pairs"``.
     grow
-        Whether to use more clusters where answers show more than `n_clusters`. Otherwise the answer
-        that shows it is a conflict, and ``advice_`` says so.
+        Whether to add clusters if the answers require more than `n_clusters`. Otherwise such an
+        answer is a conflict, and ``advice_`` says so.
     patience
-        Stop after so many answers in a row that were as the clustering had it and changed no
-        cluster. ``None``: go on to the end of the budget.
+        Stop after this many answers in a row that agreed with the clustering and changed nothing.
+        ``None``: continue until the budget is spent.
     refit_every
-        Cluster again after so many answers (and always after one that the clustering had wrong).
-        ``None``: after each; with `GuidedClustering` after ten, or fewer where they surprise. Only
-        its heaviest view is then clustered again; all views are weighed again when there are half
-        as many answers more, and in the end.
+        Cluster again after this many answers (and always after one that the clustering had wrong).
+        ``None``: after each; with `GuidedClustering` after ten, or fewer if they are surprising.
+        Only its heaviest view is then clustered again; all views are weighed again when the number
+        of answers has grown by half, and at the end.
     save_to
-        A pairs file that gets every answer that is used, as it comes; where it is there already,
-        its answers are taken up and not asked again.
+        A file of pairs to which every used answer is added as it arrives; if the file exists, its
+        answers are used and not asked again.
     ids
         Id of each row, for that file.
     random_state
@@ -114,25 +114,25 @@ class ActiveClustering:
     Attributes
     ----------
     labels_, estimator_
-        The clustering in the end, and the estimator that made it.
+        The final clustering, and the estimator that produced it.
     constraints_
-        All that is known.
+        All constraints, including the answers.
     answers_
-        The answers, in the order in which they came.
+        The answers, in order.
     n_questions_
-        Questions asked.
+        Number of questions asked.
     conflicts_
-        Answers that contradict earlier ones, sizes or quotas, each with the sentence that says how:
-        they are not used.
+        Answers that were not used because they contradict earlier ones, sizes or quotas, each with
+        an explanation.
     error_rate_
-        How often the oracle errs, as given or as estimated so far.
+        How often the oracle is wrong, as given or as estimated so far.
     n_clusters_
-        Number of clusters: more than the estimator's where `grow` found more.
+        Number of clusters: more than the estimator's if `grow` added some.
     advice_
-        What to know before asking further, in words: how much the last answers changed, and whether
-        they show more clusters. Empty where there is nothing to say.
+        Advice on whether to continue: how much the last answers changed, and whether they require
+        more clusters. Empty if there is none.
     stop_reason_
-        Why it ended, in words.
+        Why the loop ended, in words.
     """
 
     estimator: Any = field(kw_only=False)
@@ -149,17 +149,17 @@ class ActiveClustering:
     random_state: Any = None
 
     def fit(self, X: Any, constraints: Constraints | None = None) -> Self:
-        """Ask and cluster in turn."""
+        """Alternate between asking and clustering."""
         for _ in self.steps(X, constraints):
             pass
         return self
 
     def steps(self, X: Any, constraints: Constraints | None = None) -> Iterator[Self]:
-        """The same one answer at a time: yields after each, when the clustering is up to date."""
+        """Like `fit`, one answer at a time: yields after each, with the clustering up to date."""
         check_parameters(self)
         if self.error_rate == "auto" and self.ask == "labels":
             raise InvalidInputError(
-                "error_rate='auto' checks answers about pairs. With ask='labels' give a number."
+                "error_rate='auto' only works for pairs. With ask='labels', pass a number."
             )
         points = as_points(X)
         rng = np.random.default_rng(self.random_state)

@@ -55,9 +55,9 @@ class Choice:
     reason
         Why, in words.
     least
-        The least K of those tried that the pairs allow.
+        The smallest K tried that the pairs allow.
     table
-        All that were tried.
+        One entry per K tried.
     """
 
     n_clusters: int
@@ -88,11 +88,11 @@ def choose_n_clusters(
     constraints
         Pairs, which are held out in turn.
     estimator
-        What clusters, its ``n_clusters`` is set; default ``SMDEClust(random_state=0)``.
+        The clusterer, whose ``n_clusters`` is set; default ``SMDEClust(random_state=0)``.
     n_folds
-        Parts that the pairs are split into; each is held out once.
+        Number of folds of pairs; each is held out once.
     n_samples
-        Random samples of the points that stability is judged by.
+        Number of random samples of the points, to judge stability.
     random_state
         Seed of folds and samples.
     progress
@@ -109,7 +109,7 @@ def choose_n_clusters(
     if not given or not all(whole):
         wrong = f", got {given[whole.index(False)]!r}" if given else ""
         raise InvalidInputError(
-            f"candidates must be whole numbers from 1 on, at least one of them{wrong}."
+            f"candidates must be one or more whole numbers of at least 1{wrong}."
         )
     numbers = sorted({int(k) for k in given})
     if n_folds < 2 or n_samples < 2:
@@ -161,8 +161,8 @@ def recommend(possible: list[Candidate]) -> tuple[int, str]:
         if chosen is best:
             return chosen.n_clusters, f"{reason}: more than with any other number."
         return chosen.n_clusters, (
-            f"{reason}; the most, {best.kept:.1%} with {best.n_clusters}, is within its error, and "
-            f"fewer clusters say the same more simply."
+            f"{reason}; the best, {best.kept:.1%} with {best.n_clusters}, is not "
+            f"clearly better, and fewer clusters are simpler."
         )
     best = max(possible, key=lambda row: (np.nan_to_num(row.stability, nan=-2.0), row.n_clusters))
     return best.n_clusters, (

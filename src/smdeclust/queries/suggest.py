@@ -32,11 +32,11 @@ class Suggestion:
     pair
         Two rows.
     reason
-        What is uncertain and how many points hang on it, in words.
+        What is uncertain and how many points depend on it, in words.
     score
         What the suggestions were ranked by; comparable within one call only.
     expected
-        What the present clustering says: ``"same"`` or ``"different"``.
+        The answer of the current clustering: ``"same"`` or ``"different"``.
     """
 
     pair: tuple[int, int]
@@ -46,19 +46,19 @@ class Suggestion:
 
 
 class Check(Suggestion):
-    """A pair whose answer follows from others: it is asked to learn how often somebody errs."""
+    """A pair whose answer follows from others, to estimate how often answers are wrong."""
 
 
 @dataclass(frozen=True)
 class LabelQuestion:
-    """A row whose cluster to ask for.
+    """A row to ask about: which cluster is it in?
 
     Attributes
     ----------
     row
         The row.
     representatives
-        One row of each cluster that it may be in, the likeliest first.
+        One row of each cluster that it may be in, most likely first.
     reason
         Why this row, in words.
     score
@@ -82,11 +82,11 @@ def suggest_pairs(
     random_state: Any = None,
     ids: Sequence[Any] | None = None,
 ) -> list[Suggestion]:
-    """Return the pairs of rows that are most worth asking about.
+    """Return the pairs of rows whose answers would help most.
 
-    No pair is returned whose answer follows from the constraints (soft pairs count where the model
-    keeps them) or that was answered softly before. Fewer than `n_pairs` come back where fewer are
-    worth asking. Several at once are about different places.
+    Pairs whose answer follows from the constraints (soft pairs count if the model keeps them) or
+    that have a soft answer are skipped. Fewer than `n_pairs` are returned if fewer are worth
+    asking. Several at once come from different regions.
 
     Parameters
     ----------
@@ -95,17 +95,17 @@ def suggest_pairs(
     X
         (N, d) the points that it was fitted to.
     constraints
-        What is known already.
+        What is already known.
     n_pairs
         How many to return at most.
     strategy
-        ``"influence"``, or ``"random"`` to compare with.
+        ``"influence"``, or ``"random"`` for comparison.
     skip
         Pairs of rows whose answer was "don't know": they are not suggested again.
     random_state
-        Seed for strategies that draw.
+        Seed for random strategies.
     ids
-        Id of each row: reasons then name points by id and not by row.
+        Id of each row, for the reasons.
 
     Returns
     -------
@@ -141,10 +141,10 @@ def suggest_labels(
     skip: Any = (),
     ids: Sequence[Any] | None = None,
 ) -> list[LabelQuestion]:
-    """Return the rows whose cluster is most worth asking about.
+    """Return the rows about which a question would help most.
 
-    Each comes with one representative of every cluster that it may be in, the likeliest first:
-    "to which of these does this one belong?" One such answer says as much as several about pairs.
+    Each comes with one representative of every cluster that it may be in, most likely first: "to
+    which of these does this one belong?" One such answer is worth several about pairs.
 
     Parameters
     ----------

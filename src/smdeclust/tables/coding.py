@@ -112,8 +112,8 @@ class NumberCoder(Coder):
         if np.isnan(numbers).any():
             row = int(np.isnan(numbers).argmax())
             raise InvalidInputError(
-                f"{where}, row {row}: found nothing, expected a number. Numbers as they are have "
-                "no place for missing values: fill it in, remove the row, or let the table be "
+                f"{where}, row {row}: found nothing, expected a number. Numbers used as they are "
+                "must not have missing values: fill it in, remove the row, or let the table be "
                 "prepared."
             )
         return z[:, None]
@@ -369,6 +369,6 @@ def coder_of(document: dict[str, Any]) -> Coder:
         return named[document["coder"]](**fields)
     except (KeyError, TypeError) as error:
         raise InvalidInputError(
-            f"This does not say how a column was prepared ({error}). Fit again, and use what that "
-            "fit writes."
+            f"This does not describe how a column was prepared ({error}). Fit again, and use the "
+            "files of that fit."
         ) from None

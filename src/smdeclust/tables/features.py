@@ -30,33 +30,32 @@ _NOT_USED = {
 class TableFeatures(TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories, dates and text into coordinates.
 
-    Every column gets a role, guessed from its name and values or given. Numbers are centered at
-    their median, divided by their spread and softly clipped; categories become one coordinate a
-    value, scaled by frequency; dates become elapsed time, and the season where the dates prefer
-    one; text is used only where its role is given. A missing value is placed at the mean of its
-    coordinates. Ids, classes, weights and columns that are mostly empty are no features.
+    Every column gets a role, guessed from its name and values unless you set it. Numbers are
+    centered at their median, divided by their spread and softly clipped; categories become one
+    coordinate per value, scaled by frequency; dates become elapsed time, and the season if the
+    dates favor one; text is used only if you set its role. A missing value is placed at the mean of
+    its coordinates. Ids, classes, weights and columns that are mostly empty are not used.
 
     Parameters
     ----------
     roles
-        Role by name of column, where a guess is to be overridden: ``"number"``, ``"category"``,
-        ``"yes/no"``, ``"date"``, ``"text"``, ``"id"``, ``"class"``, ``"weight"`` or
-        ``"left out"``.
+        Roles by column name, to override guesses: ``"number"``, ``"category"``, ``"yes/no"``,
+        ``"date"``, ``"text"``, ``"id"``, ``"class"``, ``"weight"`` or ``"left out"``.
     scaling
-        ``"robust"`` as above. ``"standard"`` (mean 0, standard deviation 1) and ``"none"`` use
-        columns of numbers only, and allow no missing values in them.
+        ``"robust"`` as above. ``"standard"`` (mean 0, standard deviation 1) and ``"none"`` use only
+        columns of numbers, which may have no missing values.
 
     Attributes
     ----------
     roles_
         Role of every column, by name.
     reasons_
-        Why, in words.
+        The reason for each role, in words.
     done_
         What was done to each column, in words.
     id_column_, class_column_, weight_column_
-        The columns of these roles, None where there is none. Of several ids it is the first whose
-        values are all different.
+        The columns with these roles, or None. If there are several ids, the first whose values are
+        all different.
     feature_names_in_, n_features_in_
         The columns of the table.
 
@@ -86,12 +85,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X
-            A data frame (pandas, polars, or another that becomes one of pandas), or an array.
+            A data frame (pandas, polars, or another that converts to pandas), or an array.
         y
             Not used.
         only
-            The only columns to use, whatever their names and values look like; the others keep the
-            roles id, class and weight where they have one, and are left out.
+            The only columns to use, whatever their names and values; the others keep the role id,
+            class or weight if they have one, and are otherwise left out.
         """
         del y
         columns = self.fit_roles(X, only)
@@ -176,12 +175,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.
 
-        Columns that are not used may be missing, and others be there.
+        Columns that are not used may be missing, and there may be others.
         """
         return self._coordinates(X, lambda coder: coder)
 
     def in_units(self, X: Any) -> np.ndarray:
-        """Return the same columns as `transform`, in the units of the table, for people.
+        """Return the same columns as `transform`, in the units of the table.
 
         Numbers as they are (missing ones: the median), 0 and 1 for the values of a category, dates
         as years.
@@ -195,7 +194,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if missing:
             raise InvalidInputError(
                 f"The table has no column {missing[0]!r}, which was used as a "
-                f"{self.roles_[missing[0]]} when the preparation was fitted. It has "
+                f"{self.roles_[missing[0]]} in fit. It has "
                 f"{', '.join(map(str, list(frame.columns)[:20]))}."
             )
         mark = mark_of_frame(frame[list(self._coders)], unclear=self._decimal)
@@ -208,7 +207,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return found
 
     def gaps(self, X: Any) -> np.ndarray:
-        """Return for each row whether a value of a used column is missing, to drop such rows."""
+        """Return for each row whether a used column has no value there, to drop such rows."""
         check_is_fitted(self)
         frame = as_frame(X, names=list(self.feature_names_in_))[list(self._coders)]
         columns = read_columns(frame, mark_of_frame(frame, unclear=self._decimal))
@@ -228,12 +227,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return list(self._coders)
 
     def columns_out(self) -> list[str]:
-        """The column of the table that each coordinate is of."""
+        """The column of the table that each coordinate comes from."""
         check_is_fitted(self)
         return [name for name, coder in self._coders.items() for _ in coder.names]
 
     def describe(self) -> list[tuple[str, str, str, str]]:
-        """One line a column: its name, its role, why, and what was done."""
+        """One tuple per column: its name, its role, the reason, and what was done."""
         check_is_fitted(self)
         return [
             (name, role, self.reasons_[name], self.done_[name])
@@ -241,7 +240,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything that was learned, as it can be written as JSON."""
+        """Return everything that was learned, in a form that can be written as JSON."""
         check_is_fitted(self)
         return {
             "columns": [
@@ -260,7 +259,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> TableFeatures:
-        """Make again what `as_dict` described."""
+        """Rebuild from what `as_dict` returned."""
         try:
             columns = [dict(column) for column in document["columns"]]
             roles = {str(column["name"]): str(column["role"]) for column in columns}
@@ -320,7 +319,7 @@ def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:
         if array.ndim != 2:
             raise InvalidInputError(
                 f"Expected a table, got an object of type {type(X).__name__} and shape "
-                f"{array.shape}. Pass a data frame, or an array with one row a point."
+                f"{array.shape}. Pass a data frame, or an array with one row per point."
             )
         width = array.shape[1]
         fits = names is not None and len(names) == width

@@ -66,7 +66,7 @@ def check_roles(roles: Mapping[str, str] | None, columns: list[str]) -> dict[str
             )
         if str(name) not in columns:
             raise InvalidInputError(
-                f"A role was given to the column {name!r}, and the table has no such column. It "
+                f"A role was given to the column {name!r}, but the table has no such column. It "
                 f"has {', '.join(columns[:20])}{' and others' if len(columns) > 20 else ''}."
             )
         found[str(name)] = word

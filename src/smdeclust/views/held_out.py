@@ -147,7 +147,7 @@ def held_out_score(
     n_folds: int = N_FOLDS,
     random_state: Any = 0,
 ) -> float:
-    """Score a clusterer by the pairs that it keeps without having seen them.
+    """Score a clusterer by the held-out pairs that it keeps.
 
     Parameters
     ----------
