@@ -11,10 +11,10 @@ from smdeclust.cli.errors import INFEASIBLE, Outcome
 from smdeclust.cli.opening import Inputs
 
 _REASONS = {
-    "self_cannot_link": "a row is to be kept apart from itself",
+    "self_cannot_link": "a row must be apart from itself",
     "must_link_path": "must-links join two rows that a cannot-link keeps apart",
     "too_few_groups": "the must-links leave fewer groups than clusters",
-    "clique": "more groups are all to be kept apart from each other than there are clusters",
+    "clique": "more groups than clusters must all be apart from each other",
     "no_coloring": "the cannot-links need more clusters (every way to place the rows was tried)",
 }
 _SHOWN = 40

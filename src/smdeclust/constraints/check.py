@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from smdeclust.constraints.constraints import Constraints
 
 _REASONS = {
-    "self_cannot_link": "a point is to be apart from itself",
+    "self_cannot_link": "a point must be apart from itself",
     "must_link_path": "must-links join two points that a cannot-link keeps apart",
     "too_few_groups": "the must-links leave fewer groups than clusters",
-    "clique": "more groups are all to be apart from each other than there are clusters",
+    "clique": "more groups than clusters must all be apart from each other",
     "no_coloring": "the cannot-links need more clusters",
 }
 _SHOWN = 12
@@ -27,28 +27,28 @@ _SHOWN = 12
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """What :meth:`Constraints.check` found. ``print`` it to read it; it is true where all is well.
+    """The result of :meth:`Constraints.check`: ``print`` it. It is true if all pairs can hold.
 
     Attributes
     ----------
     feasible
-        Whether all pairs can hold; ``None`` where that was neither found nor excluded.
+        Whether all pairs can hold; ``None`` if that is not known.
     conflicts
         Contradictions of which no two share a pair; ``must_link`` and ``cannot_link`` of each are
         positions in the pairs of `judged`.
     complete
-        Whether nothing is wrong beside them.
+        Whether there are no other contradictions.
     repair
-        The pairs to drop (positions in the pairs of `judged`), their cost, and whether fewer or
-        cheaper ones are proven not to be enough; ``None`` where no contradiction was found.
+        The pairs to drop (positions in the pairs of `judged`), their cost, and whether it is proven
+        that no smaller or cheaper repair exists; ``None`` if no contradiction was found.
     judged
-        The pairs that were judged, all as hard ones.
+        The pairs that were checked, all as hard ones.
     repaired
         The constraints without the pairs of the repair.
     n_clusters
         K.
     quotas
-        Why the quotas cannot hold although the pairs can; empty where they can, or there are none.
+        Why the quotas cannot hold although the pairs can; empty if they can, or if there are none.
     """
 
     feasible: bool | None

@@ -420,7 +420,7 @@ class Constraints(Store):
         return self.keep({kind: np.zeros(len(getattr(self, kind)), bool) for kind in SOFT})
 
     def all_as_hard(self) -> Constraints:
-        """Return soft pairs as hard ones too, after them."""
+        """Return hard pairs, then soft pairs, all as hard ones."""
         fields: dict[str, Any] = {}
         origins: dict[str, np.ndarray] = {}
         for hard, soft in zip(KINDS, SOFT, strict=False):
@@ -430,17 +430,17 @@ class Constraints(Store):
         return self.hard_only()._with(**fields, origins=origins)
 
     def check(self, n_clusters: int, *, soft: bool = False, max_time: float = 30.0) -> Check:
-        """Say whether all pairs can hold in K clusters, and if not, why and what to drop.
+        """Check whether all pairs can hold in K clusters, and if not, why and what to drop.
 
         Parameters
         ----------
         n_clusters
             K.
         soft
-            Whether soft pairs are to hold as well; the repair then prefers to drop pairs of little
-            confidence. Otherwise they are left out, for they contradict nothing.
+            Whether soft pairs must hold as well; the repair then drops pairs of low confidence
+            first. Otherwise they are ignored, because they may be broken.
         max_time
-            Seconds; the answer says what is not proven when they are over.
+            Seconds; the result says what is not proven when time runs out.
         """
         return judge(self, n_clusters, soft=soft, max_time=max_time)
 

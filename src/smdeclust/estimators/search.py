@@ -40,42 +40,42 @@ class Search:
     """How :class:`SMDEClust` searches: ``SMDEClust(K, search=Search(max_populations=20))``.
 
     ``Search.preset("quick")`` takes about as long as k-means with ten starts,
-    ``Search.preset("standard")`` is what ``Search()`` is, ``Search.preset("paper")`` is the
-    published method in its variant SG-MDE. ``replace`` changes some of the numbers.
+    ``Search.preset("standard")`` is ``Search()``, and ``Search.preset("paper")`` is the
+    published method in its variant SG-MDE. ``replace`` changes some of the values.
     """
 
     assignment: str = choice(
         "greedy",
         REASSIGN,
         'Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"``\n'
-        "(greedy, and feasible wherever it can be). The local search is always exact; it starts\n"
+        "(greedy, then repaired if possible). The local search is always exact; it starts\n"
         "from centers alone, so crossover needs no assignment.",
     )
     mutation: bool = flag(True, "Whether offspring mutate, with probability 1 / (generation + 1).")
     local_search: str = choice(
         "deep",
         ("deep", "lloyd"),
-        '``"deep"`` jumps (empties one cluster, splits another) where that helps, and goes on by\n'
-        'swaps of Kempe chains where assigning and moving centers stops; ``"lloyd"`` is the\n'
-        "paper's, and what Dask collections and devices always get. There are no such swaps on\n"
-        "large data (points x features of 2^22, or times clusters of 2^23); jumps of points x\n"
-        "features of 2^22 and more are weighed on a sample. With fewer than 10 clusters there are\n"
-        "jumps only in the last look at what populations agree on.",
+        '``"deep"`` jumps (empties one cluster, splits another) if that helps, and swaps Kempe\n'
+        'chains when assigning and moving centers no longer helps; ``"lloyd"`` is the paper\'s\n'
+        "local search, and the only one for Dask collections and devices. There are no swaps on\n"
+        "large data (points x features of 2^22, or times clusters of 2^23); from points x\n"
+        "features of 2^22 on, jumps are evaluated on a sample. With fewer than 10 clusters, jumps\n"
+        "are only tried at the end, from the solution that the populations agree on.",
     )
     population_size: int = whole(10, "P, at least 4.", low=4)
     max_populations: int = whole(
         10,
-        "Most populations to run before their best solutions are united in a last one. 1: a\n"
+        "Maximum number of populations before their best solutions form a last one. 1: a\n"
         "single population, as in the paper; otherwise at least 4.",
         low=1,
     )
     n_agree: int = whole(
-        5, "Stop when so many populations have ended with the best objective.", low=1
+        5, "Stop when this many populations have ended with the best objective.", low=1
     )
     max_no_improvement: int = whole(
         500,
-        "A population ends after so many offspring in a row that do not improve its best\n"
-        "solution; if `relative`, also after a fifth as many that do not improve any.",
+        "A population ends after this many offspring in a row that do not improve its best\n"
+        "solution; if `relative`, also after a fifth as many that improve no solution.",
         low=1,
     )
     tol: float = number(
@@ -85,7 +85,7 @@ class Search:
     )
     relative: bool = flag(
         True,
-        "Whether `tol`, and the least gain that counts as better, are shares of the objective\n"
+        "Whether `tol`, and the smallest gain that counts, are relative to the objective\n"
         "(otherwise absolute, as in the paper).",
     )
     scale_factor: float | tuple[float, float] = anything(
@@ -96,11 +96,11 @@ class Search:
     )
     max_local_searches: int | str | None = anything(
         "auto",
-        "About how many local searches the whole run may make. They are counted by starts and\n"
-        "offspring: a population that has begun is completed first, and what is not counted are\n"
-        "further searches after jumps, the last look for jumps, and the search of an earlier\n"
-        'solution. ``"auto"``: 10^10 / (points x features x clusters), at least 100, so that the\n'
-        "time of a run is in proportion to the size of the data where they are large. ``None``:\n"
+        "Approximate maximum number of local searches in the whole run. Starts and offspring are\n"
+        "counted, and a population that has begun is completed first; further searches after\n"
+        "jumps, the final search for jumps, and the search from an earlier solution are not\n"
+        'counted. ``"auto"``: 10^10 / (points x features x clusters), at least 100, so that the\n'
+        "time of a run on large data is proportional to their size. ``None``:\n"
         "no limit.",
         _check_searches,
     )
@@ -109,7 +109,7 @@ class Search:
     replacement: str = choice(
         "immediate",
         ("immediate", "generation"),
-        '``"immediate"``: an offspring that is better takes its place at once, as in the paper.\n'
+        '``"immediate"``: a better offspring replaces its target at once, as in the paper.\n'
         '``"generation"``: all offspring of a generation come from the same population, so that\n'
         "they can be refined together.",
     )
@@ -129,7 +129,7 @@ class Search:
         return PRESETS[name]
 
     def replace(self, **changes: Any) -> Search:
-        """Return the same with some numbers changed."""
+        """Return a copy with some values changed."""
         unknown = set(changes) - {field.name for field in dataclasses.fields(self)}
         if unknown:
             raise InvalidInputError(f"Search has no {', '.join(sorted(unknown))}.")

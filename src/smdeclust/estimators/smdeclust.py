@@ -128,8 +128,8 @@ class SMDEClust(ConstrainedClusterer):
         had as many clusters and features: the earlier solution (and the next best ones found) joins
         the population, repaired if new pairs break it; two populations that agree are enough
         (unless `max_time` or `callback` ended the last fit); and clusters keep their numbers. If
-        the last fit was complete, the points are the same, and its solution keeps all added pairs,
-        it is returned unchanged.
+        the last fit was complete, the points are the same, and pairs were only added, all of which
+        its solution keeps, that is returned.
     init
         An earlier solution to start from in the same way: (N,) labels (-1 where unknown), (K, d)
         centers, or a fitted model (except if scikit-learn clones this estimator, because the clone
@@ -247,7 +247,7 @@ class SMDEClust(ConstrainedClusterer):
 
     @classmethod
     def from_paper(cls, variant: str = "SG-MDE", *, n_clusters: int, **overrides: Any) -> Self:
-        """The paper's exact setting of one of its variants: S-MDE, SM-MDE, SG-MDE, SMG-MDE.
+        """The paper's exact settings for one of its variants: S-MDE, SM-MDE, SG-MDE, SMG-MDE.
 
         `overrides` are parameters of this class and fields of :class:`Search`.
         """

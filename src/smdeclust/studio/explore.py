@@ -32,11 +32,12 @@ class Exploration:
     Attributes
     ----------
     url
-        Where the page is, for a browser on this machine.
+        Address of the page, for a browser on this machine.
     labels
-        (N,) the clusters as they are now; None before there are any.
+        (N,) the current clusters; None before there are any.
     constraints
-        What was said in the page so far: pairs, labels and quotas, for ``fit(constraints=...)``.
+        Everything entered in the page so far: pairs, labels and quotas, for
+        ``fit(constraints=...)``.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -55,7 +56,7 @@ class Exploration:
         return self._desk.wishes.constraints(self._desk.ground)
 
     def close(self) -> None:
-        """End the studio; everything that was said is in its folder."""
+        """Stop the studio; everything is saved in its folder."""
         self._serving.stop()
         self._thread.join(10)
 
@@ -75,29 +76,28 @@ def explore(
     roles: Mapping[str, str] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Exploration:
-    """Open the studio on a table: see its clusters, say what belongs together, and go on in Python.
+    """Open the studio on a table: see its clusters, add pairs, and continue in Python.
 
     Parameters
     ----------
     table
-        A data frame or an array, one row a point. An index that is not 0, 1, ... becomes a column:
-        the ids where its entries are different, else for reading only.
+        A data frame or an array, one row per point. An index that is not 0, 1, ... becomes a
+        column: the ids if its entries are all different, otherwise only for display.
     n_clusters
-        To begin with; 3, or as in the folder, by default.
+        Initial number of clusters; by default 3, or as saved in the folder.
     constraints
-        Pairs that are known already.
+        Pairs that are already known.
     roles
-        Roles of columns where a guess is to be overridden, as in :class:`~smdeclust.TableFeatures`.
+        Roles by column name, to override guesses, as in :class:`~smdeclust.TableFeatures`.
     folder
-        Where the table and everything that is said are kept, to go on another time. By default a
-        new temporary one.
+        Where the table and all changes are saved, to continue later. By default a new temporary
+        folder.
 
     Returns
     -------
     Exploration
-        Shows the page in a notebook; ``labels`` and ``constraints`` are as they are in the page.
-        In a script, call this below ``if __name__ == "__main__":``, as for all that starts
-        processes.
+        Shows the page in a notebook; ``labels`` and ``constraints`` follow the page. In a script,
+        call this below ``if __name__ == "__main__":``, because it starts processes.
     """
     known = all_known("explore", table, None, constraints, {}, soft=True)
     if n_clusters is not None and (
@@ -111,8 +111,8 @@ def explore(
     is_new = not path.exists()
     if not is_new and path.read_bytes() != content:
         raise InvalidInputError(
-            f"{path}: this folder belongs to another table. Choose another folder=, or give the "
-            "table as it was."
+            f"{path}: this folder belongs to another table. Choose another folder=, or pass the "
+            "same table."
         )
     place.mkdir(parents=True, exist_ok=True)
     try:
@@ -122,7 +122,7 @@ def explore(
         if len(source.sheet.frame) != len(frame):
             raise InvalidInputError(
                 f"The table has {len(frame)} rows, of which {len(source.sheet.frame)} can be kept "
-                "in a file: rows at its end are empty. Leave them out."
+                "in a file, because rows at its end are empty. Drop them."
             )
         desk = Desk(place)
         desk.open_source(source, n_clusters, pairs_of(known))
