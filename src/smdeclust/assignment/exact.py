@@ -32,7 +32,7 @@ def exact_assignment(
     max_time: float | None = None,
     max_nodes: int | None = None,
 ) -> Assignment:
-    """Assign every point to a center at the least total cost that the constraints allow.
+    """Assign every point to a center at the lowest total cost that the constraints allow.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def exact_assignment(
     upper_labels
         (N,) labels known to be feasible, if any: they shorten the proof on dense cannot-links.
     max_time, max_nodes
-        Budget of the proof, in seconds and in branch and bound nodes. When it ends, the best
-        labels found come back with a true lower bound and status FEASIBLE.
+        Budget of the proof, in seconds and in branch-and-bound nodes. When it runs out, the best
+        labels found are returned with a valid lower bound and status FEASIBLE.
 
     Returns
     -------

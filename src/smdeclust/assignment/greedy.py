@@ -34,7 +34,7 @@ class GreedyAssignment:
     labels
         (N,) cluster of each point. Clusters may be empty.
     cost
-        Sum of squared distances of the points to their given centers.
+        Sum of squared distances from the points to their given centers.
     violations
         Number of cannot-link pairs within one cluster (must-links always hold).
     """
@@ -49,7 +49,7 @@ def greedy_assignment(
 ) -> GreedyAssignment:
     """Assign each must-link group to the nearest center that its placed neighbors leave free.
 
-    Where a group finds no free center it takes its nearest one, and the result is infeasible.
+    If no center is free for a group, it takes its nearest one, and the result is infeasible.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _greedy(costs, indptr, indices, labels, removed):
 
 
 def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment:
-    """Assign every must-link group to a near center so that the cannot-links hold, if it can.
+    """Assign every must-link group to a near center so that cannot-links hold, if possible.
 
     Parameters
     ----------
@@ -155,8 +155,8 @@ def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment
     Returns
     -------
     GreedyAssignment
-        ``labels``, ``cost``, and ``violations``: 0 except where no feasible labels were found.
-        Clusters may be empty.
+        ``labels``, ``cost``, and ``violations``: 0 unless no feasible labels were found. Clusters
+        may be empty.
     """
     reject_unknown_to_greedy(problem)
     inside = problem.enter(as_centers(centers, problem))

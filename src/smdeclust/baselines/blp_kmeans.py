@@ -28,7 +28,7 @@ from smdeclust.problem import Solution
 
 @documented
 class BLPKMeans(FromCenters, Sized, StrictBaseline):
-    """BLP-KM (Baumann 2020): k-means whose assignment step is solved exactly, in a multi-start.
+    """BLP-KM (Baumann 2020): multi-start k-means with an exact assignment step.
 
     A start ends at the first iteration that does not lower the objective.
     """
@@ -79,11 +79,11 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
 class SizedKMeans(FromCenters, Sized, SoftBaseline):
     """Constrained k-means (Bradley, Bennett & Demiriz 2000): clusters of bounded sizes, no pairs.
 
-    Points are assigned to the centers at the least cost that keeps the sizes, then centers move to
-    the means, until the objective does not fall; the best of several starts is kept. The paper
-    solves each assignment as a minimum cost flow over all N x K arcs and has smallest sizes only;
+    Points are assigned to the centers at the lowest cost that keeps the sizes, then centers move to
+    the means, until the objective stops falling; the best of several starts is kept. The paper
+    solves each assignment as a minimum-cost flow over all N x K arcs and has only smallest sizes;
     largest sizes are as in the package ``k-means-constrained``. Here the same assignment is found
-    by one price a cluster. K different bounds belong to given clusters in the paper; here each
+    with one price per cluster. In the paper, K different bounds belong to given clusters; here each
     cluster takes one of them, whichever is cheapest.
     """
 

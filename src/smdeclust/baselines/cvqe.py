@@ -19,12 +19,12 @@ AT_REST = 1e-12
 
 @documented
 class CVQE(FromCenters, SoftBaseline):
-    """CVQE (Davidson & Ravi 2005): k-means that charges broken pairs with distances of centers.
+    """CVQE (Davidson & Ravi 2005): k-means that charges broken pairs by distances of centers.
 
     A broken must-link costs the squared distance between its two centers, a broken cannot-link that
-    from its center to the nearest other one. Each pair is placed where everything together costs
-    least, over all K x K choices; centers move by the combined rule. Pairs may break. A point of
-    several pairs ends where the last of them puts it.
+    from its center to the nearest other one. Each pair is placed where the total cost is lowest,
+    over all K x K choices; centers move by the combined rule. Pairs may break. A point in several
+    pairs ends where the last of them puts it.
     """
 
     _attributes = {  # noqa: RUF012
@@ -63,11 +63,11 @@ class CVQE(FromCenters, SoftBaseline):
 
 @documented
 class LCVQE(CVQE):
-    """LCVQE (Pelleg & Baras 2007): CVQE with at most three choices a pair.
+    """LCVQE (Pelleg & Baras 2007): CVQE with at most three choices per pair.
 
-    All points go to their nearest centers first. A broken must-link is kept broken, half of each
-    point then drawing the other center, or put into either cluster; of a broken cannot-link the
-    farther point goes to its next center. Pairs may break.
+    All points go to their nearest centers first. A broken must-link either stays broken, with half
+    of each point pulling the other center, or is put into one of the two clusters; for a broken
+    cannot-link, the farther point goes to its next center. Pairs may break.
     """
 
     _linear = True

@@ -20,14 +20,14 @@ MOST_MEASURED = 2000
 class DILS(UnweightedBaseline):
     """DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): dual iterative local search.
 
-    Two solutions; the worse is replaced by a recombination of both, a segment of whose labels is
-    drawn once more and which a local search of single relabelings improves. It minimizes its own
-    fitness: mean distance to the cluster's mean, averaged over clusters, plus a penalty a broken
-    pair (the largest distance between two points over the number of pairs). Pairs may break; points
-    have no weights. Few pairs leave that fitness a poor guide: a cluster of one point has no
-    distance, so single points far out become clusters.
+    There are two solutions; the worse one is replaced by a recombination of both, in which a
+    segment of labels is drawn again and single labels are then improved by local search. It
+    minimizes its own fitness: mean distance to the cluster's mean, averaged over clusters, plus a
+    penalty per broken pair (the largest distance between two points over the number of pairs).
+    Pairs may break; points have no weights. With few pairs that fitness is a poor guide: a cluster
+    of one point has no distance, so outliers become clusters.
 
-    Chosen here, where the text available to us says nothing: the local search goes on until no
+    Our choices, where the text available to us is silent: the local search continues until no
     relabeling helps, and no cluster is ever empty.
     """
 

@@ -26,13 +26,13 @@ DRIFT = 0.2
 class HGMeans(SoftBaseline):
     """HG-means (Gribel & Vidal 2019): a genetic search over k-means solutions, without pairs.
 
-    Parents are chosen by binary tournament; their centers are matched at the least cost and one of
-    each pair is kept by a coin; one center moves onto a point; k-means follows. When the
-    population has grown to its largest size, the best of it survive, clones last.
+    Parents are chosen by binary tournament; their centers are matched at the lowest cost and one of
+    each pair is kept at random; one center moves onto a point; k-means follows. When the population
+    has grown to its largest size, the best of it survive, clones last.
 
-    What the paper leaves open was chosen so: the first population starts from random points, the
-    weight of badly served points in the mutation is drawn evenly from 0 to 1 there and afterwards
-    is the mean of the parents' plus up to 0.2 either way; solutions of the same objective and
+    Our choices, where the paper is silent: the first population starts from random points; the
+    weight of points far from their center in the mutation is drawn uniformly from 0 to 1 there, and
+    is later the mean of the parents' plus or minus up to 0.2; solutions with the same objective and
     cluster sizes are clones.
     """
 
@@ -93,7 +93,7 @@ class HGMeans(SoftBaseline):
 
 @dataclass(frozen=True)
 class Individual(Solution):
-    """A solution that also inherits how much its mutations prefer badly served points."""
+    """A solution that also inherits how much its mutations prefer points far from centers."""
 
     alpha: float = 0.5
 

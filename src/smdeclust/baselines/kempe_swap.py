@@ -27,13 +27,13 @@ LEAST_GAIN = 1e-12
 class KempeSwapKMeans(FromCenters, StrictBaseline):
     """Kempe Swap K-Means (Ren & Deng, arXiv 2603.27417): every step keeps every pair.
 
-    Must-linked points are one group. For fixed centers, chains of the cannot-link graph change
-    places between two clusters wherever that brings their groups closer; then centers move to the
-    means, perturbed now and then.
+    Must-linked points are one group. For fixed centers, chains of the cannot-link graph are swapped
+    between two clusters if that brings their groups closer; then centers move to the means,
+    perturbed now and then.
 
-    Chosen here, where the text available to us says nothing: the first labels are one exact
-    assignment; a perturbation is Gaussian, begins at half the mean distance of points to their
-    centers and fades by a fifth each time; the best solution is what is perturbed.
+    Our choices, where the text available to us is silent: the first labels are one exact
+    assignment; a perturbation is Gaussian, starts at half the mean distance from points to their
+    centers and shrinks by a fifth each time; the best solution is perturbed.
     """
 
     n_perturbations: int = whole(10, "Perturbations of a start.", low=0)

@@ -25,12 +25,12 @@ MOST_STEPS = 200
 class NonsmoothClustering(SoftBaseline):
     """Non-smooth optimization for pairs, after Bagirov, Taheri, Bai & Zheng (2023).
 
-    Centers only: the sum over points of the least squared distance, plus a penalty times what
-    keeping each broken pair would cost more. Centers are added one at a time, each started from the
-    best points of an auxiliary problem. Points belong to their nearest centers, so pairs may break.
+    Optimizes only centers: the sum over points of the smallest squared distance, plus a penalty
+    times the extra cost of keeping each broken pair. Centers are added one at a time, from the best
+    points of an auxiliary problem. Points belong to their nearest centers, so pairs may break.
 
-    The paper's full text was not at hand. Chosen here: the form of the penalties, and L-BFGS in the
-    place of its bundle method (the objective is smooth almost everywhere).
+    The full paper was not available. Our choices: the form of the penalties, and L-BFGS instead of
+    its bundle method (the objective is smooth almost everywhere).
     """
 
     _attributes = {  # noqa: RUF012

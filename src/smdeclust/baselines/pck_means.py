@@ -36,14 +36,13 @@ MOST_PASSES = 6
 
 @documented
 class PCKMeans(MultiStart, SoftBaseline):
-    """PCK-Means (Basu 2004): soft constraints, each with a price that is paid where it is broken.
+    """PCK-Means (Basu 2004): soft constraints, each with a price for breaking it.
 
     Minimizes the sum of squared distances plus `penalty` per broken pair. Points are placed one by
-    one in random order, each where distance and the pairs with those placed so far cost least; some
-    more passes look at every point again. The first start is from
-    the means of the K largest must-link groups, the others from K drawn by their sizes; where there
-    are fewer groups, random points join them. A start also ends after ten iterations in a row
-    without a better solution.
+    one in random order, each where distance plus the pairs with points placed so far cost least; a
+    few more passes visit every point again. The first start is from the means of the K largest
+    must-link groups, the others from K groups drawn by size; if there are fewer groups, random
+    points are added. A start also ends after ten iterations in a row without a better solution.
     """
 
     _attributes = {  # noqa: RUF012
@@ -83,11 +82,11 @@ class PCKMeans(MultiStart, SoftBaseline):
 class COPKMeans(FromCenters, StrictBaseline):
     """COP-KM (Wagstaff 2001): k-means that places points greedily and breaks no constraint.
 
-    Must-link groups are placed in random order, each at the nearest center whose cluster holds no
-    cannot-linked group yet. There is no backtracking: a start fails where its first placement
-    leaves a group without a cluster, which says nothing about whether a clustering exists. Where
-    all starts fail, ``fit`` raises ``NoFeasibleSolutionError``. A start also ends after twenty
-    iterations in a row without a better solution.
+    Must-link groups are placed in random order, each at the nearest center whose cluster has no
+    cannot-linked group yet. There is no backtracking: a start fails if its first placement leaves a
+    group without a cluster, which does not mean that no clustering exists. If all starts fail,
+    ``fit`` raises ``NoFeasibleSolutionError``. A start also ends after twenty iterations in a row
+    without a better solution.
     """
 
     _failure = (

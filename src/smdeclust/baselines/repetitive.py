@@ -27,12 +27,12 @@ N_STARTS = 20
 class RepetitiveBB(StrictBaseline):
     """Repetitive branch and bound (Brusco 2006; with pairs Guns, Dao, Vrain & Duong 2016).
 
-    Exact, for some dozens of points (more where clusters are far apart, or must-links make few
-    groups): the optimum of the last 1, 2, ... groups in a fixed order is found in turn and bounds
-    what they cost in the longer problems. Groups are labeled one by one in that order, different
-    from those they are cannot-linked to; a new cluster always gets the next number.
+    Exact, for dozens of points (more if clusters are far apart, or must-links leave few groups):
+    the optimum of the last 1, 2, ... groups in a fixed order is found in turn and bounds their cost
+    in the longer problems. Groups are labeled one by one in that order, different from those they
+    are cannot-linked to; a new cluster always gets the next number.
 
-    Chosen here: the search of the constraint solver is our own depth-first search with the same
+    Our choices: the constraint solver is replaced by our own depth-first search with the same
     propagation of pairs and the same bound; the order is farthest first. Local searches from
     `random_state` come before the proof.
     """

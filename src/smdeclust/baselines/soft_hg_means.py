@@ -37,9 +37,9 @@ MUST, CANNOT = 0, 1
 class SoftHGMeans(UnweightedBaseline):
     """S-HG-MEANS (Gribel, Gendreau, Vidal 2022): pairs as annotations that may be wrong.
 
-    A genetic search with local improvement for the labels of greatest likelihood under spherical
-    Gaussians, one variance a cluster, and a Poisson block model of the pairs whose prior says how
-    many of them are expected to be right. It may break constraints, even with ``confidence=1``.
+    A genetic search with local improvement for the most likely labels under spherical Gaussians,
+    one variance per cluster, and a Poisson block model of the pairs whose prior says how many of
+    them are expected to be right. It may break constraints, even with ``confidence=1``.
     """
 
     _attributes = {  # noqa: RUF012

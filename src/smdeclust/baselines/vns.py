@@ -18,13 +18,13 @@ MOST_ITERATIONS = 50
 class VNSClustering(SoftBaseline):
     """Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09).
 
-    Must-linked points are one super-point and never part; broken cannot-links cost a penalty. The
+    Must-linked points form one group and stay together; broken cannot-links cost a penalty. The
     best solution is shaken by moving 1, 2, ... of its centers onto points, and a penalized k-means
-    follows; after a better one the shakes start small once more.
+    follows; after an improvement, shakes start small again.
 
-    Only the abstract was at hand, so these are our choices: the penalty (twice the largest weight
+    Only the abstract was available, so these are our choices: the penalty (twice the largest weight
     times the squared diagonal of the box around the points, more than breaking a pair can save a
-    super-point), the shakes, the local search (that of PCK-Means), and when to stop.
+    group), the shakes, the local search (that of PCK-Means), and when to stop.
     """
 
     _attributes = {  # noqa: RUF012

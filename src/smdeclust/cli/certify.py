@@ -22,7 +22,7 @@ _BETTER = "not optimal: a better clustering was found"
 _STATUS = {
     "optimal": "proven optimal",
     "interrupted": "not proven: interrupted",
-    "time_limit": "not proven: the time was over",
+    "time_limit": "not proven: time ran out",
     "memory_limit": "not proven: out of memory",
     "too_large": "not proven: too large",
     "precision_limit": "not proven so finely: rounding errors",

@@ -206,7 +206,7 @@ def _show_conflicts(result: dict[str, Any], k: int, inputs: Inputs) -> None:
     if len(conflicts) > _SHOWN:
         screen.print_result(f"... and {len(conflicts) - _SHOWN} more (all with --json).\n")
     if not result["complete"]:
-        screen.note("there may be more contradictions: the time was over (--max-time).")
+        screen.note("there may be more contradictions: time ran out (--max-time).")
     if len(conflicts) > 1 or result["conflict"]["n_pairs"] > 1:
         screen.print_table(
             conflict_rows(result["repair"]), header=header, title=repair_words(result)

@@ -138,7 +138,7 @@ def fit(
                 "centers and a report, or --json for the labels."
             )
     if result.get("stop_reason") == "max_time":
-        screen.note("the time of --max-time was over: this is the best answer found so far.")
+        screen.note("--max-time ran out: this is the best answer found so far.")
     if run.stopped:
         screen.note("ended by Ctrl-C: this is the best answer found so far (exit code 3).")
         raise Outcome(STOPPED)

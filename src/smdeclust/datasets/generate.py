@@ -25,10 +25,10 @@ def make_synthetic(
     standardize: bool = True,
     random_state: Any = 24,
 ) -> Dataset:
-    """Make a mixture of spherical Gaussians, as the paper's third set.
+    """Make a mixture of spherical Gaussians, like the paper's third set.
 
     Centers are uniform in a box of side 20, and with the default standard deviation of 10 the
-    clusters overlap. The default arguments give the published data sets, to the last bit.
+    clusters overlap. The default arguments reproduce the published data sets bit for bit.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def make_constraints(
     This is the published rule behind the constraints of the second and third set, which it
     reproduces: pairs are drawn ``n_constraints`` at a time, ordered, merged and sorted until there
     are enough, and the first ones are kept. Keeping the first of the sorted pairs favors pairs of
-    early rows; that is how the published files are.
+    early rows, as in the published files.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def make_constraints_from_labels(
     y
         Class of each point; -1, None or NaN where it is unknown: such points are in no pair.
     fraction
-        Part of the points of known class that is labelled, in [0, 1]; rounded up.
+        Share of the points of known class that is labeled, in [0, 1]; rounded up.
     random_state
         Seed or generator.
     """

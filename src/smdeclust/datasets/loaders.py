@@ -63,12 +63,12 @@ def load_set1(name: str) -> Dataset:
     """Load a data set of the first set: iris, wine, connectionist, seeds, glass, ...
 
     Values are as published (glass is scaled to [-1, 1], the series are z-normalized). Classes come
-    from ``<name>.labels.txt`` of the local folder; the original archives hold none.
+    from ``<name>.labels.txt`` in the local folder; the original archives have none.
 
     Raises
     ------
     DataNotFoundError
-        If it is neither in ``SMDECLUST_DATA`` nor can be downloaded; the message says what to do.
+        If it is not in ``SMDECLUST_DATA`` and cannot be downloaded; the message says what to do.
     """
     return _load(find_dataset(name, 1))
 
@@ -82,7 +82,7 @@ def load_set2(name: str) -> Dataset:
     Raises
     ------
     DataNotFoundError
-        If it is neither in ``SMDECLUST_DATA`` nor can be downloaded; the message says what to do.
+        If it is not in ``SMDECLUST_DATA`` and cannot be downloaded; the message says what to do.
     """
     raw = _load(find_dataset(name, 2))
     return Dataset(name, standardize(raw.X), raw.y, raw.n_clusters, raw.source)
@@ -91,8 +91,8 @@ def load_set2(name: str) -> Dataset:
 def load_set3(n: int, k: int) -> Dataset:
     """Load the synthetic data set of ``n`` points and ``k`` clusters.
 
-    Where no local folder holds it, it is made by ``make_synthetic``, which gives the published
-    numbers to the last bit; should the digest differ on some machine, it is downloaded.
+    If no local folder has it, it is made by ``make_synthetic``, which reproduces the published
+    numbers bit for bit; if the digest differs on some machine, it is downloaded.
     """
     info = find_dataset(set3_name(n, k), 3)
     if local_points(info) is None:

@@ -432,5 +432,5 @@ def _words(guided: Guided, left_out: list[str]) -> list[str]:
             f"their confidence."
         )
     if left_out:
-        notes.append(f"Views left out, because the time was over: {', '.join(left_out)}.")
+        notes.append(f"Views left out because time ran out: {', '.join(left_out)}.")
     return notes

@@ -137,7 +137,7 @@ class Certificate:
     Attributes
     ----------
     labels
-        (N,) best clustering known, at least as good as the one given.
+        (N,) best known clustering, at least as good as the one given.
     n_clusters
         K.
     lower_bound, upper_bound
@@ -146,12 +146,11 @@ class Certificate:
         ``(upper - lower) / upper``; 0 for an optimum of zero.
     status
         ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"interrupted"``, ``"memory_limit"``,
-        ``"too_large"``, ``"parts"`` (what a split into parts can prove is proven),
-        ``"bounds_differ"`` (clusters have different bounds on sizes, and the proof is for the
-        widest of them) or ``"precision_limit"`` (``tol`` is finer than double precision allows for
-        these data).
+        ``"too_large"``, ``"parts"`` (every part of a split is proven), ``"bounds_differ"``
+        (clusters have different bounds on sizes, and the proof is for the widest of them) or
+        ``"precision_limit"`` (``tol`` is finer than double precision allows for these data).
     tol
-        The gap asked for.
+        The requested gap.
     improved
         Whether ``labels`` are better than those given.
     root_bound
@@ -161,7 +160,7 @@ class Certificate:
     seconds
         Wall time.
     message
-        For people: what it would take where nothing was proven.
+        If nothing was proven: what it would take, in words.
     proof
         The tree and its multipliers; what `smdeclust.exact.verify` checks.
     """
@@ -204,7 +203,7 @@ class Certificate:
         path
             The file.
         max_bytes
-            Refuse, before memory is taken, what would unpack to more than this.
+            Reject files that would unpack to more than this, before memory is allocated.
 
         Raises
         ------

@@ -54,7 +54,7 @@ class Contracted:
 class Problem(Structure):
     """A semi-supervised MSSC problem: a structure and points. Make one with :meth:`Problem.build`.
 
-    What people know is in the structure; where the numbers are is the business of `points`.
+    The structure holds the constraints; `points` knows how the numbers are stored.
 
     Attributes
     ----------
@@ -94,11 +94,11 @@ class Problem(Structure):
         sample_weight
             (N,) non-negative weights.
         storage
-            Where the points are kept: ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"``, a
-            function, or ``None`` for what suits them (see ``smdeclust.points.choose``).
+            Where the points are stored: ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"``, a
+            function, or ``None`` for the best fit (see ``smdeclust.points.choose``).
         size_min, size_max
-            Least and largest size of a cluster: a number for all of them, or K numbers, of which
-            each cluster takes one (which one is part of the optimization); ``None``: no bound.
+            Smallest and largest size of a cluster: one number for all clusters, or K numbers, which
+            the search assigns to the clusters; ``None``: no bound.
         size_by
             What sizes count: ``"points"``, or ``"weight"`` for sums of `sample_weight`.
         soft
@@ -106,7 +106,7 @@ class Problem(Structure):
         quotas
             Bounds on what each cluster holds of some columns: ``Constraints.quota(...).quotas``.
         deadline
-            When to stop asking whether constraints can hold (of ``time.perf_counter()``).
+            When to stop checking whether constraints can hold (by ``time.perf_counter()``).
 
         Raises
         ------
@@ -152,12 +152,12 @@ class Problem(Structure):
 
     @property
     def scatter(self) -> float:
-        """Sum over groups of the squared distances of their points to the group mean."""
+        """Sum over groups of the squared distances from their points to the group mean."""
         return self.points.scatter
 
     @property
     def total_squares(self) -> float:
-        """Sum of (weighted) squared distances of the points to their mean."""
+        """Sum of (weighted) squared distances from the points to their mean."""
         return self.points.total_squares
 
     def sizes(self, group_labels: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ SOFT = 0.9
 SENTENCES = {
     "must_link_path": "These pairs cannot all hold: a chain of pairs joins two points that are to "
     "be apart.",
-    "clique": "These points are all to be apart from each other, and there are only {k} clusters.",
+    "clique": "These points must all be apart from each other, but there are only {k} clusters.",
     "no_coloring": "These points cannot be kept apart with {k} clusters.",
     "too_few_groups": "The pairs join so many points that {k} clusters cannot all be filled.",
 }
