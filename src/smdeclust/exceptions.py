@@ -20,8 +20,9 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
     ----------
     reason
         One of ``"self_cannot_link"``, ``"must_link_path"``, ``"clique"``, ``"too_few_groups"``,
-        ``"no_coloring"``, ``"new_rows"``; of sizes ``"size_min_sum"``, ``"size_max_sum"``,
-        ``"size_max_group"``, ``"size_packing"``.
+        ``"too_few_clusters"``, ``"no_coloring"``; for sizes ``"size_min_sum"``, ``"size_max_sum"``,
+        ``"size_max_group"``, ``"size_max_empty"``, ``"size_packing"``; for quotas ``"quota"``,
+        ``"quotas"``; in ``predict`` ``"new_rows"``, ``"sizes"``, ``"bounds"``.
     details
         The explanation as data. ``must_link_path``: ``path`` (rows joined one to the next by
         must-links) and ``pair`` (the cannot-linked ends). ``clique``: ``rows`` (one point of each
