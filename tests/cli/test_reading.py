@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from smdeclust.cli.app import COMMANDS
-from smdeclust.cli.spread import as_command
+from smdeclust.cli.options import as_command
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import read_table
-from smdeclust.io.wording import COMMAND_LINE
+from smdeclust.io.files import COMMAND_LINE
 
 
 def test_a_last_column_y_is_a_coordinate(cli, tmp_path):

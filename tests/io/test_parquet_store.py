@@ -145,9 +145,9 @@ def test_two_writers_do_not_share_a_file(tmp_path, monkeypatch):
     second = written(tmp_path / "second.parquet", -X[:70])
     store, between, pieces = tmp_path / "X.npy", [], parquet_store._pieces
 
-    def interrupted(pq, paths, names):
-        for number, piece in enumerate(pieces(pq, paths, names)):
-            if number == 1 and paths == [first]:
+    def interrupted(path, file, names):
+        for number, piece in enumerate(pieces(path, file, names)):
+            if number == 1 and path == first:
                 between.append(np.array(map_parquet(second, store)))
             yield piece
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from smdeclust.report import html, pictures, profiles
+from smdeclust.constraints import Constraints
+from smdeclust.report import Content, html, pictures, render_report
 from smdeclust.tables.profile import set_apart
 from tests.report.conftest import NASTY
 
@@ -93,11 +95,11 @@ def test_profiles():
     content = SimpleNamespace(
         raw=raw, labels=labels, n_clusters=2, feature_names=("noise", "more noise", "telling")
     )
-    found = profiles.profiles(content)
+    found = pictures.profiles(content)
     first = found["features"][0]
     assert first["name"] == "telling"
     median = np.median(raw[labels == 1, 2])
-    assert f"median {html.number(median, 4)}" in first["bars"][2]["title"]
+    assert first["bars"][2]["quantiles"][2] == median
     assert first["bars"][1]["median"] < first["bars"][0]["median"] < first["bars"][2]["median"]
     assert set_apart(raw, content.feature_names, labels, 2) == ["low telling", "high telling"]
 
@@ -164,11 +166,13 @@ def test_numbers_for_people():
 
 def test_weights_of_columns_are_drawn():
     """A learned distance adds one picture, which says what the pairs say about the columns."""
-    rng = np.random.default_rng(0)
-    pairs = np.empty((0, 2), dtype=np.int64)
-    seen = {"X": rng.normal(size=(20, 2)), "labels": np.arange(20) % 2, "n_clusters": 2}
-    seen |= {"must_link": pairs, "cannot_link": pairs, "feature_names": ("a", "b")}
-    plain = pictures.details(SimpleNamespace(**seen, feature_weights=None))
-    learned = pictures.details(SimpleNamespace(**seen, feature_weights=[0.5, 1.5]))
-    assert len(learned) == len(plain) + 1
-    assert any(f["caption"].startswith("What your pairs say about the columns") for f in learned)
+    X, names = np.random.default_rng(0).normal(size=(20, 2)), ("a", "b")
+    plain = Content(
+        title="", X=X, raw=X, feature_names=names, labels=np.arange(20) % 2, n_clusters=2,
+        constraints=Constraints(), ids=None, objective=1.0, seconds=0.0, asked=(), facts=(),
+        standardized=False, method_title="",
+    )  # fmt: skip
+    learned = replace(plain, feature_weights=[0.5, 1.5])
+    assert set(pictures.figures(learned)) - set(pictures.figures(plain)) == {"weights"}
+    words = "What your pairs say about the columns"
+    assert [words in render_report(content) for content in (plain, learned)] == [False, True]

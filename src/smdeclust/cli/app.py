@@ -15,7 +15,7 @@ import typer
 
 from smdeclust.cli import screen
 from smdeclust.cli.ask import ask
-from smdeclust.cli.certify import certify
+from smdeclust.cli.certify import certify, verify
 from smdeclust.cli.check import check
 from smdeclust.cli.choose_k import choose_k
 from smdeclust.cli.compare import compare
@@ -32,15 +32,14 @@ from smdeclust.cli.errors import (
 )
 from smdeclust.cli.fit import fit
 from smdeclust.cli.generate import generate
+from smdeclust.cli.options import as_command, option
 from smdeclust.cli.paper import paper
 from smdeclust.cli.plot import plot
 from smdeclust.cli.predict import predict
-from smdeclust.cli.spread import as_command, option
 from smdeclust.cli.studio import studio
-from smdeclust.cli.verify import verify
 from smdeclust.cli.warm_up import warm_up
 from smdeclust.cli.what_if import what_if
-from smdeclust.io.wording import COMMAND_LINE, use_words
+from smdeclust.io.files import COMMAND_LINE, use_words
 
 # typer carries its own copy of click in newer versions: take the class from it, wherever it is.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]

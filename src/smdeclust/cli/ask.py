@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
-from smdeclust.cli.opening import Inputs
-from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import Count
+from smdeclust.exceptions import InfeasibleConstraintsError
 
 # Columns shown for a question: those that differ most. Clusters shown at once.
 MOST_COLUMNS = 40
@@ -21,14 +21,14 @@ KEYS = "? don't know, u undo, q quit"
 
 def ask(
     data: options.DataFile,
-    reading: Reading,
+    reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     answers: Path | None = None,
     labels: bool = False,
     strategy: str = "influence",
     metric: str = "guided",
-    budget: Count = 1000,
+    budget: options.Count = 1000,
     seed: options.Seed = 0,
 ) -> None:
     """Ask the question whose answer would help most, learn from the answer, and ask the next.
@@ -47,7 +47,7 @@ def ask(
         diagonal, learned (from pairs) or auto.
       --budget N: Largest number of questions.
     """
-    from smdeclust.queries.answers import AnswerFile
+    from smdeclust.queries.answer_file import AnswerFile
 
     given = list(constraints or ())
     file = answers or (given[-1] if given else None)
@@ -65,8 +65,7 @@ def ask(
         reading.index_base or 0,
         reading.encoding,
     )
-    shown = None if inputs.file is None else inputs.file.frame
-    session = _Session(inputs, k, saved, strategy, metric, seed, labels, shown)
+    session = _Session(inputs, k, saved, strategy, metric, seed, labels)
     try:
         session.solve()
         session.run(budget)
@@ -79,9 +78,9 @@ def ask(
     session.say_known()
 
 
-def _check_answers(file: Path, reading: Reading) -> bool:
+def _check_answers(file: Path, reading: options.Reading) -> bool:
     """Whether the file of answers has lines already; then it must be a CSV of pairs."""
-    from smdeclust.io.append import shape_of
+    from smdeclust.queries.answer_file import shape_of
 
     if reading.format not in (None, "csv", "ids"):
         raise CommandError(
@@ -93,14 +92,13 @@ def _check_answers(file: Path, reading: Reading) -> bool:
 
 @dataclass
 class _Session:
-    inputs: Inputs
+    inputs: opening.Inputs
     k: int
     saved: Any  # the AnswerFile
     strategy: str
     metric: str
     seed: int
     by_label: bool
-    frame: Any  # all columns of the table, or None
     known: Any = None
     refits: Any = None
     earlier: list[Any] = field(default_factory=list)  # before each answer: what was known, lines
@@ -155,23 +153,20 @@ class _Session:
         """A row, and the rows beside it; the reason is kept for the screen."""
         from smdeclust import suggest_labels, suggest_pairs
 
-        common: dict[str, Any] = {
+        known: dict[str, Any] = {
             "constraints": self.known, "skip": self.skipped, "ids": self.inputs.table.ids,
         }  # fmt: skip
         if self.by_label:
-            labels = suggest_labels(self.model, self.inputs.X, **common)
-            if labels:
-                self.reason = labels[0].reason
-                return labels[0].row, labels[0].representatives[:MOST_CLUSTERS]
+            found: Any = suggest_labels(self.model, self.inputs.X, **known)
+        else:
+            known |= {"strategy": self.strategy, "random_state": self.seed + n_asked}
+            found = suggest_pairs(self.model, self.inputs.X, **known)
+        if not found:
             return None
-        pairs = suggest_pairs(
-            self.model, self.inputs.X, strategy=self.strategy, random_state=self.seed + n_asked,
-            **common,
-        )  # fmt: skip
-        if not pairs:
-            return None
-        self.reason = pairs[0].reason
-        return pairs[0].pair[0], (pairs[0].pair[1],)
+        self.reason = found[0].reason
+        if self.by_label:
+            return found[0].row, found[0].representatives[:MOST_CLUSTERS]
+        return found[0].pair[0], found[0].pair[1:]
 
     def advise(self) -> None:
         """Say once when more answers hardly matter."""
@@ -210,25 +205,20 @@ class _Session:
 
     def columns(self, rows: tuple[int, ...]) -> list[list[str]]:
         """Every column of the table for these rows: those that differ most first."""
-        import numpy as np
-
-        table = self.inputs.table
-        if self.frame is None:
-            columns = [(name, table.X[:, at]) for at, name in enumerate(table.feature_names)]
-        else:
-            columns = [(str(name), values.to_numpy()) for name, values in self.frame.items()
-                       if str(name) != table.id_name]  # fmt: skip
         found = []
-        for name, values in columns:
+        for name, column in self.inputs.file.frame.items():
+            if name == self.inputs.table.id_name:
+                continue
+            values = column.to_numpy()
             cells = values[list(rows)]
             if values.dtype.kind in "fiu":
                 spread = float(np.nanstd(values)) or 1.0
                 gap = float(np.nanmax(np.abs(cells - cells[0]), initial=0.0)) / spread
                 words = [screen.number(float(cell)) for cell in cells]
-                found.append((gap, [name, *words, f"{gap:.1f}"]))
+                found.append((gap, [str(name), *words, f"{gap:.1f}"]))
             else:
                 words = [str(cell) for cell in cells]
-                found.append((float(len(set(words)) > 1), [name, *words, ""]))
+                found.append((float(len(set(words)) > 1), [str(name), *words, ""]))
         found.sort(key=lambda item: -item[0])
         return [line for _, line in found]
 
@@ -266,12 +256,12 @@ class _Session:
             verdict = SAME if word == "y" else DIFFERENT
             told = [Answer((row, other), verdict) for other in others]
         kind = "must_link" if told[0].verdict == SAME else "cannot_link"
-        before = self.known
-        self.known = before.add(**{kind: [answer.pair for answer in told]}, by_row=True)
+        before, pairs = self.known, [answer.pair for answer in told]
+        self.known = before.add(**{kind: pairs}, by_row=True)
         changed = self.solve_or_grow()
         if changed is None:
             self.known = before
-            self.skipped.extend(answer.pair for answer in told)
+            self.skipped.extend(pairs)
             return 1
         self.wrote = True
         self.earlier.append((before, len(told)))
@@ -295,8 +285,6 @@ class _Session:
 
     def solve_or_grow(self) -> str | None:
         """Cluster; where the answers show more clusters, offer one more. None: not kept."""
-        from smdeclust.exceptions import InfeasibleConstraintsError
-
         try:
             return self.solve()
         except InfeasibleConstraintsError as error:

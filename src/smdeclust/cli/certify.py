@@ -1,4 +1,4 @@
-"""``smdeclust certify``: prove how good a clustering is."""
+"""``smdeclust certify`` and ``verify``: prove how good a clustering is, and check such a proof."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+import typer
+
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import beside, read_labels, read_weights
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import Count, option
+from smdeclust.exact.certificate import above_best
+from smdeclust.exceptions import SMDEClustError
+from smdeclust.io import write_bytes
+from smdeclust.io.files import check_path
 
 WeightFile = Annotated[
-    Path | None, option("--weights FILE", "CSV of two columns: row or id, and the point's weight.")
+    Path | None,
+    options.option("--weights FILE", "CSV of two columns: row or id, and the point's weight."),
 ]
 
 _BETTER = "not optimal: a better clustering was found"
@@ -33,13 +39,13 @@ _STATUS = {
 def certify(
     data: options.DataFile,
     labels: Path,
-    reading: Reading,
+    reading: options.Reading,
     constraints: options.ConstraintFiles = None,
     out: Path | None = None,
     tol: Annotated[float, {"min": 0, "max": 0.999}] = 1e-4,
     weights: WeightFile = None,
     parts: str = "auto",
-    jobs: Count = 1,
+    jobs: options.Count = 1,
     folder: Path | None = None,
     max_time: options.MaxTime = None,
     as_json: options.AsJson = False,
@@ -65,8 +71,6 @@ def certify(
       --folder DIR: Keep finished parts here, to continue another time.
     """
     from smdeclust.exact import certify as prove
-    from smdeclust.exact.certificate import above_best
-    from smdeclust.io import write_bytes
 
     check_file(out, force=force)
     with screen.progress("Proving") as update:
@@ -103,11 +107,9 @@ def certify(
     given = cost_of(inputs.X, found, weight)
     better = given > certificate.upper_bound * (1 + 1e-9)
     sentence = above_best(given, certificate.lower_bound)
-    document["given_objective"] = given
-    document["given_gap"] = max(0.0, 1 - certificate.lower_bound / given) if given > 0 else 0.0
-    document["sentence"] = sentence
-    document["standardized"] = inputs.standardized
-    document["file"] = None if out is None else str(out)
+    gap = max(0.0, 1 - certificate.lower_bound / given) if given > 0 else 0.0
+    document |= {"given_objective": given, "given_gap": gap, "sentence": sentence}
+    document |= {"standardized": inputs.standardized, "file": None if out is None else str(out)}
     if as_json:
         screen.print_json(document)
         return
@@ -115,7 +117,7 @@ def certify(
         ("result", _BETTER if better else _STATUS.get(certificate.status, certificate.status)),
         ("objective of the labels given", screen.number(given, 12)),
         ("lower bound", screen.number(certificate.lower_bound, 12)),
-        ("gap", f"{100 * document['given_gap']:.4f} %"),
+        ("gap", f"{100 * gap:.4f} %"),
         ("quality", sentence),
         ("nodes", f"{certificate.n_nodes:,}"),
         ("time", screen.seconds(certificate.seconds)),
@@ -132,10 +134,75 @@ def certify(
         screen.print_result(str(out))
 
 
+def verify(
+    data: options.DataFile,
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="What 'certify --out' wrote.")
+    ],
+    reading: options.Reading,
+    clusters: Annotated[int | None, {"min": 1}] = None,
+    constraints: options.ConstraintFiles = None,
+    labels: Path | None = None,
+    tol: Annotated[float | None, {"min": 0, "max": 0.999}] = None,
+    weights: WeightFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Check a certificate: derive its bound again from the data, trusting nothing in the file.
+
+    Ends with code 1 where the certificate does not stand. Pass -k to require a certain number of
+    clusters; without it, any number is accepted and printed.
+
+    Example:
+      smdeclust verify people.csv proof.npz -k 4 -c pairs.csv
+
+    Options:
+      --clusters -k K: Required number of clusters.
+      --labels -l FILE: labels.csv of the clustering in question (default: the certificate's own).
+      --tol GAP: Gap that counts as optimal (default: 1e-4).
+    """
+    from smdeclust.exact import Certificate
+    from smdeclust.exact import verify as check
+
+    with screen.progress("Verifying"):
+        inputs = opening.read_inputs(data, constraints, reading)
+        opening.mention_quotas(inputs)
+        check_path(certificate)
+        about = None if labels is None else read_labels(labels, inputs.table)
+        weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
+        try:
+            bound = check(
+                inputs.X,
+                Certificate.load(certificate),
+                must_link=inputs.constraints.must_link,
+                cannot_link=inputs.constraints.cannot_link,
+                sample_weight=weight,
+                n_clusters=clusters if clusters is not None else inputs.table.n_clusters,
+                tol=tol,
+                labels=about,
+            )
+        except (SMDEClustError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            # A damaged file may hold anything, so anything may go wrong while it is checked.
+            kind = type(error).__name__
+            raise CommandError(
+                f"{certificate}: this is not a certificate ({kind}: {error})."
+            ) from error
+    names = ("lower_bound", "upper_bound", "gap", "optimal", "n_clusters", "tol", "n_parts")
+    document = {"valid": True, **{name: getattr(bound, name) for name in names}}
+    document["n_leaves"] = len(bound.leaf_bounds)
+    if as_json:
+        screen.print_json(document)
+        return
+    proves = f"optimal to {bound.tol:g}" if bound.optimal else "a bound, not optimality"
+    rows = [("certificate", "valid"), ("clusters", f"{bound.n_clusters}"), ("proves", proves)]
+    costs = {"objective": bound.upper_bound, "lower bound": bound.lower_bound}
+    rows += [(name, screen.number(value, 12)) for name, value in costs.items()]
+    screen.print_table([*rows, ("gap", f"{100 * bound.gap:.4f} %")])
+
+
 def cost_of(X: Any, labels: Any, weight: Any = None) -> float:
     """The sum of squares of a clustering."""
-    import numpy as np
-
     total = 0.0
     for cluster in np.unique(labels):
         members = labels == cluster

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.errors import INFEASIBLE, CommandError, Outcome
-from smdeclust.cli.explain_conflict import (
-    conflict_rows,
-    judgement,
-    repair_words,
-    summary,
-)
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.opening import Inputs
-from smdeclust.cli.options import Reading
-from smdeclust.cli.quotas import Quotas, with_quotas
-from smdeclust.cli.settings import Settings
+from smdeclust.cli.settings import Quotas, Settings, with_quotas
+from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.structure import Structure
+from smdeclust.structure.groups import contract
+from smdeclust.structure.pairs import count_broken
 
 # For the search for all contradictions and the least repair.
 _SECONDS = 30.0
@@ -28,7 +27,7 @@ _ENDINGS = (".csv", ".json", ".txt", ".links")
 def check(
     data: options.DataFile,
     settings: Annotated[Settings, "size_min size_max"],
-    reading: Reading,
+    reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     repair: Path | None = None,
@@ -90,14 +89,14 @@ def check(
 
 def require_possible(X: Any, k: int, pairs: Any, sizes: dict[str, Any]) -> None:
     """Raise where no clustering keeps these pairs, quotas and sizes, and say why."""
-    from smdeclust.structure import Structure
-
     Structure.build(len(X), k, pairs.must_link, pairs.cannot_link, quotas=pairs.quotas, **sizes)
 
 
-def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:
+def examine(inputs: opening.Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:
     """Everything that `check` finds out, as data."""
     pairs = inputs.constraints
+    grouping = contract(len(inputs.X), pairs.must_link, pairs.cannot_link)
+    several = grouping.size[grouping.size > 1]
     result: dict[str, Any] = {
         "data": str(inputs.path),
         "constraints": [str(path) for path in inputs.pair_paths],
@@ -108,21 +107,28 @@ def examine(inputs: Inputs, k: int, found: Any, seed: int, update: Any) -> dict[
         "standardized": inputs.standardized,
         "must_links": pair_counts(pairs.must_link),
         "cannot_links": pair_counts(pairs.cannot_link),
-        "groups": _groups(inputs),
+        "groups": {
+            "n_groups": grouping.n_groups,
+            "n_with_cannot_links": grouping.n_linked,
+            "n_of_several_points": len(several),
+            "largest_sizes": np.sort(several)[::-1][:10].tolist(),
+            "n_points_in_pairs": len(np.unique([*pairs.must_link.flat, *pairs.cannot_link.flat])),
+        },
         "n_quotas": len(pairs.quotas),
     }
     if found.feasible is False:
         return result | {"verdict": "infeasible"} | judgement(found, inputs)
     result["verdict"] = "unknown" if found.feasible is None else "feasible"
+    from sklearn.cluster import KMeans
+
     update("plain k-means, for comparison")
-    result["kmeans"] = _plain_kmeans(inputs, k, seed)
-    return result
+    labels = KMeans(k, n_init=3, random_state=seed).fit_predict(inputs.X)
+    must, cannot = count_broken(pairs.must_link, pairs.cannot_link, labels)
+    return result | {"kmeans": {"broken_must_links": must, "broken_cannot_links": cannot}}
 
 
 def pair_counts(pairs: Any) -> dict[str, int]:
     """How many pairs, and how many of them say something new."""
-    import numpy as np
-
     real = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
     different = len(np.unique(real, axis=0)) if len(real) else 0
     return {
@@ -132,35 +138,7 @@ def pair_counts(pairs: Any) -> dict[str, int]:
     }
 
 
-def _groups(inputs: Inputs) -> dict[str, Any]:
-    import numpy as np
-
-    from smdeclust.structure.groups import contract
-
-    pairs = inputs.constraints
-    grouping = contract(len(inputs.X), pairs.must_link, pairs.cannot_link)
-    sizes = np.sort(grouping.size[grouping.size > 1])[::-1]
-    return {
-        "n_groups": grouping.n_groups,
-        "n_with_cannot_links": grouping.n_linked,
-        "n_of_several_points": len(sizes),
-        "largest_sizes": sizes[:10].tolist(),
-        "n_points_in_pairs": len(np.unique(np.concatenate([pairs.must_link, pairs.cannot_link]))),
-    }
-
-
-def _plain_kmeans(inputs: Inputs, k: int, seed: int) -> dict[str, Any]:
-    from sklearn.cluster import KMeans
-
-    from smdeclust.structure.pairs import count_broken
-
-    pairs = inputs.constraints
-    labels = KMeans(k, n_init=3, random_state=seed).fit_predict(inputs.X)
-    must, cannot = count_broken(pairs.must_link, pairs.cannot_link, labels)
-    return {"broken_must_links": must, "broken_cannot_links": cannot}
-
-
-def _show(result: dict[str, Any], inputs: Inputs) -> None:
+def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     k, groups = result["n_clusters"], result["groups"]
     n_several, sizes = groups["n_of_several_points"], groups["largest_sizes"]
     several = f"{groups['n_groups']:,}, of which {n_several:,} of several points"
@@ -196,7 +174,7 @@ def _show(result: dict[str, Any], inputs: Inputs) -> None:
         screen.print_result(f"Pairs that can hold: {result['repaired']}")
 
 
-def _show_conflicts(result: dict[str, Any], k: int, inputs: Inputs) -> None:
+def _show_conflicts(result: dict[str, Any], k: int, inputs: opening.Inputs) -> None:
     header = ["pair", "ids" if inputs.table.ids is not None else "rows", "where"]
     conflicts = result["conflicts"]
     for number, document in enumerate(conflicts[:_SHOWN], start=1):
@@ -222,3 +200,130 @@ def _pairs_line(counts: dict[str, int]) -> str:
         if counts[key]
     ]
     return f"{counts['n_pairs']:,}" + (f" ({', '.join(extra)})" if extra else "")
+
+
+# ---- which pairs cannot hold together, in ids and file lines
+
+_REASONS = {
+    "self_cannot_link": "a row must be apart from itself",
+    "must_link_path": "must-links join two rows that a cannot-link keeps apart",
+    "too_few_groups": "the must-links leave fewer groups than clusters",
+    "clique": "more groups than clusters must all be apart from each other",
+    "no_coloring": "the cannot-links need more clusters (every way to place the rows was tried)",
+}
+_MOST_PAIRS = 40
+# For a command that stops at contradictions: time to look for all of them, and how many it lists.
+_CHECK_SECONDS = 10.0
+_LISTED = 5
+
+
+@contextmanager
+def conflicts_explained(
+    inputs: opening.Inputs, k: int, update: Any, *, as_json: bool
+) -> Iterator[None]:
+    """Where the block finds that pairs contradict each other, say which and leave with code 2."""
+    try:
+        yield
+    except InfeasibleConstraintsError as error:
+        update("looking for the pairs that contradict each other")
+        found = inputs.constraints.check(k, max_time=_CHECK_SECONDS)
+        if found.feasible is not False or not found.conflicts:  # a bound or a quota, already said
+            raise
+        document = judgement(found, inputs)
+        message = _contradictions(document, k)
+        if as_json:
+            about = {"type": type(error).__name__, "reason": document["conflict"]["reason"]}
+            screen.print_json(
+                {"error": {**about, "message": message, "exit_code": INFEASIBLE}}
+                | {"verdict": "infeasible", **document}
+            )
+        screen.say(f"Error: {message}", style="red")
+        raise Outcome(INFEASIBLE) from error
+
+
+def _contradictions(document: dict[str, Any], k: int) -> str:
+    """All contradictions, and what to do, for people."""
+    conflicts = document["conflicts"]
+    parts = []
+    for conflict in conflicts[:_LISTED]:
+        parts += [summary(conflict, k), *_lines(conflict)]
+    if len(conflicts) > _LISTED:
+        parts.append(f"... and {len(conflicts) - _LISTED} more contradictions.")
+    if len(conflicts) > 1 or conflicts[0]["n_pairs"] > 1:
+        parts += [repair_words(document), *_lines(document["repair"])]
+    if not any(pair["where"].startswith("--add") for pair in document["repair"]["pairs"]):
+        parts.append("'smdeclust check' with --repair FILE writes the pairs that can hold.")
+    return "\n".join(parts)
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    return [f"  {kind} {names}  ({where})" for kind, names, where in conflict_rows(document)]
+
+
+def judgement(check: Any, inputs: opening.Inputs) -> dict[str, Any]:
+    """Every contradiction and the least repair as data; `check` is what the pairs' check found."""
+
+    def pairs_of(found: Any) -> list[dict[str, Any]]:
+        return [
+            inputs.pair_document(kind, position, check.judged)
+            for kind in ("must_link", "cannot_link")
+            for position in getattr(found, kind).tolist()
+        ]
+
+    conflicts = []
+    for conflict in check.conflicts:
+        pairs = pairs_of(conflict)
+        about = {"reason": conflict.reason, "explanation": _REASONS[conflict.reason]}
+        about |= {"minimal": conflict.minimal, "n_pairs": len(pairs), "pairs": pairs}
+        conflicts.append(about)
+    repair = check.repair
+    return {
+        "conflict": conflicts[0],
+        "conflicts": conflicts,
+        "complete": check.complete,
+        "repair": {
+            "pairs": pairs_of(repair),
+            **{name: getattr(repair, name) for name in ("cost", "bound", "proven")},
+        },
+    }
+
+
+def repair_words(document: dict[str, Any]) -> str:
+    """What to drop, in a sentence."""
+    repair = document["repair"]
+    n = len(repair["pairs"])
+    these = "this pair" if n == 1 else f"these {n} pairs"
+    if repair["proven"]:
+        return f"Least repair: drop {these} and the rest hold. Nothing less is enough (proven)."
+    return (
+        f"Repair: drop {these} and the rest hold. Less may be enough: this costs "
+        f"{repair['cost']:g}, and nothing below {repair['bound']:g} is."
+    )
+
+
+def conflict_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """A conflict as the rows of a table."""
+    rows = [
+        (pair["type"].replace("_", "-"), " - ".join(pair["ids"]), pair["where"])
+        for pair in document["pairs"]
+    ]
+    if len(rows) > _MOST_PAIRS:
+        left_out = ("...", f"and {len(rows) - _MOST_PAIRS} more", "(all with --json)")
+        rows = [*rows[: _MOST_PAIRS // 2], left_out, *rows[-_MOST_PAIRS // 2 :]]
+    return rows
+
+
+def summary(document: dict[str, Any], n_clusters: int) -> str:
+    """A conflict in a sentence."""
+    n = document["n_pairs"]
+    these = "This pair" if n == 1 else f"These {n} pairs"
+    advice = "Remove it." if n == 1 else "Drop any one of them and the others can."
+    if document["reason"] in ("too_few_groups", "clique", "no_coloring"):
+        advice += " Or change the number of clusters."
+    if not document["minimal"]:
+        advice = "Perhaps fewer of them are enough: the search for fewer ran out of time."
+    within = screen.plural(n_clusters, "cluster")
+    return (
+        f"{these} cannot hold {'' if n == 1 else 'together '}with {within}: "
+        f"{document['explanation']}. {advice}"
+    )

@@ -8,19 +8,17 @@ from typing import Annotated, Any
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import Seconds
 
 
 def choose_k(
     data: options.DataFile,
-    reading: Reading,
+    reading: options.Reading,
     clusters: str = "2..10",
     constraints: options.ConstraintFiles = None,
     folds: Annotated[int, {"min": 2}] = 5,
     plot: Path | None = None,
     seed: options.Seed = 0,
-    max_time: Seconds = 10.0,
+    max_time: options.Seconds = 10.0,
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
@@ -62,7 +60,8 @@ def choose_k(
         figure: Any = plot_choice(choice).figure
         figure.savefig(plot, dpi=120, bbox_inches="tight")
     if as_json:
-        screen.print_json(_document(choice))
+        found = {name: getattr(choice, name) for name in ("n_clusters", "reason", "least")}
+        screen.print_json(found | {"table": [vars(row) for row in choice.table]})
         return
     rows = [
         [
@@ -91,12 +90,3 @@ def _numbers(text: str) -> list[int]:
     if not found or found[0] < 1:
         raise CommandError(f"-k {text}: expected numbers to try, such as -k 2..12 or -k 3,5,8.")
     return found
-
-
-def _document(choice: Any) -> dict[str, Any]:
-    return {
-        "n_clusters": choice.n_clusters,
-        "reason": choice.reason,
-        "least": choice.least,
-        "table": [vars(row) for row in choice.table],
-    }

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.certify import cost_of
-from smdeclust.cli.check import require_possible
+from smdeclust.cli.check import conflicts_explained, require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
-from smdeclust.cli.explain_conflict import conflicts_explained
 from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.cli.opening import Inputs
-from smdeclust.cli.options import Reading
-from smdeclust.cli.patience import Patience
-from smdeclust.cli.settings import Settings, has_option
-from smdeclust.cli.spread import option
-from smdeclust.io.cells import as_csv
+from smdeclust.cli.settings import Settings
+from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
+from smdeclust.io import Constraints
+from smdeclust.io.files import as_csv
 from smdeclust.io.write import as_json as written
+from smdeclust.structure.bounds import SizeBounds
 
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"
 SIZES = ("size_min", "size_max")
 Chosen = Annotated[
     str | None,
-    option(
+    options.option(
         "--methods --method -m A,B,...",
         f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
     ),
@@ -34,7 +35,7 @@ Chosen = Annotated[
 def compare(
     data: options.DataFile,
     settings: Annotated[Settings, "size_min size_max"],
-    reading: Reading,
+    reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     chosen: Chosen = None,
@@ -56,22 +57,23 @@ def compare(
     """
     names = _names(chosen)
     check_folder(out, [TABLE, PICTURE, RESULT], force=force)
-    patience = Patience()
+    patience = methods.Patience()
     with screen.progress("Comparing", total=len(names) * runs) as update, patience.listen():
         update("reading", 0)
         inputs = opening.read_inputs(data, constraints, reading)
         opening.mention_columns(inputs)
         k = opening.resolve_k(clusters, inputs)
         sizes = settings.arguments(methods.DEFAULT, inputs)
-        bounded = bool(sizes)
         with conflicts_explained(inputs, k, update, as_json=as_json):
-            require_possible(inputs.X, k, _kept_pairs(inputs, names), sizes)
+            strict = any(methods.METHODS[name].strict for name in names)
+            kept = inputs.constraints if strict else Constraints()  # all methods may break them
+            require_possible(inputs.X, k, kept, sizes)
         update(screen.starting(), 0)
-        _warm_up(names, k, bounded)
+        _warm_up(names, k, bounded=bool(sizes))
         results: list[dict[str, Any]] = []
         for name in names:
             try:
-                given = sizes if has_option(name, SIZES[0]) else {}
+                given = sizes if methods.has_option(name, SIZES[0]) else {}
                 setup = methods.Setup(name, k, seed, max_time, given)
                 with conflicts_explained(inputs, k, update, as_json=as_json):
                     result = _run_all(inputs, setup, runs, sizes, update, len(results) * runs)
@@ -110,45 +112,27 @@ def compare(
 
 def _names(chosen: str | None) -> list[str]:
     if chosen is None:
-        there = list(methods.METHODS)
-        return [name for name in methods.COMPARED if name in there]
+        return list(methods.COMPARED)
     names = [methods.check_method(name) for name in chosen.split(",") if name.strip()]
     if not names:
         raise CommandError("--methods names none. Name some, separated by commas.")
     return list(dict.fromkeys(names))
 
 
-def _kept_pairs(inputs: Inputs, names: list[str]) -> Any:
-    """The pairs that have to hold: none where every method may break them."""
-    from smdeclust.io import Constraints
-
-    strict = any(methods.METHODS[name].strict for name in names)
-    return inputs.constraints if strict else Constraints()
-
-
-def _warm_up(names: list[str], k: int, bounded: bool) -> None:
+def _warm_up(names: list[str], k: int, *, bounded: bool) -> None:
     """Compile before anything is timed, on some points of no meaning."""
-    import numpy as np
-
-    from smdeclust.exceptions import SMDEClustError
-    from smdeclust.io import Constraints
-
     X = np.random.default_rng(0).normal(size=(12, 2))
     pairs = Constraints(must_link=np.array([[0, 1]]), cannot_link=np.array([[0, 2], [2, 3]]))
     for name in names:
-        given = {"size_min": 2} if bounded and has_option(name, "size_min") else {}
-        try:
+        given = {"size_min": 2} if bounded and methods.has_option(name, "size_min") else {}
+        with suppress(SMDEClustError):
             methods.run_method(methods.Setup(name, min(k, 4), 0, 5.0, given), X, pairs)
-        except SMDEClustError:
-            continue
 
 
 def _run_all(
-    inputs: Inputs, setup: methods.Setup, runs: int, sizes: dict[str, Any], update: Any, done: int
+    inputs: opening.Inputs, setup: methods.Setup, runs: int, sizes: Any, update: Any, done: int
 ) -> dict[str, Any]:
     from sklearn.metrics import adjusted_rand_score
-
-    from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 
     name, title = setup.method, methods.METHODS[setup.method].title
     pairs, weight, classes = inputs.constraints, inputs.weight, inputs.table.labels
@@ -181,7 +165,7 @@ def _run_all(
             float(adjusted_rand_score(classes, run.labels)) for run in found if classes is not None
         ],
         "soft_pairs_used": not pairs.n_soft or methods.takes_soft_pairs(name),
-        "bounds_used": not sizes or has_option(name, SIZES[0]),
+        "bounds_used": not sizes or methods.has_option(name, SIZES[0]),
         "weights_used": uses_weights,
         "n_failed": len(failures),
         "failure": failures[0] if failures else None,
@@ -190,10 +174,6 @@ def _run_all(
 
 def _n_out_of_bounds(labels: Any, k: int, sizes: dict[str, Any]) -> int:
     """How many clusters are smaller or larger than asked."""
-    import numpy as np
-
-    from smdeclust.structure.bounds import SizeBounds
-
     bounds = SizeBounds.of(sizes.get("size_min"), sizes.get("size_max"), "points", k)
     if bounds is None:
         return 0
@@ -207,22 +187,15 @@ _MEANS = (
 )  # fmt: skip
 
 
-def _means(result: dict[str, Any]) -> dict[str, float | None]:
-    return {key: sum(result[key]) / len(result[key]) if result[key] else None for key in _MEANS}
-
-
-def _best_objective(results: list[dict[str, Any]]) -> float | None:
-    """The least objective of a run that keeps every pair, and the bounds on sizes if any."""
-    keys = ("objective", "violations", "clusters_out_of_bounds")
-    runs = [run for result in results for run in zip(*(result[key] for key in keys), strict=True)]
-    return min((objective for objective, *broken in runs if not any(broken)), default=None)
+def _means(result: dict[str, Any]) -> list[float | None]:
+    return [sum(result[key]) / len(result[key]) if result[key] else None for key in _MEANS]
 
 
 def _rows_for_machines(results: list[dict[str, Any]]) -> list[Any]:
     names = [f"{key}_mean" for key in _MEANS[:-1]]
     rows: list[Any] = [["method", "runs", "failed", names[0], "objective_best", *names[1:]]]
     for result in results:
-        mean, *others = list(_means(result).values())[:-1]
+        mean, *others = _means(result)[:-1]
         best = min(result["objective"], default=None)
         written = ["" if value is None else repr(float(value)) for value in (mean, best, *others)]
         rows.append([result["method"], len(result["objective"]), result["n_failed"], *written])
@@ -231,18 +204,9 @@ def _rows_for_machines(results: list[dict[str, Any]]) -> list[Any]:
 
 def _picture(results: list[dict[str, Any]]) -> bytes:
     from smdeclust.plotting import plot_comparison
-    from smdeclust.plotting.render import render
+    from smdeclust.plotting.style import render
 
-    drawn = {
-        result["title"]: {
-            "objective": result["objective"],
-            "violations": result["violations"],
-            "ari": result["ari"] or [float("nan")],
-            "time": result["seconds"],
-        }
-        for result in results
-        if result["objective"]
-    }
+    drawn = {r["title"]: r | {"time": r["seconds"]} for r in results if r["objective"]}
     if not drawn:
         raise CommandError("Every method failed: " + str(results[0]["failure"]))
     return render(plot_comparison, drawn)
@@ -257,7 +221,11 @@ _LEFT_OUT = {
 
 
 def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
-    best, n_soft = _best_objective(results), document["n_soft_pairs"]
+    # The least objective of a run that keeps every pair, and the bounds on sizes if any.
+    keys = ("objective", "violations", "clusters_out_of_bounds")
+    every = [run for result in results for run in zip(*(result[key] for key in keys), strict=True)]
+    best = min((objective for objective, *broken in every if not any(broken)), default=None)
+    n_soft = document["n_soft_pairs"]
     bounded = any(document[name] is not None for name in SIZES)
     # Column -> whether it is shown.
     columns = {
@@ -295,7 +263,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
 
 def _cells(result: dict[str, Any], best: float | None) -> list[str]:
     """What a method did, one cell a column."""
-    mean, broken, ari, time, outside, soft = _means(result).values()
+    mean, broken, ari, time, outside, soft = _means(result)
     above = "-"
     if best is not None and mean is not None and broken == 0 and outside == 0:
         above = f"{100 * (mean - best) / best:.3f}" if best else "0.000" if mean == 0 else "-"

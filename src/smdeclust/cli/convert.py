@@ -10,7 +10,8 @@ import typer
 from smdeclust.cli import options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import PAIRS, Reading
+from smdeclust.io import WRITABLE_FORMATS, read_constraints, read_table
+from smdeclust.io.write import WRITERS, check_writable, write_constraints
 
 _SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
@@ -19,7 +20,7 @@ def convert(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of pairs; several are joined.")
     ],
-    reading: Annotated[Reading, f"id_column data_format no_header {PAIRS}"],
+    reading: Annotated[options.Reading, f"id_column data_format no_header {options.PAIRS}"],
     out: Path | None = None,
     to: str | None = None,
     data: Path | None = None,
@@ -39,9 +40,6 @@ def convert(
       --to NAME: json, links or csv (default: as the name of --out ends, or json).
       --data DATA: Data file, to check rows and to look up ids (no other column is read).
     """
-    from smdeclust.io import WRITABLE_FORMATS, read_constraints, read_table
-    from smdeclust.io.write import WRITERS, check_writable, write_constraints
-
     target = to or (_SUFFIXES.get(out.suffix.lower(), "json") if out is not None else "json")
     if target not in WRITABLE_FORMATS:
         raise CommandError(f"--to is {target!r}, expected one of {', '.join(WRITABLE_FORMATS)}.")

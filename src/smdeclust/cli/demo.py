@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from smdeclust.cli import options, screen
+from smdeclust.cli import methods, options, screen
 from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.io.cells import as_csv
+from smdeclust.datasets import make_constraints
+from smdeclust.io.files import as_csv
+from smdeclust.structure.pairs import count_broken
 
 FILES = ("labels.csv", "clusters.png")
 
@@ -50,11 +53,8 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         from sklearn.metrics import adjusted_rand_score
         from threadpoolctl import threadpool_limits
 
-        from smdeclust import SMDEClust
-        from smdeclust.datasets import make_constraints
         from smdeclust.plotting import plot_clusters
-        from smdeclust.plotting.render import render
-        from smdeclust.structure.pairs import count_broken
+        from smdeclust.plotting.style import render
 
         iris = load_iris()
         X, classes = iris.data, iris.target
@@ -63,38 +63,33 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         update(screen.starting(), 0)
         # Each solver runs once before: a first run compiles or starts threads, and the times shown
         # should be the solvers' own.
-        SMDEClust(3, random_state=seed).fit(X, **links)
+        setup = methods.Setup(methods.DEFAULT, 3, seed)
+        methods.run_method(setup, X, pairs)
         KMeans(3, n_init=1, random_state=seed).fit(X)
         update("clustering under the pairs", 1)
-        start = time.perf_counter()
-        model = SMDEClust(3, random_state=seed, callback=screen.solver_progress(update))
-        model.fit(X, **links)
-        elapsed = time.perf_counter() - start
+        run = methods.run_method(replace(setup, update=update), X, pairs)
         update("k-means without pairs, for comparison", 2)
         with threadpool_limits(limits=1):  # on so few points threads only wait for each other
             start = time.perf_counter()
             plain = KMeans(3, n_init=10, random_state=seed).fit(X)
-            plain_elapsed = time.perf_counter() - start
+            elapsed = time.perf_counter() - start
         update("drawing", 3)
-        picture = render(plot_clusters, X, model.labels_, centers=model.cluster_centers_, **links)
+        picture = render(plot_clusters, X, run.labels, **links)
 
-    def judge(found: Any, seconds: float) -> dict[str, Any]:
-        return {
-            "objective": float(found.inertia_),
-            "violations": sum(count_broken(**links, labels=found.labels_)),
-            "seconds": seconds,
-            "ari": float(adjusted_rand_score(classes, found.labels_)),
-        }
+    def judge(labels: Any, objective: float, seconds: float) -> dict[str, Any]:
+        broken = sum(count_broken(**links, labels=labels))
+        found = {"objective": float(objective), "violations": broken, "seconds": seconds}
+        return found | {"ari": float(adjusted_rand_score(classes, labels))}
 
     result = {
         "data": "iris (150 flowers, 4 features, 3 classes)",
         "must_links": len(pairs.must_link),
         "cannot_links": len(pairs.cannot_link),
         "seed": seed,
-        "smdeclust": judge(model, elapsed),
-        "kmeans": judge(plain, plain_elapsed),
+        "smdeclust": judge(run.labels, run.objective, run.seconds),
+        "kmeans": judge(plain.labels_, plain.inertia_, elapsed),
     }
-    labels = zip(model.labels_.tolist(), iris.target_names[classes].tolist(), strict=True)
+    labels = zip(run.labels.tolist(), iris.target_names[classes].tolist(), strict=True)
     rows = [[row, *both] for row, both in enumerate(labels)]
     return result, as_csv([["row", "label", "class"], *rows]), picture
 
@@ -108,10 +103,6 @@ def _show(result: dict[str, Any], out: Path) -> None:
         ("agreement with the classes (ARI)", f"{ours['ari']:.3f}", f"{plain['ari']:.3f}"),
         ("time", screen.seconds(ours["seconds"]), screen.seconds(plain["seconds"])),
     ]
-    screen.print_table(
-        rows,
-        header=["", "smdeclust", "plain k-means"],
-        title=f"iris, 3 clusters, {links}",
-        right=[1, 2],
-    )
+    header, title = ["", "smdeclust", "plain k-means"], f"iris, 3 clusters, {links}"
+    screen.print_table(rows, header=header, title=title, right=[1, 2])
     screen.print_result(f"Labels:  {out / 'labels.csv'}\nPicture: {out / 'clusters.png'}")

@@ -7,6 +7,8 @@ import os
 import re
 from typing import Any
 
+from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
+
 DONE, BAD_INPUT, INFEASIBLE, STOPPED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
 
@@ -26,34 +28,40 @@ class Outcome(Exception):
         self.code = code
 
 
+_SENTENCES: dict[type[BaseException], tuple[int, str]] = {
+    KeyboardInterrupt: (INTERRUPTED, "Interrupted. No output file was changed."),
+    Terminated: (TERMINATED, "Terminated. No output file was changed."),
+    RecursionError: (BAD_INPUT, "The input is nested too deeply."),
+    MemoryError: (
+        BAD_INPUT,
+        "Out of memory: the data and the pairs need more than there is. Use fewer points or "
+        "features, or a machine with more memory.",
+    ),
+}
+
+
 def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit code and the sentence of an error."""
-    from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
-
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "Interrupted. No output file was changed."
-    if isinstance(error, Terminated):
-        return TERMINATED, "Terminated. No output file was changed."
+    for kind, said in _SENTENCES.items():
+        if isinstance(error, kind):
+            return said
     if isinstance(error, SMDEClustError):
         infeasible = isinstance(error, InfeasibleConstraintsError)
-        return INFEASIBLE if infeasible else BAD_INPUT, with_options(str(error))
+        # Parameters of the estimators are called as on the command line.
+        message = _PARAMETER.sub(
+            lambda found: _OPTIONS[found[1]] + (" " if found[2] == "=" else ""), str(error)
+        )
+        return INFEASIBLE if infeasible else BAD_INPUT, message
     message = (
         f"Unexpected error ({type(error).__name__}: {error}). This is a bug: please report it, "
         "with the traceback that SMDECLUST_DEBUG=1 shows."
     )
     if isinstance(error, CommandError):
         message = str(error)
-    elif isinstance(error, MemoryError):
-        message = (
-            "Out of memory: the data and the pairs need more than there is. Use fewer points or "
-            "features, or a machine with more memory."
-        )
     elif isinstance(error, OSError):
         message = _os_sentence(error)
     elif isinstance(error, ModuleNotFoundError):
         message = f"This command needs a package that is not installed: {error.name}."
-    elif isinstance(error, RecursionError):
-        message = "The input is nested too deeply."
     return BAD_INPUT, message
 
 
@@ -68,13 +76,6 @@ _OPTIONS = {
     "init": "--init",
 }
 _PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})(=|\b(?= (?:must|allows|of|asks|is)\b))")
-
-
-def with_options(message: str) -> str:
-    """A message of an estimator, its parameters called as on the command line."""
-    return _PARAMETER.sub(
-        lambda found: _OPTIONS[found[1]] + (" " if found[2] == "=" else ""), message
-    )
 
 
 def _os_sentence(error: OSError) -> str:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
-from smdeclust.cli import methods, opening, options, provenance, screen
+from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.certify import as_bytes
+from smdeclust.cli.check import conflicts_explained
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
-from smdeclust.cli.explain_conflict import conflicts_explained
+from smdeclust.cli.fit_report import file_document, make_report, versions
 from smdeclust.cli.fitted import COLUMNS, mean_of, model_document, preparation_document
 from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.cli.opening import Inputs
-from smdeclust.cli.options import Reading
-from smdeclust.cli.patience import Patience
-from smdeclust.cli.quotas import Quotas, with_quotas
 from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
-from smdeclust.cli.settings import Settings
-from smdeclust.cli.spread import Natural
-from smdeclust.io.cells import as_csv
+from smdeclust.cli.settings import Quotas, Settings, with_quotas
+from smdeclust.constraints import KINDS
+from smdeclust.exact.certificate import above_best
+from smdeclust.io import frame_bytes
+from smdeclust.io.files import as_csv
 from smdeclust.io.write import as_json as written
 from smdeclust.io.write import labels_csv
 
@@ -31,19 +32,20 @@ TABLE = "table"  # with the ending of the data file
 PROOF = "proof.npz"
 # Seconds for the proof where --max-time sets no limit.
 _PROOF_SECONDS = 60.0
+_BROKEN, _SPECIAL = ("must_links", "cannot_links", "soft_pairs"), ("id", "label", "group")
 
 
 def fit(
     context: typer.Context,
     data: options.DataFile,
     settings: Settings,
-    reading: Reading,
+    reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     method: options.MethodName = methods.DEFAULT,
     out: Path | None = None,
     report: bool = True,
-    pair_costs: Natural = 10,
+    pair_costs: options.Natural = 10,
     certify: bool = False,
     quota: Quotas = None,
     max_time: options.MaxTime = None,
@@ -70,7 +72,7 @@ def fit(
         minute), and write proof.npz.
     """
     name = methods.check_method(method)
-    patience = Patience(max_time)
+    patience = methods.Patience(max_time)
     files = [
         LABELS, CENTERS, RESULT, COLUMNS, _table_name(data),
         *([REPORT] if report else []), *([PROOF] if certify else []),
@@ -103,8 +105,6 @@ def fit(
         if out is not None:
             page: dict[str, bytes] = {}
             if report:
-                from smdeclust.cli.fit_report import make_report
-
                 setup = replace(setup, max_time=max_time)
                 page[REPORT], result["pair_costs"] = make_report(
                     inputs, reading, setup, run, result, pair_costs, quota or []
@@ -154,7 +154,7 @@ def _check_report_can_be_made() -> None:
         )
 
 
-def solve(setup: methods.Setup, inputs: Inputs, *, as_json: bool) -> methods.Run:
+def solve(setup: methods.Setup, inputs: opening.Inputs, *, as_json: bool) -> methods.Run:
     """Run the method; where the pairs contradict each other, say which and leave with code 2."""
     with conflicts_explained(inputs, setup.n_clusters, setup.update, as_json=as_json):
         run = methods.run_method(setup, inputs.X, inputs.constraints, inputs.weight)
@@ -162,21 +162,17 @@ def solve(setup: methods.Setup, inputs: Inputs, *, as_json: bool) -> methods.Run
 
 
 def prove(
-    inputs: Inputs, run: methods.Run, setup: methods.Setup
+    inputs: opening.Inputs, run: methods.Run, setup: methods.Setup
 ) -> tuple[dict[str, Any], bytes | None]:
-    """How far from the best possible the clustering is at most; and the certificate as a file.
-
-    Where that cannot be proven, why. Sizes that differ between clusters count by their extremes.
-    """
+    """How far from the best possible it is at most, or why not; and the certificate as a file."""
     if run.n_broken:
         return {"sentence": "not certified: it breaks pairs"}, None
     if inputs.constraints.n_soft:
         return {"sentence": "not certified: proofs are about hard pairs only"}, None
     from smdeclust.exact import certify
-    from smdeclust.exact.certificate import above_best
 
     setup.update("proving how good it is")
-    sizes: dict[str, Any] = {
+    sizes: dict[str, Any] = {  # those that differ between clusters count by their extremes
         name: extreme(given) if isinstance(given := setup.settings.get(name), list) else given
         for name, extreme in (("size_min", min), ("size_max", max))
     }
@@ -202,11 +198,9 @@ def prove(
 
 
 def result_document(
-    inputs: Inputs, run: methods.Run, k: int, seed: int, arguments: list[str]
+    inputs: opening.Inputs, run: methods.Run, k: int, seed: int, arguments: list[str]
 ) -> dict[str, Any]:
     """The machine-readable result."""
-    import numpy as np
-
     from smdeclust.tables.profile import set_apart
 
     pairs = inputs.constraints
@@ -217,15 +211,10 @@ def result_document(
         "n_features": int(inputs.X.shape[1]),
         "n_clusters": k,
         "cluster_sizes": np.bincount(run.labels, minlength=k).tolist(),
-        "n_must_links": len(pairs.must_link),
-        "n_cannot_links": len(pairs.cannot_link),
-        "n_soft_must_links": len(pairs.soft_must_link),
-        "n_soft_cannot_links": len(pairs.soft_cannot_link),
+        **{f"n_{kind}s": len(getattr(pairs, kind)) for kind in KINDS},
         "n_soft_pairs": pairs.n_soft,
         "soft_pairs_used": methods.takes_soft_pairs(run.method) and pairs.n_soft > 0,
-        "broken_must_links": run.broken_must_links,
-        "broken_cannot_links": run.broken_cannot_links,
-        "broken_soft_pairs": run.broken_soft_pairs,
+        **{f"broken_{kind}": getattr(run, f"broken_{kind}") for kind in _BROKEN},
         "broken_soft": broken_soft_document(inputs, run),
         "stopped_early": run.stopped,
         "seconds": run.seconds,
@@ -234,20 +223,16 @@ def result_document(
         "coordinates": list(inputs.table.feature_names),
         "roles": None if inputs.features is None else inputs.features.roles_,
         "set_apart": set_apart(inputs.table.X, inputs.table.feature_names, run.labels, k),
-        "id_column": inputs.table.id_name,
-        "label_column": inputs.table.label_name,
-        "group_column": inputs.table.group_name,
+        **{f"{what}_column": getattr(inputs.table, f"{what}_name") for what in _SPECIAL},
         "weight_column": inputs.weight_name,
         "standardized": inputs.standardized,
         "pairs_by": inputs.pairs_by,
         "seed": seed,
         "settings": run.settings,
-        "data": {"file": str(inputs.path), "sha256": provenance.digest(inputs.path)},
-        "constraints": [
-            {"file": str(path), "sha256": provenance.digest(path)} for path in inputs.pair_paths
-        ],
-        "versions": provenance.versions(),
-        "command": provenance.command_line(arguments),
+        "data": file_document(inputs.path),
+        "constraints": [file_document(path) for path in inputs.pair_paths],
+        "versions": versions(),
+        "command": shlex.join(["smdeclust", *arguments]),
     }
     if inputs.table.labels is not None:
         from sklearn.metrics import adjusted_rand_score
@@ -256,20 +241,20 @@ def result_document(
     return document
 
 
-def labels_document(inputs: Inputs, run: methods.Run) -> dict[str, Any]:
+def labels_document(inputs: opening.Inputs, run: methods.Run) -> dict[str, Any]:
     """The labels for machines, with the id of each point where the data have ids."""
     ids = {} if inputs.table.ids is None else {"ids": list(inputs.table.ids)}
     return {**ids, "labels": run.labels}
 
 
-def used_columns(inputs: Inputs) -> list[str]:
+def used_columns(inputs: opening.Inputs) -> list[str]:
     """The columns of the table that were used; of points, their coordinates."""
     if not inputs.is_table:
         return list(inputs.table.feature_names)
     return inputs.features.used_columns
 
 
-def centers_csv(inputs: Inputs, labels: Any, k: int) -> bytes:
+def centers_csv(inputs: opening.Inputs, labels: Any, k: int) -> bytes:
     """One line a cluster in the units of the data: what is typical of it, or its mean of points."""
     features = inputs.features
     if inputs.is_table and features.scaling == "robust":
@@ -288,13 +273,10 @@ def _table_name(data: Path) -> str:
     return f"{TABLE}{data.suffix.lower() or '.csv'}"
 
 
-def own_table(inputs: Inputs, labels: Any) -> dict[str, bytes]:
+def own_table(inputs: opening.Inputs, labels: Any) -> dict[str, bytes]:
     """The person's own table with a column more, in its own format; none for mere points."""
-    if inputs.file is None:
+    if inputs.features is None:
         return {}
-    import numpy as np
-
-    from smdeclust.io import frame_bytes
 
     name = "cluster"
     while name in inputs.file.frame:
@@ -306,7 +288,7 @@ def own_table(inputs: Inputs, labels: Any) -> dict[str, bytes]:
     return {_table_name(inputs.path): frame_bytes(inputs.whole or inputs.file, {name: labels})}
 
 
-def show(result: dict[str, Any], inputs: Inputs) -> None:
+def show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     """The result for people."""
     rows = [*facts(result), ("columns", opening.columns_line(inputs))]
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"

@@ -1,25 +1,27 @@
-"""What ``fit`` puts into its HTML report."""
+"""What ``fit`` puts into its HTML report, and what a result came from."""
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-from smdeclust.cli import methods, opening, provenance
-from smdeclust.cli.opening import Inputs
+from smdeclust.cli import methods, opening
 from smdeclust.cli.options import Reading
-from smdeclust.cli.patience import Patience
 from smdeclust.cli.result_lines import BOUNDS, bound_rows, facts, run_facts
-from smdeclust.cli.settings import has_option
 from smdeclust.io import Constraints
+from smdeclust.problem import Problem
 
 # After so long no further pair is left out; the report says so.
 _COST_SECONDS = 20.0
 
 
 def make_report(
-    inputs: Inputs,
+    inputs: opening.Inputs,
     reading: Reading,
     setup: methods.Setup,
     run: methods.Run,
@@ -27,10 +29,7 @@ def make_report(
     n_costs: int,
     quotas: list[str],
 ) -> tuple[bytes, list[dict[str, Any]] | None]:
-    """Solve again without pairs and without single ones, and write it all down as HTML.
-
-    Returns the page, and what single pairs cost, for ``result.json``.
-    """
+    """The page, solved again without pairs and without single ones, and what single pairs cost."""
     from smdeclust.queries.picture import match_labels
     from smdeclust.report import Content, render_report
 
@@ -82,32 +81,26 @@ def make_report(
         feature_names=inputs.table.feature_names or [f"x{i}" for i in range(run.X.shape[1])],
         labels=run.labels,
         n_clusters=k,
-        must_link=pairs.must_link,
-        cannot_link=pairs.cannot_link,
+        constraints=pairs if result["soft_pairs_used"] else pairs.hard_only(),
+        ids=inputs.table.ids,
         objective=run.objective,
-        broken=(run.broken_must_links, run.broken_cannot_links),
         seconds=run.seconds,
         asked=_asked(inputs, run, setup),
         facts=[*facts(result), *run_facts(result)],
         standardized=inputs.standardized,
         method_title=methods.METHODS[run.method].title,
-        name=inputs.name,
-        where=pairs.where,
-        ids_named="row" if inputs.table.ids is None else "id",
         free_objective=None if free is None else free.objective,
         free_labels=numbered,
         costs=costs,
         costs_note=note,
         free_note=free_note,
-        n_soft_pairs=pairs.n_soft if result["soft_pairs_used"] else 0,
-        broken_soft_pairs=run.broken_soft_pairs,
         proof=result["proof"]["sentence"] if "proof" in result else "",
         feature_weights=result.get("feature_weights"),
         history=run.history,
         ended_early=result.get("stop_reason") in ("max_time", "callback"),
         agreement=agreement,
         command=result["command"],
-        snippet=provenance.snippet(inputs, reading, run, setup, quotas),
+        snippet=snippet(inputs, reading, run, setup, quotas),
         weight=inputs.weight if methods.takes_weights(run.method) else None,
         bounds=(BOUNDS, bound_rows(result)),
         provenance=[
@@ -116,14 +109,19 @@ def make_report(
             *((f"SHA-256 of {entry['file']}", entry["sha256"]) for entry in result["constraints"]),
         ],
     )
-    return render_report(content).encode(), _costs_document(costs, inputs)
+    solved = None if costs is None else [
+        inputs.pair_document(pair.kind, pair.position)
+        | {"cost": pair.cost, "n_moved": pair.n_moved}
+        for pair in costs.solved
+    ]  # fmt: skip
+    return render_report(content).encode(), solved
 
 
-def _why(patience: Patience) -> str:
+def _why(patience: methods.Patience) -> str:
     return "the run was stopped by Ctrl-C and" if patience.stopped else "the time of --max-time"
 
 
-def _until_stopped(patience: Patience, work: Callable[[], Any]) -> Any:
+def _until_stopped(patience: methods.Patience, work: Callable[[], Any]) -> Any:
     """What the work gives; None where the first Ctrl-C ends it, the second ends everything."""
     try:
         return work()
@@ -134,12 +132,11 @@ def _until_stopped(patience: Patience, work: Callable[[], Any]) -> Any:
 
 
 def _costs(
-    again: methods.Setup, inputs: Inputs, run: methods.Run, free_labels: Any, n_costs: int
+    again: methods.Setup, inputs: opening.Inputs, run: methods.Run, free_labels: Any, n_costs: int
 ) -> Any:
-    from smdeclust.problem import Problem
     from smdeclust.report.costly_pairs import costly_pairs
 
-    pairs, warm = inputs.constraints, has_option(run.method, "init")
+    pairs, warm = inputs.constraints, methods.has_option(run.method, "init")
     started = replace(again, settings={**again.settings, **({"init": run.labels} if warm else {})})
     sizes = {name: value for name, value in again.settings.items() if name.startswith("size_")}
     weight = inputs.weight if methods.takes_weights(run.method) else None
@@ -166,30 +163,13 @@ def _costs(
     )
 
 
-def _costs_document(costs: Any, inputs: Inputs) -> list[dict[str, Any]] | None:
-    if costs is None:
-        return None
-    found = []
-    for pair in costs.solved:
-        rows = getattr(inputs.constraints, pair.kind)[pair.position].tolist()
-        found.append(
-            {
-                "type": pair.kind,
-                "rows": rows,
-                "ids": [inputs.name(row) for row in rows],
-                "where": inputs.constraints.where(pair.kind, pair.position),
-                "cost": pair.cost,
-                "n_moved": pair.n_moved,
-            }
-        )
-    return found
-
-
 _UNITS = "the objective is in these units"
 _ELSEWHERE = ("n_clusters", "random_state", "max_time", "verbose")
 
 
-def _asked(inputs: Inputs, run: methods.Run, setup: methods.Setup) -> list[tuple[str, object]]:
+def _asked(
+    inputs: opening.Inputs, run: methods.Run, setup: methods.Setup
+) -> list[tuple[str, object]]:
     pairs, table = inputs.constraints, inputs.table
     n_soft, columns = pairs.n_soft, opening.columns_line(inputs)
     lines: list[tuple[str, object]] = [
@@ -219,3 +199,46 @@ def _asked(inputs: Inputs, run: methods.Run, setup: methods.Setup) -> list[tuple
         ("settings", ", ".join(f"{key}={value}" for key, value in settings.items())),
     ]
     return lines
+
+
+# ---- what a result came from: files by digest, versions, and how to make it again
+
+_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide about results."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:  # run from a folder that was never installed
+            found[package] = "unknown"
+    return found
+
+
+def file_document(path: Path) -> dict[str, str]:
+    """A file and its SHA-256."""
+    return {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def snippet(
+    inputs: opening.Inputs, reading: Any, run: methods.Run, setup: methods.Setup, quotas: list[str]
+) -> str:
+    """Python code that gives the same clustering: it reads the files as the command did."""
+    from smdeclust.report.html import render
+
+    given = {f.name: (getattr(reading, f.name), f.default) for f in fields(reading)}
+    chosen = {key: run.settings.get(key) for key in ("random_state", "max_time")}
+    return render(
+        "fit.py.jinja",
+        inputs=inputs,
+        method=methods.METHODS[run.method],
+        reading={name: value for name, (value, default) in given.items() if value != default},
+        quotas=quotas,
+        n_clusters=setup.n_clusters,
+        chosen=chosen | {key: value for key, value in setup.settings.items() if key != "init"},
+        began="init" in setup.settings,
+        hard=inputs.constraints.n_soft and not methods.takes_soft_pairs(run.method),
+        weighed=methods.takes_weights(run.method) and inputs.weight is not None,
+    )

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.opening import Inputs
-from smdeclust.io.cells import plain_cell
-from smdeclust.io.files import PathLike, bad_line, decode, read_bytes, shown
+from smdeclust.io.files import PathLike, bad_line, decode, plain_cell, read_bytes, shown
 from smdeclust.io.per_point import named_entries
 from smdeclust.io.tokens import split_words
 
@@ -66,12 +67,7 @@ def beside(labels: Path | None) -> Path | None:
 
 
 def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
-    """Centers, and the linear map from points to them; `columns.json` says how rows become points.
-
-    Of mere points that were standardized, mean and scale are here.
-    """
-    import numpy as np
-
+    """Centers and the linear map to them; mean and scale of mere points that were standardized."""
     document: dict[str, Any] = {"mean": None, "scale": None, "map": None, "offset": None}
     if inputs.standardized and inputs.features is None:
         raw = inputs.table.X
@@ -88,8 +84,6 @@ def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
 
 def mean_of(X: Any, members: Any, weight: Any = None) -> Any:
     """The center of some points; where they weigh nothing, all count alike."""
-    import numpy as np
-
     share = None if weight is None or not weight[members].any() else weight[members]
     return np.average(X[members], axis=0, weights=share)
 
@@ -130,8 +124,6 @@ class Fitted:
 
 def read_fitted(path: Path) -> Fitted:
     """Read the ``result.json`` of a fit (or of the folder of one)."""
-    import numpy as np
-
     file = path / "result.json" if path.is_dir() else path
     if not file.exists():
         raise CommandError(
@@ -187,20 +179,13 @@ def _prices(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_labels(path: Path, table: Any, *, partial: bool = False) -> Any:
-    """Return one cluster number a point, from a CSV of two columns: row or id, and label.
-
-    Where `partial` is set, points of the data may be missing (-1) and others be there.
-    """
-    import numpy as np
-
+    """One cluster a point, from a CSV of row or id and label; -1 if missing, where `partial`."""
     found = _read_column(path, table, "label", partial=partial)
     return np.array([-1 if label is None else label for label in found], np.int64)
 
 
 def read_weights(path: Path, table: Any) -> Any:
     """Return one weight a point, from a CSV of two columns: row or id, and weight."""
-    import numpy as np
-
     return np.array(_read_column(path, table, "weight"), np.float64)
 
 

@@ -23,9 +23,7 @@ def check_folder(folder: Path | None, names: Iterable[str], *, force: bool) -> N
             f"{folder}: the folder has {', '.join(taken)} already. Choose another --out, or pass "
             "--force to replace them."
         )
-    present = folder
-    while not present.exists():
-        present = present.parent
+    present = next(place for place in (folder, *folder.parents) if place.exists())
     if not present.is_dir():
         raise CommandError(f"{folder}: {present} is a file, so no folder can be made in it.")
     if not os.access(present, os.W_OK | os.X_OK):
@@ -48,7 +46,8 @@ def check_file(path: Path | None, *, force: bool) -> None:
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files aside, then rename them into place; on any failure leave nothing new."""
-    made = _make(folder)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with ExitStack() as all_of_them:
             for name, content in files.items():
@@ -62,15 +61,3 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         if isinstance(error, OSError) and error.filename is None:
             raise OSError(error.errno, error.strerror, str(folder)) from error
         raise
-
-
-def _make(folder: Path) -> list[Path]:
-    """Make the folder and those above it; return the new ones, innermost first."""
-    missing = []
-    current = folder
-    while not current.exists():
-        missing.append(current)
-        current = current.parent
-    for new in reversed(missing):
-        new.mkdir(exist_ok=True)
-    return missing

@@ -8,21 +8,21 @@ from typing import Annotated, Any
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.cli.options import Reading
-from smdeclust.cli.spread import Count, Natural, Seconds
-from smdeclust.io.cells import as_csv
+from smdeclust.datasets import make_constraints, make_synthetic
+from smdeclust.io.files import as_csv
+from smdeclust.io.write import WRITERS
 
 DATA, PAIRS = "data.csv", "constraints.json"
 
 
 def generate(
     out: Path,
-    reading: Annotated[Reading, "label data_format no_header encoding"],
-    points: Count = 1000,
-    clusters: Count = 5,
-    n_features: Count = 2,
-    spread: Seconds = 10.0,
-    pairs: Natural = 100,
+    reading: Annotated[options.Reading, "label data_format no_header encoding"],
+    points: options.Count = 1000,
+    clusters: options.Count = 5,
+    n_features: options.Count = 2,
+    spread: options.Seconds = 10.0,
+    pairs: options.Natural = 100,
     data: Path | None = None,
     seed: options.Seed = 24,
     as_json: options.AsJson = False,
@@ -45,9 +45,6 @@ def generate(
       --pairs M: Number of random pairs, by the classes.
       --data DATA: Make pairs for this file with classes, no new data.
     """
-    from smdeclust.datasets import make_constraints, make_synthetic
-    from smdeclust.io.write import WRITERS
-
     files: dict[str, bytes] = {}
     check_folder(out, [PAIRS] if data is not None else [DATA, PAIRS], force=force)
     classes: Any

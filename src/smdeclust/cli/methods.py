@@ -1,16 +1,20 @@
-"""The methods by their names on the command line, and one run of any of them."""
+"""The methods by their names on the command line, and one run of any of them, for a time."""
 
 from __future__ import annotations
 
 import inspect
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import smdeclust
 from smdeclust.cli import screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.patience import Patience
+from smdeclust.exact.certificate import above_best
+from smdeclust.structure.pairs import count_broken
 
 DEFAULT = "smdeclust"
 
@@ -85,6 +89,64 @@ def check_method(name: str) -> str:
     return key
 
 
+class Patience:
+    """One time limit for all the work of a command, and what Ctrl-C has asked for.
+
+    The first Ctrl-C asks to end with the best answer so far, the second ends at once. Work that
+    can stop by itself looks at `over`; other work is interrupted (KeyboardInterrupt). The limit
+    `max_time` counts from `begin` on (or from now).
+    """
+
+    def __init__(self, max_time: float | None = None) -> None:
+        self._max_time = max_time
+        self.n_presses = 0
+        self.can_stop = False  # whether the work at hand looks at `over` by itself
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the clock: the files are read and the libraries loaded."""
+        limit = self._max_time
+        self._deadline = None if limit is None else time.perf_counter() + limit
+
+    @property
+    def stopped(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self.n_presses > 0
+
+    @property
+    def over(self) -> bool:
+        """Whether no further work should begin."""
+        return self.stopped or self.left() == 0
+
+    def left(self, most: float | None = None) -> float | None:
+        """Seconds left, at most `most`; None where there is no limit."""
+        if self._deadline is None:
+            return most
+        seconds = max(self._deadline - time.perf_counter(), 0.0)
+        return seconds if most is None else min(seconds, most)
+
+    @contextmanager
+    def listen(self) -> Iterator[None]:
+        """Within the block, count Ctrl-C."""
+
+        def on_interrupt(*_: Any) -> None:
+            self.n_presses += 1
+            if self.n_presses > 1 or not self.can_stop:
+                raise KeyboardInterrupt
+            with suppress(OSError, ValueError):
+                screen.say("Ending with the best answer so far. Press Ctrl-C again to end at once.")
+
+        try:
+            before = signal.signal(signal.SIGINT, on_interrupt)
+        except ValueError:  # not in the main thread: Ctrl-C does not come here
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
 @dataclass(frozen=True)
 class Setup:
     """Everything about a run but the data: the method, how it is set up, how long it may take.
@@ -101,56 +163,53 @@ class Setup:
     update: Callable[..., None] = lambda *_, **__: None
 
 
+def estimator_of(name: str) -> Any:
+    """The class of a method."""
+    return getattr(smdeclust, METHODS[name].estimator)
+
+
+def has_option(name: str, option: str) -> bool:
+    """Whether a method's estimator has a parameter."""
+    has = inspect.signature(estimator_of(name).__init__).parameters
+    # Other methods have an `init` that is the name of a rule, and no start from earlier labels.
+    return option in has and (option != "init" or "warm_start" in has)
+
+
+def takes_soft_pairs(name: str) -> bool:
+    """Whether a method uses soft pairs."""
+    return bool(estimator_of(name)._knows_soft)
+
+
+def takes_weights(name: str) -> bool:
+    """Whether a method's ``fit`` takes weights of the points."""
+    return "sample_weight" in inspect.signature(estimator_of(name).fit).parameters
+
+
 def make_model(setup: Setup, callback: Any = None) -> Any:
     """The estimator of a method: seed, time and callback where it has them, and the settings."""
-    import smdeclust
-
-    method = METHODS[setup.method]
-    estimator = getattr(smdeclust, method.estimator)
-    has = inspect.signature(estimator.__init__).parameters
+    method, estimator = METHODS[setup.method], estimator_of(setup.method)
     max_time = setup.patience.left(setup.max_time)
     wanted = {"random_state": setup.seed, "max_time": max_time, "callback": callback}
-    options = {key: value for key, value in wanted.items() if key in has and value is not None}
-    options |= setup.settings
+    options = {
+        name: value
+        for name, value in wanted.items()
+        if value is not None and has_option(setup.method, name)
+    } | dict(setup.settings)
     if method.variant is not None:
         return estimator.from_paper(method.variant, n_clusters=setup.n_clusters, **options)
     return estimator(setup.n_clusters, **options)
 
 
-def takes_soft_pairs(name: str) -> bool:
-    """Whether a method uses soft pairs."""
-    return bool(_estimator(name)._knows_soft)
-
-
-def takes_weights(name: str) -> bool:
-    """Whether a method's ``fit`` takes weights of the points."""
-    return "sample_weight" in inspect.signature(_estimator(name).fit).parameters
-
-
-def fit_arguments(name: str, constraints: Any, weight: Any = None) -> dict[str, Any]:
-    """What is known as a method's ``fit`` takes it: soft pairs and weights where it takes any.
-
-    Quotas are handed to all: a method that does not know them says so.
-    """
-    known = constraints if takes_soft_pairs(name) else constraints.hard_only()
-    return {"constraints": known} | ({"sample_weight": weight} if takes_weights(name) else {})
-
-
-def _estimator(name: str) -> Any:
-    import smdeclust
-
-    return getattr(smdeclust, METHODS[name].estimator)
-
-
 def run_method(setup: Setup, X: Any, constraints: Any, weight: Any = None) -> Run:
     """Fit one method and measure it; violations are counted here, not taken from the model."""
-    from smdeclust.structure.pairs import count_broken
-
     patience = setup.patience
     model = make_model(setup, screen.solver_progress(setup.update, lambda: patience.stopped))
     patience.can_stop = "callback" in model.get_params(deep=False)
     start = time.perf_counter()
-    model.fit(X, **fit_arguments(setup.method, constraints, weight))
+    # Quotas are handed to all: a method that does not know them says so.
+    known = constraints if takes_soft_pairs(setup.method) else constraints.hard_only()
+    weighed = takes_weights(setup.method) and weight is not None
+    model.fit(X, constraints=known, **({"sample_weight": weight} if weighed else {}))
     elapsed = time.perf_counter() - start
     patience.can_stop = False
     broken = count_broken(constraints.must_link, constraints.cannot_link, model.labels_)
@@ -190,8 +249,6 @@ _FACTS = {
 
 
 def _facts(model: Any) -> dict[str, Any]:
-    from smdeclust.exact.certificate import above_best
-
     found: dict[str, Any] = {}
     for attribute, name in _FACTS.items():
         value = getattr(model, attribute, None)

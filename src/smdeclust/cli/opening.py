@@ -6,9 +6,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from smdeclust.cli import screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.options import Reading
+from smdeclust.constraints import Constraints
+from smdeclust.constraints.constraints import format_of
+from smdeclust.datasets import standardize
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.io import pairs_from_groups, read_frame, read_table
+from smdeclust.io.frames import ARRAY_FORMATS
+from smdeclust.io.table import find_column, numeric_table, table_of
+from smdeclust.io.write import check_writable
+from smdeclust.tables.values import values_of
 
 
 @dataclass(frozen=True)
@@ -16,7 +27,7 @@ class Inputs:
     """A table and its points to cluster, and the pairs about them.
 
     `table` is the data as they stand in the file, `X` the points, `features` how columns became
-    points (None where points were given as such), `file` the table as read (None for arrays),
+    points (None where points were given as such), `file` the table as read,
     `standardized` whether the columns of `X` were scaled to standard deviation 1, and `weight` how
     much each row counts (None: all alike). Where rows with gaps were left out, `kept` are the
     others, and `whole` is the file with all of them. Pairs name points by ``id`` or ``row``.
@@ -39,6 +50,15 @@ class Inputs:
         """The id of a row, or its number."""
         return str(row) if self.table.ids is None else self.table.ids[row]
 
+    def pair_document(self, kind: str, position: int, among: Any = None) -> dict[str, Any]:
+        """A pair, of these constraints or of others: its rows, ids and place in the files."""
+        known = self.constraints if among is None else among
+        rows = getattr(known, kind)[position].tolist()
+        ids, where = [self.name(row) for row in rows], known.where(kind, position)
+        if where == f"{kind} pair {position}":  # in no file: given by an option
+            where = f"--add {'ml' if kind == 'must_link' else 'cl'}:{','.join(ids)}"
+        return {"type": kind, "rows": rows, "ids": ids, "where": where}
+
     @property
     def weight_name(self) -> str | None:
         """The column of the weights."""
@@ -60,9 +80,6 @@ def read_data(
     points and weights of the others.
     """
     from smdeclust.cli.fitted import read_preparation
-    from smdeclust.io import read_frame
-    from smdeclust.io.table import numeric_table
-    from smdeclust.io.table_file import ARRAY_FORMATS
 
     earlier = None if reading.result is None else read_preparation(reading.result)
     file = read_frame(
@@ -84,21 +101,15 @@ def read_data(
             f"{path}: a {file.format} file has no columns, so --role has no meaning."
         )
     if (reading.scaling if earlier is None else earlier["scaling"]) != "standard":
-        return Inputs(path, table, table.X)
-    from smdeclust.datasets import standardize
+        return Inputs(path, table, table.X, file=file)
 
-    return Inputs(path, table, standardize(table.X), standardized=True)
+    return Inputs(path, table, standardize(table.X), file=file, standardized=True)
 
 
 def _prepare(
     file: Any, reading: Reading, earlier: Any, id_column: str | None, drop_gaps: bool
 ) -> Inputs:
-    import numpy as np
-
     from smdeclust import TableFeatures
-    from smdeclust.exceptions import InvalidInputError
-    from smdeclust.io import read_table
-    from smdeclust.io.table import find_column, table_of
 
     names = [str(name) for name in file.frame.columns]
     for asked, name in (
@@ -139,8 +150,6 @@ def _prepare(
     table = table_of(file, features, reading.group_column)
     standard = features.scaling == "standard"
     if file.points is not None and reading.scaling == "standard":
-        from smdeclust.datasets import standardize
-
         points = standardize(points)
     weight = _weights(file, features.weight_column_)
     weight = weight if weight is None or kept is None else weight[kept]
@@ -150,10 +159,6 @@ def _prepare(
 
 def _weights(file: Any, name: str | None) -> Any:
     """The column of weights as numbers; None where there is no such column."""
-    import numpy as np
-
-    from smdeclust.tables.values import values_of
-
     if name is None or name not in file.frame:
         return None
     values = values_of(file.frame[name], file.decimal)
@@ -225,9 +230,6 @@ def _read_pairs(
     path: Path, pair_paths: list[Path] | None, reading: Reading, table: Any, by_id: bool
 ) -> Any:
     """The pairs of the files, and those of the group column."""
-    from smdeclust.constraints import Constraints
-    from smdeclust.io import pairs_from_groups
-
     ids, n_points = (table.ids, None) if by_id else (None, len(table.X))
     known = Constraints(ids=ids, n_points=n_points)
     if pair_paths:
@@ -278,11 +280,8 @@ def columns_line(inputs: Inputs) -> str:
 
 def mention_columns(inputs: Inputs) -> None:
     """Say what every column is, why, and what was done; and where one of them decides alone."""
-    import numpy as np
-
-    if inputs.file is not None:
-        for sentence in inputs.file.notes:
-            screen.note(sentence)
+    for sentence in inputs.file.notes:
+        screen.note(sentence)
     if inputs.features is not None:
         lines = inputs.features.describe()
         if inputs.file.points is not None:
@@ -343,8 +342,5 @@ def mention_soft(inputs: Inputs, what: str) -> int:
 
 def check_save(path: Path | None, inputs: Inputs) -> None:
     """Say before the work begins if a file could not hold what is known."""
-    from smdeclust.constraints.constraints import format_of
-    from smdeclust.io.write import check_writable
-
     if path is not None:
         check_writable(inputs.constraints, format_of(path))

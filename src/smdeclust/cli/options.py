@@ -1,15 +1,94 @@
-"""Options that several commands share: how data and pairs are read."""
+"""Options: how a command becomes what typer shows, and the options that several commands share.
+
+A command's docstring describes its options: it ends with sections of entries such as ``--out -o
+DIR: Folder to write to.``: names, what the value is called, and help. Where the parameter has
+another name than the option, that follows in parentheses. The title of a section is that of the
+panel in the help (``Options``: none). Parameters that are dataclasses stand for one option a field,
+described in the docstring of the class; some of them are chosen as in ``Annotated[Reading, "label
+encoding"]``.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.spread import option
+
+Command = Callable[..., Any]
+# An option of this type, with limits: what goes to ``typer.Option`` beside its description.
+Count = Annotated[int, {"min": 1}]
+Natural = Annotated[int, {"min": 0}]
+Seconds = Annotated[float, {"min": 0}]
+
+_SECTION = re.compile(r"^([A-Z][\w ]+):\n(?=  --)", re.MULTILINE)
+_ENTRY = re.compile(r"(--.+?)(?: \((\w+)\))?: (.+)")
+
+
+def option(form: str, help: str, panel: str | None = None, **more: Any) -> Any:
+    """An option: its names and what its value is called (``--out -o FILE``), and its help."""
+    names = [word for word in form.split() if word.startswith("-")]
+    value = form.split()[len(names) :]
+    metavar = value[0] if value else None
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+
+def as_command(function: Command) -> tuple[Command, str]:
+    """The function as typer takes it, one parameter an option, and what its docstring says."""
+    hints = get_type_hints(function, include_extras=True)
+    text, described = _read(function.__doc__ or "")
+    groups: dict[str, Any] = {}
+    own, of_groups = [], []
+    for name, parameter in inspect.signature(function).parameters.items():
+        group, *chosen = get_args(hints[name]) or (hints[name],)
+        if is_dataclass(group):
+            wanted = chosen[0].split() if chosen else [field.name for field in fields(group)]
+            there = [field for field in fields(group) if field.name in wanted]
+            groups[name] = group, wanted
+            types, about = get_type_hints(group, include_extras=True), _read(group.__doc__ or "")[1]
+            of_groups += [_shown(f.name, types[f.name], f.default, about) for f in there]
+        else:
+            own.append(_shown(name, hints[name], parameter.default, described))
+
+    def command(**given: Any) -> Any:
+        for name, (group, names) in groups.items():
+            given[name] = group(**{each: given.pop(each) for each in names})
+        return function(**given)
+
+    shown = [*own, *of_groups]
+    command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in shown}
+    return command, text
+
+
+def _shown(name: str, hint: Any, default: Any, described: dict[str, Any]) -> inspect.Parameter:
+    if name in described:
+        kind, more = get_args(hint) if hasattr(hint, "__metadata__") else (hint, {})
+        hint = Annotated[kind, option(*described[name], **more)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _read(doc: str) -> tuple[str, dict[str, tuple[str, str, str | None]]]:
+    """What a docstring says, and for each parameter names, help and panel of its option."""
+    text, *sections = _SECTION.split(inspect.cleandoc(doc))
+    found = {}
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        for entry in re.split(r"^  (?=--)", body, flags=re.MULTILINE)[1:]:
+            match = _ENTRY.fullmatch(" ".join(entry.split()))
+            assert match is not None, entry
+            form, parameter, help = match.groups()
+            name = parameter or re.split("[ /]", form)[0][2:].replace("-", "_")
+            found[name] = form, help, None if title == "Options" else title
+    return text.rstrip(), found
+
+
+# ---- options of several commands
 
 DataFile = Annotated[
     Path,

@@ -61,15 +61,9 @@ def paper(
     if as_json:
         screen.print_json(document)
         return
-    screen.print_table(
-        [
-            ("runs done before", f"{done.before:,}"),
-            ("runs done now", f"{done.now:,}"),
-            ("runs left", f"{done.left:,}"),
-            ("results", document["store"]),
-            ("report", document["report"]),
-        ]
-    )
+    counts = {"runs done before": done.before, "runs done now": done.now, "runs left": done.left}
+    rows = [(name, f"{count:,}") for name, count in counts.items()]
+    screen.print_table([*rows, ("results", document["store"]), ("report", document["report"])])
     for name, entries in result.skipped.items():
         if entries:
             left_out = ", ".join(entry.what for entry in entries)

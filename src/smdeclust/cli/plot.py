@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +14,7 @@ from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import beside, read_json, read_labels
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import Reading
+from smdeclust.io import write_bytes
 
 FORMATS = ("png", "svg", "pdf")
 KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
@@ -24,7 +25,7 @@ def plot(
         Path, typer.Argument(metavar="DATA", help="Data file; for runs, result.json of a fit.")
     ],
     out: Path,
-    reading: Reading,
+    reading: options.Reading,
     picture: str = "clusters",
     labels: options.Labels = None,
     constraints: options.ConstraintFiles = None,
@@ -49,15 +50,13 @@ def plot(
     if suffix not in FORMATS:
         raise CommandError(f"{out}: the name must end with .png, .svg or .pdf.")
     check_file(out, force=force)
-    from smdeclust.plotting.render import render
+    from smdeclust.plotting.style import render
 
+    drawn = partial(render, format=suffix)
     if picture in ("convergence", "diversity"):
-        draw, arguments, more = _run_picture(data, picture)
+        content = _run_picture(drawn, data, picture)
     else:
-        draw, arguments, more = _data_picture(data, labels, constraints, reading, picture)
-    content = render(draw, *arguments, format=suffix, **more)
-    from smdeclust.io import write_bytes
-
+        content = _data_picture(drawn, data, labels, constraints, reading, picture)
     write_bytes(out, content)
     if as_json:
         screen.print_json({"file": str(out), "picture": picture})
@@ -65,17 +64,14 @@ def plot(
         screen.print_result(str(out))
 
 
-# What draws a picture, and what it is called with.
-_Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-
-
 def _data_picture(
+    drawn: Callable[..., bytes],
     data: Path,
     labels: Path | None,
     constraints: list[Path] | None,
-    reading: Reading,
+    reading: options.Reading,
     picture: str,
-) -> _Call:
+) -> bytes:
     from smdeclust import plotting
 
     reading = replace(reading, result=reading.result or beside(labels))
@@ -86,18 +82,18 @@ def _data_picture(
     if picture == "graph":
         if not constraints:
             raise CommandError("A graph needs pairs: name their file with --constraints.")
-        return plotting.plot_constraint_graph, (len(inputs.X),), {"labels": found, **pairs}
+        return drawn(plotting.plot_constraint_graph, len(inputs.X), labels=found, **pairs)
     if found is None:
         raise CommandError(f"The picture {picture} needs labels: name labels.csv with --labels.")
     if picture == "margins":
         if len(set(found.tolist())) < 2:
             raise CommandError("Margins need at least two clusters.")
-        return plotting.plot_margins, (inputs.X, found), {}
+        return drawn(plotting.plot_margins, inputs.X, found)
     names = inputs.table.feature_names or None
-    return plotting.plot_clusters, (inputs.X, found), {"feature_names": names, **pairs}
+    return drawn(plotting.plot_clusters, inputs.X, found, feature_names=names, **pairs)
 
 
-def _run_picture(path: Path, picture: str) -> _Call:
+def _run_picture(drawn: Callable[..., bytes], path: Path, picture: str) -> bytes:
     from smdeclust import plotting
 
     history = read_json(path, "the result.json of a fit").get("history")
@@ -110,4 +106,4 @@ def _run_picture(path: Path, picture: str) -> _Call:
             "SMDEClust and its variants have a history)."
         )
     draw = plotting.plot_convergence if picture == "convergence" else plotting.plot_diversity
-    return draw, (history,), {}
+    return drawn(draw, history)

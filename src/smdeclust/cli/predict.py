@@ -12,14 +12,15 @@ from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import COLUMNS, Fitted, read_fitted
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.options import PAIRS, Reading
 from smdeclust.io.write import labels_csv, write_bytes
+
+_READ = f"id_column sheet points data_format no_header {options.PAIRS}"
 
 
 def predict(
     data: Annotated[Path, typer.Argument(metavar="NEW", help="New rows, with the same columns.")],
     result: Path,
-    reading: Annotated[Reading, f"id_column sheet points data_format no_header {PAIRS}"],
+    reading: Annotated[options.Reading, _READ],
     constraints: options.ConstraintFiles = None,
     out: Path | None = None,
     as_json: options.AsJson = False,
@@ -58,7 +59,7 @@ def predict(
         screen.print_result(content.decode() if out is None else str(out))
 
 
-def _read_new(path: Path, fitted: Fitted, result: Path, reading: Reading) -> Any:
+def _read_new(path: Path, fitted: Fitted, result: Path, reading: options.Reading) -> Any:
     """New rows, their columns prepared as those of the fit were."""
     folder = result if result.is_dir() else result.parent
     if (folder / COLUMNS).exists():
@@ -76,7 +77,7 @@ def _read_new(path: Path, fitted: Fitted, result: Path, reading: Reading) -> Any
 
 
 def _under_pairs(
-    fitted: Fitted, table: Any, squares: Any, constraints: list[Path], reading: Reading
+    fitted: Fitted, table: Any, squares: Any, constraints: list[Path], reading: options.Reading
 ) -> Any:
     """Labels of the new rows that keep all pairs, with old rows and centers as they are."""
     from smdeclust import Constraints
@@ -97,9 +98,6 @@ def _under_pairs(
                 "give pairs by row (--pairs-by-row; old rows come first)."
             )
     known = Constraints.read(
-        list(constraints),
-        ids=ids,
-        n_points=None if by_id else n_points,
-        **reading.pair_options(),
+        list(constraints), ids=ids, n_points=None if by_id else n_points, **reading.pair_options()
     )
     return label_new(squares, fitted.labels, known, SoftPrices(**fitted.soft_prices))

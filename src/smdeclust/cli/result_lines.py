@@ -7,6 +7,8 @@ from typing import Any
 
 from smdeclust.cli import methods, screen
 from smdeclust.cli.opening import Inputs
+from smdeclust.io.files import printable
+from smdeclust.structure.pairs import broken_pairs
 
 # Broken soft pairs, and clusters, that are named; the rest are counted.
 _SHOWN, _NAMED = 5, 8
@@ -159,8 +161,6 @@ def broken_soft_document(inputs: Inputs, run: methods.Run) -> list[dict[str, Any
         for each in run.broken_soft:
             found.append((each.kind, each.pair, each.confidence, each.price, each.keeping))
     else:
-        from smdeclust.structure.pairs import broken_pairs
-
         known = inputs.constraints
         broken = broken_pairs(known.soft_must_link, known.soft_cannot_link, run.labels)
         for kind, which in zip(("must_link", "cannot_link"), broken, strict=True):
@@ -187,7 +187,7 @@ def broken_lines(broken: list[dict[str, Any]]) -> list[str]:
         return []
     lines = [f"Broken soft pairs ({len(broken):,}):"]
     for pair in broken[:_SHOWN]:
-        line = f"  {pair['type'].replace('_', '-')} {screen.printable(' - '.join(pair['ids']))}"
+        line = f"  {pair['type'].replace('_', '-')} {printable(' - '.join(pair['ids']))}"
         if pair["price"] is not None:
             keeping = f"keeping it would cost {screen.number(pair['keeping'], 4)}"
             forbidden = "hard pairs do not allow keeping it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+
+from smdeclust.io.files import printable
+from smdeclust.io.write import as_json
 
 Cell = str | Text
 
@@ -57,8 +61,6 @@ def print_words(text: str) -> None:
 
 def print_json(document: Any) -> None:
     """Write a result for machines to standard output."""
-    from smdeclust.io.write import as_json
-
     print_result(as_json(document))
 
 
@@ -94,13 +96,6 @@ def print_table(
     _console(stderr=stderr).print(table)
 
 
-def printable(text: str) -> str:
-    """Escape what would move the cursor or ring the bell: names in files may hold anything."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )
-
-
 def number(value: float | None, digits: int = 6) -> str:
     """A number for people: six digits that matter, a dash where there is none."""
     if value is None or not math.isfinite(value):
@@ -124,10 +119,7 @@ def plural(count: int, noun: str) -> str:
 
 @contextmanager
 def progress(title: str, total: float | None = None) -> Iterator[Callable[..., None]]:
-    """Show a progress line on standard error while the block runs, where that is a terminal.
-
-    Yields a function ``update(text, completed=None)``; it does nothing where nothing is shown.
-    """
+    """Show progress where standard error is a terminal; yields ``update(text, completed=None)``."""
     if not sys.stderr.isatty():
         yield lambda *_, **__: None
         return
@@ -169,8 +161,6 @@ def solver_progress(
 
 def starting() -> str:
     """What to say before the first run: it compiles, unless an earlier one has."""
-    import os
-
     from numba.misc.appdirs import AppDirs
 
     # Where numba keeps what it has compiled: as asked, beside the sources, or for this user.

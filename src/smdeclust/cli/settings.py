@@ -1,9 +1,8 @@
-"""Options that set up the method: distance, sizes, penalty, where to start."""
+"""Options that set up the method: distance, sizes, penalty, where to start, and quotas."""
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from smdeclust.cli import methods
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import read_labels
 from smdeclust.cli.opening import Inputs
+from smdeclust.cli.options import option
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Settings:
             if getattr(self, field.name) is not None
         }
         for name in given:
-            if not has_option(method, name):
-                others = [other for other in methods.METHODS if has_option(other, name)]
+            if not methods.has_option(method, name):
+                others = [other for other in methods.METHODS if methods.has_option(other, name)]
                 there = f"Methods that have it: {', '.join(others)}." if others else ""
                 title = methods.METHODS[method].title
                 raise CommandError(
@@ -57,16 +57,6 @@ class Settings:
         return given
 
 
-def has_option(method: str, name: str) -> bool:
-    """Whether a method has an option of `Settings`."""
-    import smdeclust
-
-    estimator = getattr(smdeclust, methods.METHODS[method].estimator)
-    has = inspect.signature(estimator.__init__).parameters
-    # Other methods have an `init` that is the name of a rule, and no start from earlier labels.
-    return name in has and (name != "init" or "warm_start" in has)
-
-
 def _sizes(written: str, name: str) -> int | list[int]:
     try:
         numbers = [int(word) for word in written.split(",")]
@@ -76,3 +66,64 @@ def _sizes(written: str, name: str) -> int | list[int]:
             "cluster, separated by commas."
         ) from None
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+# ---- quotas: bounds on what every cluster holds of a column, as people write them
+
+Quotas = Annotated[
+    list[str] | None,
+    option(
+        "--quota COLUMN=LOW..HIGH",
+        "What every cluster holds of a column: gender=0.4..0.6 (shares of each value), "
+        "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3, "
+        "level:share=0.2..0.4 (shares of each value, if these are numbers); repeat for more.",
+    ),
+]
+_FORM = "expected COLUMN=LOW..HIGH or COLUMN:VALUE=LOW..HIGH, as in gender=0.4..0.6"
+
+
+def with_quotas(inputs: Inputs, written: list[str] | None) -> Inputs:
+    """The same inputs, with these quotas among what is known."""
+    if not written:
+        return inputs
+    frame, known = inputs.file.frame, inputs.constraints
+    for each in written:
+        name, value, low, high = _parse(each)
+        if name not in frame.columns:
+            raise CommandError(
+                f"--quota {each}: there is no column {name!r}; there are "
+                f"{', '.join(map(str, frame.columns))}."
+            )
+        known = _added(known, frame[name], name, value, low, high)
+    return replace(inputs, constraints=known)
+
+
+def _added(known: Any, column: Any, name: str, value: str | None, low: Any, high: Any) -> Any:
+    numbers = _as_numbers(column)
+    if numbers is not None and value in (None, "sum", "mean"):
+        return known.quota(numbers, low, high, of=value, name=name)
+    entries = [str(e) if there else None for e, there in zip(column, column.notna(), strict=True)]
+    if value is None or (value in ("share", "count") and value not in entries):
+        return known.quota(entries, low, high, of=value, name=name)
+    bounds = [None if bound is None else {value: bound} for bound in (low, high)]
+    return known.quota(entries, *bounds, name=name)
+
+
+def _as_numbers(column: Any) -> list[float] | None:
+    try:
+        return [float(value) for value in column.tolist()]
+    except (TypeError, ValueError):
+        return None
+
+
+def _parse(written: str) -> tuple[str, str | None, float | None, float | None]:
+    left, equals, right = written.rpartition("=")
+    if not equals or not left or not right:
+        raise CommandError(f"--quota {written}: {_FORM}.")
+    name, _, value = left.partition(":")
+    ends = right.split("..") if ".." in right else [right, right]
+    try:
+        low, high = (float(end) if end else None for end in ends)
+    except ValueError:
+        raise CommandError(f"--quota {written}: {_FORM}.") from None
+    return name.strip(), value.strip() or None, low, high

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smdeclust.cli import options, screen
+from smdeclust.io import read_constraints
 
 
 def studio(
@@ -66,7 +67,6 @@ def studio(
 
 
 def _read_pairs(sheet: Any, constraints: list[Path] | None) -> list[Any]:
-    from smdeclust.io import read_constraints
     from smdeclust.studio.wishes import pairs_of
 
     if not constraints:

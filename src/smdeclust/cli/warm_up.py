@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from smdeclust.cli import options, screen
 
 
@@ -35,7 +37,6 @@ def warm_up(as_json: options.AsJson = False) -> None:
 
 def _parts() -> dict[str, Callable[[], Any]]:
     """Small runs that between them need all kernels."""
-    import numpy as np
     from scipy.sparse import csr_array
 
     from smdeclust import SMDEClust

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit import solve
 from smdeclust.cli.folder import check_file
-from smdeclust.cli.opening import Inputs
-from smdeclust.cli.options import Reading
-from smdeclust.cli.patience import Patience
 from smdeclust.cli.settings import Settings
+from smdeclust.structure.pairs import count_broken
 
 _KINDS = {"ml": "must_link", "cl": "cannot_link"}
 _LISTED = 20
@@ -23,7 +23,7 @@ _LISTED = 20
 def what_if(
     data: options.DataFile,
     settings: Annotated[Settings, "metric size_min size_max penalty"],
-    reading: Reading,
+    reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     drop: list[str] | None = None,
@@ -52,7 +52,7 @@ def what_if(
         raise CommandError("Nothing to change: name pairs with --drop A,B or --add ml:A,B.")
     check_file(save, force=force)
     name = methods.check_method(method)
-    patience = Patience(max_time)
+    patience = methods.Patience(max_time)
     with screen.progress("Comparing") as update, patience.listen():
         update("reading")
         inputs = opening.read_inputs(data, constraints, reading)
@@ -82,13 +82,14 @@ def what_if(
         raise Outcome(STOPPED)
 
 
-def change(inputs: Inputs, drop: list[str], add: list[str]) -> Inputs:
+def change(inputs: opening.Inputs, drop: list[str], add: list[str]) -> opening.Inputs:
     """The same inputs without some pairs, and with some more."""
     known = inputs.constraints
     for written in drop:
         kind, pair = _parse(written, inputs, "--drop")
         kinds = [kind] if kind is not None else list(_KINDS.values())
-        present = [each for each in kinds if _has(getattr(known, each), pair)]
+        there = {each: np.sort(getattr(known, each), axis=1) == sorted(pair) for each in kinds}
+        present = [each for each, same in there.items() if same.all(axis=1).any()]
         if not present:
             what = "pair" if kind is None else kind.replace("_", "-")
             raise CommandError(f"--drop {written}: there is no such {what} in the files.")
@@ -101,7 +102,7 @@ def change(inputs: Inputs, drop: list[str], add: list[str]) -> Inputs:
     return replace(inputs, constraints=known)
 
 
-def _parse(written: str, inputs: Inputs, option: str) -> tuple[str | None, tuple[int, int]]:
+def _parse(written: str, inputs: opening.Inputs, option: str) -> tuple[str | None, tuple[int, int]]:
     """The kind, where it is written, and the rows of a pair."""
     prefix, _, rest = written.partition(":")
     kind = _KINDS.get(prefix.strip().lower()) if rest else None
@@ -121,18 +122,11 @@ def _parse(written: str, inputs: Inputs, option: str) -> tuple[str | None, tuple
     return kind, (rows[0], rows[1])
 
 
-def _has(pairs: Any, pair: tuple[int, int]) -> bool:
-    return bool((pairs == pair).all(axis=1).any() or (pairs == pair[::-1]).all(axis=1).any())
-
-
 def compare_runs(
-    inputs: Inputs, changed: Inputs, runs: list[methods.Run], k: int
+    inputs: opening.Inputs, changed: opening.Inputs, runs: list[methods.Run], k: int
 ) -> dict[str, Any]:
     """The two clusterings side by side, and the points that move."""
-    import numpy as np
-
     from smdeclust.queries.picture import match_labels
-    from smdeclust.structure.pairs import count_broken
 
     before, after = runs
     # Prices of broken soft pairs included: they are the same in both runs.
@@ -160,7 +154,7 @@ def compare_runs(
     }
 
 
-def _show(document: dict[str, Any], inputs: Inputs, k: int) -> None:
+def _show(document: dict[str, Any], inputs: opening.Inputs, k: int) -> None:
     before, difference = document["objective"], document["difference"]
     share = f" ({100 * difference / before:+.3f} %)" if before > 0 else ""
     changed = screen.number(document["objective_changed"], 10)
@@ -179,10 +173,8 @@ def _show(document: dict[str, Any], inputs: Inputs, k: int) -> None:
             for point in document["moved"][:_LISTED]
         ]
         more = f" (the first {_LISTED}; all with --json)" if n > _LISTED else ""
-        screen.print_table(
-            shown,
-            header=["id" if inputs.table.ids is not None else "row", "from", "to"],
-            title=f"{screen.plural(n, 'point')} would move{more}",
-        )
+        header = ["id" if inputs.table.ids is not None else "row", "from", "to"]
+        title = f"{screen.plural(n, 'point')} would move{more}"
+        screen.print_table(shown, header=header, title=title)
     if "file" in document:
         screen.print_result(f"Changed pairs: {document['file']}")

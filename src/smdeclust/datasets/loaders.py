@@ -26,8 +26,8 @@ from smdeclust.datasets.generate import make_constraints, make_synthetic
 from smdeclust.datasets.storage import Remote, discard, fetch, local_file, not_found
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
 from smdeclust.io import Constraints, Table, read_constraints, read_table
+from smdeclust.io.arrays import read_arrays
 from smdeclust.io.files import read_bytes
-from smdeclust.io.points import read_arrays
 
 # Hashes of original files that are known. Those of the zip archives are not; what comes out of
 # them is compared with digests.json, as everything is.

@@ -1,11 +1,12 @@
 """Files in and out: pairs of every format, data tables, labels and results."""
 
 from smdeclust.constraints import Constraints
-from smdeclust.io.cells import plain_cell, safe_cell
+from smdeclust.io.files import plain_cell, safe_cell
+from smdeclust.io.frames import TABLE_FORMATS, read_frame
 from smdeclust.io.parquet_store import map_parquet
 from smdeclust.io.read import FORMATS, pairs_from_groups, read_constraints
 from smdeclust.io.table import Table, read_table
-from smdeclust.io.table_file import TABLE_FORMATS, TableFile, read_frame
+from smdeclust.io.table_file import TableFile
 from smdeclust.io.write import (
     WRITABLE_FORMATS,
     frame_bytes,

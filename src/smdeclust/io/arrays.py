@@ -10,17 +10,16 @@ import io
 import math
 import warnings
 import zipfile
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.tokens import parse_number, parse_whole
 
-NPY_MAGIC = b"\x93NUMPY"
-# All four bytes (the second is an archive without files): a CSV may well begin with PK.
-ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 # Deflate cannot compress better than about 1 : 1032.
 _MAX_RATIO = 1100
 _read_header_2_0 = np.lib.format.read_array_header_2_0
@@ -100,3 +99,104 @@ def parse_npz(
     if not arrays:
         raise InvalidInputError(f"{path}: the archive holds no array. Save one with numpy.savez.")
     return arrays
+
+
+# ---- points that are numbers only: .npy, .npz, and text headed n d or n d k; without pandas
+
+# Finite points, what stands beside them by name (one entry a point), and K where it is written.
+Arrays = tuple[NDArray[np.float64], dict[str, list[str]], int | None]
+
+
+def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
+    """Read ``npy``, ``npz`` (the array X or the only table) or ``text``."""
+    if format == "text":
+        return _read_text(content, path)
+    if format == "npy":
+        return check_points(parse_npy(content, path), path), {}, None
+    arrays = parse_npz(content, path)
+    tables = [name for name, array in arrays.items() if array.ndim == 2]
+    name = "X" if "X" in arrays else tables[0] if len(tables) == 1 else None
+    if name is None:
+        raise bad_line(path, None, f"the arrays {', '.join(sorted(arrays))}", "one named X")
+    points = check_points(arrays.pop(name), path)
+    columns = {
+        other: _texts(values, path, other)
+        for other, values in arrays.items()
+        if values.shape == (len(points),) and values.dtype.kind in "biufU"
+    }
+    return points, columns, None
+
+
+def _texts(values: NDArray[Any], path: PathLike, name: str) -> list[str]:
+    try:
+        return [str(value).strip() for value in values.tolist()]
+    except (ValueError, UnicodeError) as error:  # text arrays may hold no valid characters
+        raise InvalidInputError(f"{path}: {name} is not valid text ({error}).") from error
+
+
+def header_of(line: str) -> list[int] | None:
+    """Return n, d and where given k, if ``line`` is such a header."""
+    words = line.split()
+    numbers = [parse_whole(word) for word in words]
+    if len(words) not in (2, 3) or not all(word.isdecimal() for word in words):
+        return None
+    return [number for number in numbers if number is not None] if None not in numbers else None
+
+
+def _read_text(content: bytes, path: PathLike) -> Arrays:
+    """Read n points of d numbers; the header must agree with what follows."""
+    text = decode(content, path).rstrip("\n ")
+    lines = lines_of(text)
+    header = header_of(lines[0]) if lines else None
+    if header is None:
+        first = shown(lines[0] if lines else "")
+        raise bad_line(path, 1, first, "a first line 'n d' or 'n d k'", "Add it.")
+    n_points, n_features = header[:2]
+    if len(lines) - 1 != n_points:
+        found = f"the header {shown(lines[0])} and {len(lines) - 1} lines below it"
+        raise bad_line(path, 1, found, f"{n_points} lines, one a point")
+    # float() also reads 1_000 and other digits than 0-9
+    exact = text.isascii() and "_" not in text
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        words = line.replace(",", " ").split()
+        if len(words) != n_features:
+            expected = f"{n_features}, as the header says"
+            raise bad_line(path, number, f"{len(words)} numbers", expected)
+        try:
+            row = [float(word) if exact else parse_number(word) for word in words]
+        except ValueError:
+            row = [parse_number(word) for word in words]
+        if None in row:
+            raise bad_line(path, number, shown(words[row.index(None)]), "a finite number")
+        rows.append(row)
+    points = np.array(rows, dtype=np.float64).reshape(n_points, n_features)
+    checked = check_points(points, path, range(2, n_points + 2))
+    return checked, {}, header[2] if len(header) == 3 else None
+
+
+def check_points(
+    points: NDArray[Any], path: PathLike, lines: Sequence[int] | None = None
+) -> NDArray[np.float64]:
+    """Return points as finite float64, or say where they are not."""
+    if points.ndim != 2 or points.dtype.kind not in "biuf":
+        raise bad_line(
+            path, None, f"an array of shape {points.shape} and type {points.dtype}",
+            "a table of numbers, one row a point (n x d)",
+        )  # fmt: skip
+    if 0 in points.shape:
+        raise bad_line(path, None, f"a table of {points.shape}", "at least one point and feature")
+    try:
+        with np.errstate(over="ignore"):
+            X = np.ascontiguousarray(points, dtype=np.float64)
+    except MemoryError as error:
+        raise InvalidInputError(f"{path}: the points do not fit into memory.") from error
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise bad_line(
+            path, None if lines is None else lines[row],
+            f"{X[row, column]} in column 'x{column}' (row {row})", "a finite number",
+            f"{(~np.isfinite(X)).sum():,} of {X.size:,} values are not finite: fill them in, or "
+            "remove their rows.",
+        )  # fmt: skip
+    return X

@@ -1,25 +1,44 @@
-"""Bytes and lines of a file, with every way of failing said in a sentence."""
+"""Bytes, lines and cells of a file, with every way of failing said in a sentence.
+
+The same sentence helps in Python and on the command line: it asks `argument` how to write what it
+advises. Cells that a spreadsheet would run are marked as text, reversibly.
+"""
 
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.wording import argument
+from smdeclust.extras import optional
 
 PathLike = str | os.PathLike[str]
 
 _SHOWN = 60
-_BINARY = (b"\x93NUMPY", b"PK\x03\x04", b"PK\x05\x06", b"PAR1")
+NPY_MAGIC = b"\x93NUMPY"
+# All four bytes (the second is an archive without files): a CSV may well begin with PK.
+ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+_BINARY = (NPY_MAGIC, *ZIP_MAGIC, b"PAR1")
 
 
 def shown(value: object) -> str:
     """Return ``value`` as it is shown in a message: quoted, escaped and cut short."""
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def printable(text: str, also: str = "\n") -> str:
+    """Escape what would move the cursor or ring the bell: names in files may hold anything."""
+    return "".join(
+        c if c.isprintable() or c in also else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def bad_line(
@@ -130,3 +149,118 @@ def as_paths(path_or_paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
     if not paths:
         raise InvalidInputError("No constraint file was given: name at least one.")
     return paths
+
+
+# What Western languages write beyond ASCII, in the encoding that most of their files have.
+_WESTERN = set(
+    "äöüÄÖÜßàâçéèêëîïôùûœÀÂÇÉÈÊËÎÏÔÙÛŒñÑáíóúÁÍÓÚåÅæÆøØìòõãÕÃðÐþÞýÝ€°²³µ§½¼–—’‘“”„«»…·¿¡ºª\xa0"
+)
+
+
+def decode_any(content: bytes, path: PathLike, encoding: str | None) -> tuple[str, str]:
+    """Return text and its encoding: as named, by its mark, UTF-8, or recognized.
+
+    Western text is taken for cp1252, what else it may be is for charset-normalizer to say.
+    """
+    if encoding is not None or content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = decode(as_utf8(content, path, encoding), path)
+        return text, encoding or "utf-16"
+    try:
+        if b"\0" not in content:
+            marked = content.startswith(codecs.BOM_UTF8)
+            return decode(content, path), "utf-8-sig" if marked else "utf-8"
+    except InvalidInputError as error:
+        cut = isinstance(error.__cause__, UnicodeDecodeError)
+        if cut and error.__cause__.start > len(content) - 4:  # type: ignore[union-attr]
+            return content.decode("utf-8", "ignore"), "utf-8"  # a sample ends within a character
+    zeros = content.count(b"\0")
+    if zeros > 0.3 * len(content):  # every other byte of Western text in UTF-16
+        best = "utf-16-le" if content[1::2].count(b"\0") > zeros / 2 else "utf-16-be"
+        return decode(as_utf8(content, path, best), path), best
+    if zeros:
+        return decode(content, path), "utf-8"  # raises, and says where
+    western = content.decode("cp1252", "replace")
+    letters = [c for c in western if c.isalpha()]
+    beyond = [c for c in western if not c.isascii()]
+    if set(beyond) <= _WESTERN and len(beyond) < 0.25 * len(letters):
+        found = "cp1252"
+    else:
+        with optional(f"{path}: text that is not UTF-8"):
+            import charset_normalizer
+        match = charset_normalizer.from_bytes(content[:200_000]).best()
+        found = "utf-8" if match is None else match.encoding
+    return decode(as_utf8(content, path, found), path), found
+
+
+# ---- cells
+
+_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+
+
+def safe_cell(text: str) -> str:
+    """Return text as it may stand in a spreadsheet: an apostrophe before what could be a formula.
+
+    Numbers stay as they are, control bytes other than line breaks and tabs are left out, and an
+    apostrophe at the start is doubled, so that :func:`plain_cell` gives the text back.
+    """
+    text = "".join(c for c in text if (c >= " " and c != "\x7f") or c in "\t\r\n")
+    if text.startswith(_STARTS):
+        try:
+            float(text)
+        except ValueError:
+            return f"'{text}"
+    return text
+
+
+def plain_cell(text: str) -> str:
+    """Undo :func:`safe_cell`."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_STARTS) else text
+
+
+def as_csv(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> bytes:
+    """Rows as CSV; text that a spreadsheet would run as a formula is made safe (`safe_cell`)."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([safe_cell(c) if isinstance(c, str) else c for c in row] for row in rows)
+    return buffer.getvalue().encode()
+
+
+# ---- what an argument is called: by its Python name, or as an option of the command line
+
+# What is advised -> how it is written in Python, and on the command line.
+_BOTH = {
+    "answers": ("save_to=...", "--answers FILE"),
+    "encoding": ("encoding=...", "--encoding NAME"),
+    "features": ("features=[...]", "--features A,B,..."),
+    "format": ("format=...", "--format NAME"),
+    "group_column": ("group_column=...", "--group-column COLUMN"),
+    "ids": ("ids=...", "--id COLUMN, --pairs-by-id"),
+    "id_column": ("id_column=...", "--id COLUMN"),
+    "index_base": ("index_base=...", "--index-base 0|1"),
+    "index_base=1": ("index_base=1", "--index-base 1"),
+    "kind": ("kind='ml' or kind='cl'", "--kind ml or --kind cl"),
+    "label": ("label=...", "--label COLUMN"),
+    "must_link_sign": ("must_link_sign=...", "--must-link-sign 1|-1"),
+    "n_points": ("n_points=... or ids=...", "--data FILE"),
+    "pairs_by_row": ("ids=None", "--pairs-by-row"),
+    "sheet": ("sheet=...", "--sheet NAME"),
+    "table_format": ("format=...", "--data-format NAME"),
+}
+PYTHON: Mapping[str, str] = {name: words[0] for name, words in _BOTH.items()}
+COMMAND_LINE: Mapping[str, str] = {name: words[1] for name, words in _BOTH.items()}
+_words: ContextVar[Mapping[str, str]] = ContextVar("words", default=PYTHON)
+
+
+def argument(name: str) -> str:
+    """How to write an argument, for whoever reads the message."""
+    return _words.get()[name]
+
+
+@contextmanager
+def use_words(words: Mapping[str, str]) -> Iterator[None]:
+    """Within the block, messages call arguments by these words."""
+    token = _words.set(words)
+    try:
+        yield
+    finally:
+        _words.reset(token)

@@ -11,19 +11,18 @@ import os
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.arrays import NPY_MAGIC, ZIP_MAGIC, parse_npy, parse_npz
-from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.arrays import parse_npy, parse_npz
+from smdeclust.io.files import NPY_MAGIC, ZIP_MAGIC, PathLike, bad_line, shown
 from smdeclust.io.pair_forms import Reading
 from smdeclust.io.tokens import data_lines, parse_whole, split_words
 
 
 def read_matrix(content: bytes, reading: Reading) -> Constraints:
     """Read a matrix of any of the four forms."""
-    from scipy.sparse import coo_array
-
     path = reading.path
     if not content.startswith((NPY_MAGIC, *ZIP_MAGIC)):
         return _from_text(content, reading)
@@ -37,14 +36,12 @@ def read_matrix(content: bytes, reading: Reading) -> Constraints:
     matrix = next(iter(arrays.values())) if arrays else parse_npy(content, path)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise bad_line(path, None, f"an array of shape {matrix.shape}", "n x n")
-    return _from_entries(coo_array(_whole(matrix, path)), None, reading)
+    return _from_entries(sparse.coo_array(_whole(matrix, path)), None, reading)
 
 
 def _from_text(content: bytes, reading: Reading) -> Constraints:
-    from scipy.sparse import coo_array
-
     path = reading.path
-    lines = data_lines(lines_of(decode(content, path)))
+    lines = data_lines(content, path)
     entries: list[tuple[int, int, int]] = []
     for row, (number, line) in enumerate(lines):
         words = split_words(line)
@@ -60,13 +57,11 @@ def _from_text(content: bytes, reading: Reading) -> Constraints:
     values, rows, columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
     numbers = np.array([number for number, _ in lines], dtype=np.int64)
     size = (len(lines), len(lines))
-    return _from_entries(coo_array((values, (rows, columns)), shape=size), numbers, reading)
+    return _from_entries(sparse.coo_array((values, (rows, columns)), shape=size), numbers, reading)
 
 
 def _from_sparse(content: bytes, path: PathLike) -> Any:
     """The matrix that scipy wrote; its arrays are checked already, here its indices are."""
-    from scipy import sparse
-
     try:
         matrix: Any = sparse.load_npz(io.BytesIO(content))
         if matrix.format in ("csr", "csc"):

@@ -19,8 +19,7 @@ import numpy as np
 from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.quota import make_quota
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.cells import as_csv
-from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.files import PathLike, argument, as_csv, bad_line, decode, shown
 from smdeclust.io.tokens import (
     RowResolver,
     data_lines,
@@ -29,7 +28,6 @@ from smdeclust.io.tokens import (
     parse_whole,
     split_words,
 )
-from smdeclust.io.wording import argument
 from smdeclust.structure.quotas import Quota
 
 Entry = tuple[Any, ...]
@@ -97,7 +95,7 @@ LINE_FORMS: dict[str, tuple[str, _Words]] = {
 def read_lines(content: bytes, reading: Reading, form: str) -> Iterator[Entry]:
     """Read one pair a line, in one of `LINE_FORMS`."""
     expected, parse = LINE_FORMS[form]
-    for number, line in data_lines(lines_of(decode(content, reading.path))):
+    for number, line in data_lines(content, reading.path):
         found = parse(split_words(line), reading.kind)
         if found is None:
             advice = f"Correct the line, or name the format of the file ({argument('format')})."
@@ -387,8 +385,7 @@ def _pair_lines(text: str) -> dict[str, list[int]]:
 
 
 def write_json(constraints: Constraints) -> str:
-    """Return pairs and quotas as one JSON object; of pairs all six lists, as the authors have
-    them."""
+    """Return pairs and quotas as one JSON object; all six lists of pairs, as the authors do."""
     document: dict[str, Any] = {key: constraints.named(kind) for key, kind in _LISTS.items()}
     for key, names in _CONFIDENCES.items():
         document[names[0]] = getattr(constraints, f"{_LISTS[key]}_confidence").tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,8 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.io.files import PathLike, bad_line, check_path, shown
+from smdeclust.io.files import PathLike, argument, bad_line, check_path, shown
 from smdeclust.io.table import feature_columns
-from smdeclust.io.wording import argument
 from smdeclust.io.write import aside
 
 # Numbers held at once while copying (32 MiB in float64).
@@ -58,11 +58,14 @@ def map_parquet(
         raise InvalidInputError(
             f"features names the column {shown(repeated[0])} more than once; name each column once."
         )
-    paths = _files(path)
-    names, dtype = _columns(pq, paths, features)
-    n_points = sum(_open(pq, each).metadata.num_rows for each in paths)
+    files = {}
+    for each in _files(path):
+        with _readable(each, "not a valid Parquet file"):
+            files[each] = pq.ParquetFile(each)
+    names, dtype = _columns(files, features)
+    n_points = sum(file.metadata.num_rows for file in files.values())
     if n_points == 0:
-        raise bad_line(paths[0], None, "an empty table", "at least one point and feature")
+        raise bad_line(next(iter(files)), None, "an empty table", "at least one point and feature")
     target = Path(store)
     if target.exists() and not target.is_file():
         # Not after hours of copying; and a device must not be replaced.
@@ -72,9 +75,10 @@ def map_parquet(
             shape = (n_points, len(names))
             out = np.lib.format.open_memmap(part, mode="w+", dtype=dtype, shape=shape)
             done = 0
-            for piece in _pieces(pq, paths, names):
-                out[done : done + len(piece)] = piece
-                done += len(piece)
+            for each, file in files.items():
+                for piece in _pieces(each, file, names):
+                    out[done : done + len(piece)] = piece
+                    done += len(piece)
             out.flush()
             del out
     except OSError as error:
@@ -101,30 +105,31 @@ def _files(path: PathLike | Sequence[PathLike]) -> list[Path]:
     return found
 
 
-def _open(pq: Any, path: Path) -> Any:
+@contextmanager
+def _readable(path: Path, otherwise: str) -> Iterator[None]:
+    """Damaged files raise ArrowInvalid, OSError, ArrowNotImplementedError and others."""
     try:
-        return pq.ParquetFile(path)
-    # Damaged files raise ArrowInvalid, OSError, ArrowNotImplementedError and others.
+        yield
+    except (InvalidInputError, MemoryError):
+        raise
     except Exception as error:
-        raise InvalidInputError(f"{path}: not a valid Parquet file ({shown(error)}).") from error
+        raise InvalidInputError(f"{path}: {otherwise} ({shown(error)}).") from error
 
 
 def _columns(
-    pq: Any, paths: list[Path], features: Sequence[str] | None
+    files: dict[Path, Any], features: Sequence[str] | None
 ) -> tuple[list[str], np.dtype[Any]]:
     """The names of the features, the same in all files, and the type that holds them."""
     import pyarrow as pa
 
-    names: list[str] | None = None
+    names: list[str] = []
     short = True
-    for path in paths:
-        schema = _open(pq, path).schema_arrow
+    for path, file in files.items():
+        schema = file.schema_arrow
         chosen = feature_columns(schema.names, path, features)
-        if names is not None and chosen != names:
-            raise bad_line(
-                path, None, f"the columns {shown(', '.join(chosen))}",
-                f"those of {paths[0]}, {shown(', '.join(names))}",
-            )  # fmt: skip
+        if names and chosen != names:
+            expected = f"those of {next(iter(files))}, {shown(', '.join(names))}"
+            raise bad_line(path, None, f"the columns {shown(', '.join(chosen))}", expected)
         names = chosen
         for name in chosen:
             kind = schema.field(name).type
@@ -135,16 +140,14 @@ def _columns(
                     f"Choose the columns to use ({argument('features')}).",
                 )  # fmt: skip
             short &= kind.bit_width <= (16 if whole else 32)
-    assert names is not None
     return names, np.dtype(np.float32 if short else np.float64)
 
 
-def _pieces(pq: Any, paths: list[Path], names: list[str]) -> Iterator[np.ndarray]:
-    """The rows of the files, some at a time, every number present and finite."""
-    rows = max(1, MOST_NUMBERS // len(names))
-    for path in paths:
-        first = 0
-        for batch in _batches(pq, path, rows, names):
+def _pieces(path: Path, file: Any, names: list[str]) -> Iterator[np.ndarray]:
+    """The rows of a file, some at a time, every number present and finite."""
+    first, rows = 0, max(1, MOST_NUMBERS // len(names))
+    with _readable(path, "cannot be read"):  # damaged beyond its first pages
+        for batch in file.iter_batches(batch_size=rows, columns=names):
             columns = [batch.column(name) for name in names]
             for name, column in zip(names, columns, strict=True):
                 if column.null_count:
@@ -160,13 +163,3 @@ def _pieces(pq: Any, paths: list[Path], names: list[str]) -> Iterator[np.ndarray
                 raise bad_line(path, None, found, "a finite number", advice)
             yield piece
             first += len(piece)
-
-
-def _batches(pq: Any, path: Path, rows: int, names: list[str]) -> Iterator[Any]:
-    try:
-        yield from _open(pq, path).iter_batches(batch_size=rows, columns=names)
-    except (InvalidInputError, MemoryError):
-        raise
-    # As in `_open`: a file damaged beyond its first pages raises many kinds of errors.
-    except Exception as error:
-        raise InvalidInputError(f"{path}: cannot be read ({shown(error)}).") from error

@@ -16,14 +16,14 @@ import numpy as np
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.per_point import Column, all_pairs_within, members_of
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.arrays import NPY_MAGIC, parse_npy
-from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.arrays import parse_npy
+from smdeclust.io.files import NPY_MAGIC, PathLike, bad_line, decode, lines_of, shown
 from smdeclust.io.pair_forms import Reading
 from smdeclust.io.table_file import records
 from smdeclust.io.tokens import parse_whole, split_words
 
 LABEL_NAMES = ("class", "label", "labels", "y", "group", "groups")
-_NO_CLASS = ("nan", "na", "none", "null")
+NO_CLASS = ("nan", "na", "none", "null")
 _NONE = np.empty((0, 2), dtype=np.int64)
 RowOf = Callable[[str, PathLike, int], int | None]
 
@@ -36,28 +36,19 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
         if number is None or number < -1:
             expected = "a group: a whole number from 0, or -1 for a free point"
             raise bad_line(reading.path, line, shown(word), expected)
-    return _pairs(rows, [str(number) for number in numbers], lines, reading)
-
-
-def groups_of_column(
-    groups: Sequence[str], lines: Sequence[int] | None, reading: Reading
-) -> Constraints:
-    """Pairs from a column of the data: equal values are a group; empty and -1 are none."""
-    words = ["" if name.lower() in _NO_CLASS else name for name in groups]
-    rows = range(len(groups))
-    return _pairs(rows, words, range(1, len(groups) + 1) if lines is None else lines, reading)
+    return pairs_of(rows, [str(number) for number in numbers], lines, reading)
 
 
 def read_labels(content: bytes, reading: Reading) -> Constraints:
     """Read one class label a point, empty or -1 where it is unknown."""
     rows, words, lines = _entries(content, reading)
     for word, line in zip(words, lines, strict=True):
-        if word.lower() in _NO_CLASS:
+        if word.lower() in NO_CLASS:
             advice = "Leave the line empty or write -1 where the class is unknown."
             raise bad_line(reading.path, line, shown(word), "a class label", advice)
     numbers = [parse_whole(word) for word in words]
     names = [word if n is None else str(n) for word, n in zip(words, numbers, strict=True)]
-    return _pairs(rows, names, lines, reading, apart=True)
+    return pairs_of(rows, names, lines, reading, apart=True)
 
 
 def header_of(line: str) -> str | None:
@@ -98,10 +89,7 @@ def _entries(content: bytes, reading: Reading) -> _Entries:
 
 
 def named_entries(text: str, path: PathLike, row_of: RowOf) -> dict[int, tuple[str, int]]:
-    """The entry of each point below a header such as ``id,label``, and its line, as they come.
-
-    `row_of` finds the row of a point (None: it is passed over).
-    """
+    """Each point below a header as ``id,label``: its entry and line; no `row_of`: left out."""
     separator = next((mark for mark in ",\t;" if mark in text.partition("\n")[0]), r"\s+")
     if not text.strip():
         return {}
@@ -123,7 +111,7 @@ def named_entries(text: str, path: PathLike, row_of: RowOf) -> dict[int, tuple[s
     return found
 
 
-def _pairs(
+def pairs_of(
     rows: Sequence[int],
     words: Sequence[str],
     lines: Sequence[int],
@@ -131,7 +119,7 @@ def _pairs(
     *,
     apart: bool = False,
 ) -> Constraints:
-    """Classes (`apart`), or groups that go together or apart as `reading` says."""
+    """Pairs of classes (`apart`), or of groups that go together or apart as `reading` says."""
     number: dict[str, int] = {}
     known = [word not in ("", "-1") for word in words]
     codes = np.array(

@@ -12,14 +12,22 @@ import numpy as np
 from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import pair_forms, per_point
-from smdeclust.io.arrays import NPY_MAGIC, ZIP_MAGIC, parse_npy
-from smdeclust.io.files import PathLike, as_paths, as_utf8, decode, lines_of, read_bytes, shown
+from smdeclust.io.arrays import parse_npy
+from smdeclust.io.files import (
+    NPY_MAGIC,
+    ZIP_MAGIC,
+    PathLike,
+    argument,
+    as_paths,
+    as_utf8,
+    read_bytes,
+    shown,
+)
 from smdeclust.io.matrix import read_matrix
 from smdeclust.io.pair_forms import Entry, Reading
 from smdeclust.io.table import Table
 from smdeclust.io.tokens import (
     RowResolver,
-    check_n_points,
     data_lines,
     index_ids,
     parse_kind,
@@ -27,7 +35,6 @@ from smdeclust.io.tokens import (
     parse_whole,
     split_words,
 )
-from smdeclust.io.wording import argument
 
 # Formats that write pairs one by one, and those from which pairs follow.
 _ENTRIES: dict[str, Callable[[bytes, Reading], Iterable[Entry]]] = {
@@ -100,7 +107,11 @@ def read_constraints(
     """
     paths = as_paths(path_or_paths)
     _check_options(format, ids, index_base, must_link_sign)
-    n_points = check_n_points(n_points)
+    whole = isinstance(n_points, int | np.integer) and not isinstance(n_points, bool)
+    if n_points is not None and (not whole or n_points < 0):
+        raise InvalidInputError(
+            f"n_points is {n_points!r}, expected a whole number from 0 or None."
+        )
     row_of_id = None
     if ids is not None:
         row_of_id = index_ids(ids)
@@ -144,9 +155,11 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
             f"{os.fspath(path)}: no column of groups was read. Say which it is "
             f"({argument('group_column')})."
         )
-    rows = RowResolver(len(table.groups))
-    reading = Reading(path, rows, _parse_role(kind))
-    return per_point.groups_of_column(table.groups, table.lines, reading)
+    words = ["" if name.lower() in per_point.NO_CLASS else name for name in table.groups]
+    rows, n_points = range(len(words)), len(words)
+    reading = Reading(path, RowResolver(n_points), _parse_role(kind))
+    lines = range(1, n_points + 1) if table.lines is None else table.lines
+    return per_point.pairs_of(rows, words, lines, reading)
 
 
 def _check_options(
@@ -229,8 +242,6 @@ def _read(name: str, content: bytes, reading: Reading) -> Constraints:
 
 def _merge(parts: list[Constraints]) -> Constraints:
     """Join the pairs of several files in order, repeated ones too."""
-    if len(parts) == 1:
-        return parts[0]
     names = [*KINDS, *(f"{kind}_confidence" for kind in KINDS[2:])]
     shifted = {
         kind: [part._origin(kind) + [number, 0, 0] for number, part in enumerate(parts)]
@@ -266,7 +277,7 @@ def _detect(content: bytes, path: PathLike, n_points: int | None, given_ids: boo
             f"{path}: the content fits the formats {' and '.join(found)}. Say which one it is "
             f"({argument('format')})."
         )
-    first = next((line for _, line in data_lines(lines_of(decode(content, path)))), "")
+    first = next((line for _, line in data_lines(content, path)), "")
     raise InvalidInputError(
         f"{path}, line 1: found {shown(first)}, expected one of the formats "
         f"{', '.join(_NAMES)}. Say which one it is ({argument('format')}), or write "
@@ -282,7 +293,7 @@ def _candidates(
         return ["matrix"] if parse_npy(content, path).ndim == 2 else ["groups", "labels"]
     if content.startswith(ZIP_MAGIC):
         return ["matrix"]
-    lines = data_lines(lines_of(decode(content, path)))
+    lines = data_lines(content, path)
     if not lines:
         raise InvalidInputError(
             f"{path}: the file is empty, expected pairs. Say a format such as links "

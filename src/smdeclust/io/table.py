@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike, bad_line, shown
-from smdeclust.io.points import check_points
-from smdeclust.io.table_file import ARRAY_FORMATS, TableFile, read_frame
+from smdeclust.io.arrays import check_points
+from smdeclust.io.files import PathLike, argument, bad_line, shown
+from smdeclust.io.frames import ARRAY_FORMATS, read_frame
+from smdeclust.io.table_file import TableFile
 from smdeclust.io.tokens import parse_whole
-from smdeclust.io.wording import argument
+from smdeclust.tables.values import as_numbers, values_of
 
 if TYPE_CHECKING:
     from smdeclust.tables.features import TableFeatures
@@ -65,10 +66,7 @@ class Table:
 
 
 def table_of(file: TableFile, features: TableFeatures, group_column: str | None = None) -> Table:
-    """A file in the units of its columns, with the roles that they have.
-
-    Where an id repeats or is missing, there are no ids, and `repeated_ids` says so.
-    """
+    """A file in the units of its columns, with their roles; `repeated_ids` says why ids lack."""
     frame, repeated = file.frame, ""
     special = {
         "id": features.id_column_ if features.id_column_ in frame else None,
@@ -290,8 +288,6 @@ def check_ids(ids: Sequence[str], path: PathLike, lines: Sequence[int] | None) -
 
 def _numbers(file: TableFile, names: Sequence[str]) -> NDArray[np.float64]:
     """The columns as numbers; or an error that names the first that is none, and counts all."""
-    from smdeclust.tables.values import as_numbers, values_of
-
     points = np.full((len(file.frame), len(names)), np.nan)
     for place, name in enumerate(names):
         column = file.frame[name]

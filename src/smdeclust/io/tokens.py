@@ -8,12 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.cells import plain_cell
-from smdeclust.io.files import PathLike, bad_line, shown
-from smdeclust.io.wording import argument
+from smdeclust.io.files import PathLike, argument, bad_line, decode, lines_of, plain_cell, shown
 
 # Row positions are int64; 18 digits always fit, and more digits are never a row of a data set.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -33,9 +29,10 @@ def split_words(line: str) -> list[str]:
     return line.split()
 
 
-def data_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
+def data_lines(content: bytes, path: PathLike) -> list[tuple[int, str]]:
     """Return (line number, stripped line) of all lines but blank ones and ``#`` comments."""
-    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    lines = enumerate(lines_of(decode(content, path)), start=1)
+    stripped = ((number, line.strip()) for number, line in lines)
     return [(number, line) for number, line in stripped if line and not line.startswith("#")]
 
 
@@ -86,7 +83,10 @@ class RowResolver:
             row = self.row_of_id.get(plain_cell(word), self.row_of_id.get(word))
             if row is not None:
                 return row
-            wrong = self._no_id(word)
+            todo = (
+                f"Correct the id, or read the file as row positions ({argument('pairs_by_row')})."
+            )
+            wrong = f"the id {shown(word)}", "an id of the data's id column", todo
         else:
             # Nearly every word is a plain row in range.
             plain = word.isdecimal() and word.isascii() and len(word) <= 18
@@ -97,10 +97,6 @@ class RowResolver:
                     return row
             wrong = self._no_row(word, number)
         raise bad_line(path, line, *wrong)
-
-    def _no_id(self, word: str) -> tuple[str, str, str]:
-        advice = f"Correct the id, or read the file as row positions ({argument('pairs_by_row')})."
-        return f"the id {shown(word)}", "an id of the data's id column", advice
 
     def _no_row(self, word: str, number: int | None) -> tuple[str, str, str]:
         """What was found, what was expected, and what to do."""
@@ -136,14 +132,3 @@ def index_ids(ids: Sequence[object]) -> dict[str, int]:
                 "choose another id column, or remove the repeated row."
             )
     return row_of_id
-
-
-def check_n_points(n_points: object) -> int | None:
-    """Return ``n_points`` as an int, or None."""
-    if n_points is None:
-        return None
-    if isinstance(n_points, bool) or not isinstance(n_points, int | np.integer) or n_points < 0:
-        raise InvalidInputError(
-            f"n_points is {n_points!r}, expected a whole number from 0 or None."
-        )
-    return int(n_points)

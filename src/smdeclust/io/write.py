@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,9 +23,11 @@ from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io import pair_forms
-from smdeclust.io.cells import as_csv, safe_cell
-from smdeclust.io.files import PathLike, read_bytes, shown
-from smdeclust.io.table_file import TableFile, decode_any, records
+from smdeclust.io.files import PathLike, as_csv, decode_any, read_bytes, safe_cell, shown
+from smdeclust.io.table_file import TableFile, records
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 WRITERS: dict[str, Callable[[Constraints], str]] = {
     "json": pair_forms.write_json,
@@ -33,6 +35,7 @@ WRITERS: dict[str, Callable[[Constraints], str]] = {
     "csv": pair_forms.write_csv,
 }
 WRITABLE_FORMATS = tuple(WRITERS)
+MOST_ROWS_OF_EXCEL = 1_048_575
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
@@ -201,19 +204,30 @@ def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
         return content.encode(file.encoding)
     frame = frame.assign(**{name: np.asarray(column) for name, column in columns.items()})
     stream = io.BytesIO()
-    if file.format == "excel":
-        with optional("Writing a spreadsheet"):
-            import openpyxl  # noqa: F401
-        safe = frame.map(lambda cell: safe_cell(cell) if isinstance(cell, str) else cell)
-        safe.to_excel(stream, sheet_name=file.sheet or "Table", index=False, engine="openpyxl")
-    elif file.format == "parquet":
+    if file.format == "parquet":
         frame.to_parquet(stream, index=False)
     elif file.format == "feather":
         frame.to_feather(stream)
     elif file.format == "jsonl":
         frame.to_json(stream, orient="records", lines=True, date_format="iso")
     else:
-        return as_csv([list(frame.columns), *frame.astype(object).to_numpy().tolist()])
+        return sheet_bytes(frame, file.sheet or "Table", excel=file.format == "excel")
+    return stream.getvalue()
+
+
+def sheet_bytes(frame: DataFrame, sheet: str = "Table", *, excel: bool) -> bytes:
+    """A table as CSV or as a spreadsheet; formulas are made safe."""
+    frame, stream = frame.rename(columns=lambda name: safe_cell(str(name))), io.BytesIO()
+    for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
+        frame[name] = [safe_cell(v) if isinstance(v, str) else v for v in frame[name]]
+    if not excel:
+        frame.to_csv(stream, index=False)
+        return stream.getvalue()
+    if len(frame) > MOST_ROWS_OF_EXCEL:
+        raise InvalidInputError("Excel holds 1,048,575 rows at most: export CSV instead.")
+    with optional("Writing a spreadsheet"):
+        import openpyxl  # noqa: F401
+    frame.to_excel(stream, sheet_name=sheet, index=False, engine="openpyxl")
     return stream.getvalue()
 
 

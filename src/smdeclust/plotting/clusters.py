@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import all_known
 from smdeclust.plotting import style
-from smdeclust.plotting.inputs import as_centers, as_labels, as_points
-from smdeclust.plotting.projection import project
+from smdeclust.plotting.inputs import as_centers, as_labels, as_points, project
 from smdeclust.structure.pairs import as_pairs
 
 _LAYERS = 6
@@ -68,25 +67,27 @@ def plot_clusters(
         must_link, cannot_link = known.all_as_hard().must_link, known.all_as_hard().cannot_link
     points = as_points(X)
     label = as_labels(labels, len(points))
-    must = as_pairs(must_link, len(points), "must_link")
-    cannot = as_pairs(cannot_link, len(points), "cannot_link")
+    pairs = {
+        "must-link": as_pairs(must_link, len(points), "must_link"),
+        "cannot-link": as_pairs(cannot_link, len(points), "cannot_link"),
+    }
     names, center = as_centers(centers, points, label)
     plane = project(points, center, seed, feature_names)
     own_figure = ax is None
-    ax = style.get_axes(ax, (7.4, _figure_height(plane.points)))
+    width, height = np.ptp(plane.points, axis=0)  # on axes about 5.4 inches wide
+    tall = float(np.clip(0.9 + 5.4 * height / width, 2.8, 4.8)) if width > 0 else 4.6
+    ax = style.get_axes(ax, (7.4, tall))
 
     rng = np.random.default_rng(seed)
-    must_broken = label[must[:, 0]] != label[must[:, 1]]
-    cannot_broken = label[cannot[:, 0]] == label[cannot[:, 1]]
-    must_shown = thin_pairs(must_broken, max_pairs, rng)
-    cannot_shown = thin_pairs(cannot_broken, max_pairs, rng)
-    in_pair = np.unique(np.concatenate([must[must_shown].ravel(), cannot[cannot_shown].ravel()]))
+    drawn: list[NDArray[np.int64]] = []
+    pair_handles: list[Artist] = []
+    for kind, ends in pairs.items():
+        broken = (label[ends[:, 0]] == label[ends[:, 1]]) != (kind == "must-link")
+        some = thin_pairs(broken, max_pairs, rng)
+        drawn.append(ends[some].ravel())
+        pair_handles += _draw_pairs(ax, plane.points, ends, broken, some, kind)
+    in_pair = np.unique(np.concatenate(drawn))
     shown = thin_points(label, in_pair, max_points, rng)
-
-    pair_handles = [
-        *_draw_pairs(ax, plane.points, must, must_broken, must_shown, "must-link"),
-        *_draw_pairs(ax, plane.points, cannot, cannot_broken, cannot_shown, "cannot-link"),
-    ]
     cluster_handles = _draw_points(
         ax, plane.points, label, names, style.cluster_colors(plane.centers), shown, in_pair
     )
@@ -184,19 +185,8 @@ def _draw_points(
     return handles
 
 
-def _figure_height(plane: NDArray[np.float64]) -> float:
-    """Inches that suit points of this width and height on axes about 5.4 inches wide."""
-    width, height = np.ptp(plane, axis=0)
-    if width <= 0:
-        return 4.6
-    return float(np.clip(0.9 + 5.4 * height / width, 2.8, 4.8))
-
-
 def _draw_centers(ax: Axes, plane: NDArray[np.float64], names: NDArray[np.int64]) -> int:
-    """The clusters' numbers at their centers, less those that would cover another one.
-
-    Returns how many were written.
-    """
+    """Numbers at the centers, less those that would cover another; returns how many there are."""
     few = len(names) <= style.MAX_LEGEND_CLUSTERS
     looks: dict[str, Any] = {"zorder": 5.1, "path_effects": style.halo(2.2)}
     if few:
@@ -230,10 +220,7 @@ def thin_pairs(
 
 
 def thin_points(
-    labels: NDArray[np.int64],
-    keep: NDArray[np.int64],
-    limit: int,
-    rng: np.random.Generator,
+    labels: NDArray[np.int64], keep: NDArray[np.int64], limit: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Positions of about `limit` points, the same share of each cluster, and all of `keep`."""
     n_points = len(labels)

@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from smdeclust.plotting import style
 from smdeclust.plotting.graph_layout import adjacency, lay_out
 from smdeclust.plotting.inputs import as_labels
+from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import as_pairs
 
 _MAX_NUMBERED = 80  # nodes; with more, the numbers in them are too small to read
@@ -130,33 +131,29 @@ def _group_graph(
     labels: NDArray[np.int64] | None,
 ) -> _GroupGraph:
     """Contract must-links; keep only groups that some pair mentions."""
-    _, group = connected_components(adjacency(must, n_points), directed=False)
-    mentioned = np.unique(np.concatenate([must.ravel(), cannot.ravel()]))
-    kept, first, _ = np.unique(group[mentioned], return_index=True, return_inverse=True)
-    renumber = np.full(int(group.max(initial=-1)) + 1, -1)
-    renumber[kept] = np.arange(len(kept))
-    group = renumber[group]
-    sizes = np.bincount(group[group >= 0], minlength=len(kept))
+    grouping = contract(n_points, must, cannot)
+    # The others are single points in no pair.
+    group, n_groups = grouping.of_point, grouping.n_compound
+    sizes = grouping.size[:n_groups]
 
     ends = np.sort(group[cannot], axis=1).reshape(-1, 2)
-    broken_group = np.zeros(len(kept), dtype=bool)
+    broken_group = np.zeros(n_groups, dtype=bool)
     broken_group[ends[ends[:, 0] == ends[:, 1], 0]] = True
     edges = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
-    _, component = connected_components(adjacency(edges, len(kept)), directed=False)
+    _, component = connected_components(adjacency(edges, n_groups), directed=False)
 
     names = np.zeros(1, dtype=np.int64)
-    cluster = np.zeros(len(kept), dtype=np.int64)
+    cluster = np.zeros(n_groups, dtype=np.int64)
     broken_edge = np.zeros(len(edges), dtype=bool)
-    if labels is not None and len(kept):
+    if labels is not None and n_groups:
         names, index = np.unique(labels, return_inverse=True)
-        cluster = index[mentioned[first]]
+        cluster = index[np.unique(group, return_index=True)[1][:n_groups]]
         split = must[labels[must[:, 0]] != labels[must[:, 1]]]
         broken_group[group[split].ravel()] = True
         # By points, not by groups: a split group may break one cannot-link and keep another.
         inside = cannot[labels[cannot[:, 0]] == labels[cannot[:, 1]]]
         bad = np.sort(group[inside], axis=1).reshape(-1, 2)
-        key = len(kept)
-        broken_edge = np.isin(edges[:, 0] * key + edges[:, 1], bad[:, 0] * key + bad[:, 1])
+        broken_edge = np.isin(edges @ [n_groups, 1], bad @ [n_groups, 1])
     n_alone = n_points - int(sizes.sum())
     return _GroupGraph(sizes, edges, component, cluster, names, broken_group, broken_edge, n_alone)
 

@@ -39,7 +39,9 @@ def lay_out(
         nodes = order[bounds[c] : bounds[c + 1]]
         local = _stress_layout(graph[nodes][:, nodes], seed) * 3.5 * unit
         local = _spread(local, radii[nodes], unit)
-        local = _lie_down(local)
+        # The longest extent becomes the horizontal, so that shelves pack well.
+        local = local - local.mean(axis=0)
+        local = local @ np.linalg.eigh(local.T @ local)[1][:, ::-1]
         low = (local - radii[nodes, None]).min(axis=0)
         high = (local + radii[nodes, None]).max(axis=0)
         places[nodes] = local - low
@@ -87,15 +89,6 @@ def _spread(
         push = overlap / np.maximum(distance, 1e-9)
         places = places + 0.5 * (push[:, :, None] * offset).sum(axis=1)
     return places
-
-
-def _lie_down(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn the longest extent to the horizontal, so that shelves pack well."""
-    if len(places) < 2:
-        return places
-    centred = places - places.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    return centred @ axes.T
 
 
 def _pack(

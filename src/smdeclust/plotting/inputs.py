@@ -1,9 +1,13 @@
-"""Turn what callers hand to the pictures into checked arrays."""
+"""What callers hand to the pictures, as checked arrays, and as places on paper."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.decomposition import PCA
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import validation
@@ -30,10 +34,7 @@ def as_labels(labels: ArrayLike, n_points: int) -> NDArray[np.int64]:
 def as_centers(
     centers: ArrayLike | None, points: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The clusters' names in increasing order and one center for each of them.
-
-    Without centers, the cluster means are taken. With centers, label k means row k of them.
-    """
+    """The clusters' names in order, and a center of each: row k of `centers`, or the mean."""
     if centers is None:
         names, position, counts = np.unique(labels, return_inverse=True, return_counts=True)
         sums = np.zeros((len(names), points.shape[1]))
@@ -51,3 +52,50 @@ def as_centers(
             "label k must mean row k of centers."
         )
     return np.arange(len(array)), array
+
+
+@dataclass(frozen=True)
+class Projection:
+    """(N, 2) points and (K, 2) centers by the same map, and what the two axes show."""
+
+    points: NDArray[np.float64]
+    centers: NDArray[np.float64]
+    axis_labels: tuple[str, str]  # the second is empty where it carries no meaning
+
+
+def project(
+    points: NDArray[np.float64],
+    centers: NDArray[np.float64],
+    seed: int = 0,
+    feature_names: Sequence[str] | None = None,
+) -> Projection:
+    """Map (N, d) points and (K, d) centers to the plane.
+
+    The seed is for the randomized PCA of wide tables and the vertical spread of one feature.
+    """
+    n_points, n_features = points.shape
+    names = list(feature_names or (f"feature {j}" for j in range(min(n_features, 2))))
+    if feature_names is not None and len(names) != n_features:
+        raise InvalidInputError(
+            f"feature_names has {len(names)} names, but X has {n_features} features."
+        )
+    if n_features == 2:
+        return Projection(points, centers, (names[0], names[1]))
+    if n_features == 1:
+        # Height carries nothing here; it only keeps equal values from hiding one another.
+        spread = np.ptp(points) or 1.0
+        height = np.random.default_rng(seed).uniform(-0.08, 0.08, n_points) * spread
+        return Projection(
+            np.column_stack([points[:, 0], height]),
+            np.column_stack([centers[:, 0], np.zeros(len(centers))]),
+            (names[0], ""),
+        )
+    if n_points == 1:
+        return Projection(np.zeros((1, 2)), np.zeros((len(centers), 2)), ("PC 1", "PC 2"))
+    pca = PCA(n_components=2, random_state=seed).fit(points)
+    share = np.nan_to_num(pca.explained_variance_ratio_)
+    return Projection(
+        pca.transform(points),
+        pca.transform(centers),
+        (f"PC 1 ({share[0]:.0%} of variance)", f"PC 2 ({share[1]:.0%} of variance)"),
+    )

@@ -9,6 +9,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 
 from smdeclust.plotting import style
 from smdeclust.plotting.inputs import as_centers, as_labels, as_points
@@ -41,8 +42,6 @@ def point_margins(
     ndarray of shape (N,)
         Margins in [-1, 1]. With one cluster all are 1.
     """
-    from scipy.spatial.distance import cdist
-
     points = as_points(X)
     label = as_labels(labels, len(points))
     names, center = as_centers(centers, points, label)
@@ -64,11 +63,7 @@ def point_margins(
 
 
 def plot_margins(
-    X: ArrayLike,
-    labels: ArrayLike,
-    *,
-    centers: ArrayLike | None = None,
-    ax: Axes | None = None,
+    X: ArrayLike, labels: ArrayLike, *, centers: ArrayLike | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw each cluster as a blade of its points' margins, largest on top.
 

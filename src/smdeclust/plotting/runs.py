@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.plotting import style
 
-HISTORY_X = {
-    "generation": "generation",
-    "evaluations": "local searches",
-    "time": "time (s)",
-}
+HISTORY_X = {"generation": "generation", "evaluations": "local searches", "time": "time (s)"}
 
 
 def plot_convergence(
@@ -107,7 +103,19 @@ def _steps(history: Mapping[str, Any], x: str, *names: str) -> list[NDArray[np.f
     right: else a step plot ends on a bare edge."""
     if x not in HISTORY_X:
         raise InvalidInputError(f"x must be one of {sorted(HISTORY_X)}, not {x!r}.")
-    step, *columns = _columns(history, x, *names)
+    missing = [name for name in (x, *names) if name not in history]
+    if missing:
+        raise InvalidInputError(
+            f"the history has no {missing[0]!r}; it holds {sorted(history)}. "
+            "Pass the history_ of a fitted SMDEClust."
+        )
+    step, *columns = (np.asarray(history[name], dtype=np.float64) for name in (x, *names))
+    shapes = {name: c.shape for name, c in zip((x, *names), (step, *columns), strict=True)}
+    if len(set(shapes.values())) != 1 or step.ndim != 1 or step.size == 0:
+        raise InvalidInputError(
+            "the columns of a history must be one-dimensional, of one length and not empty; got "
+            + ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
+        )
     end = step[-1] + (0.02 * (step[-1] - step[0]) or 1.0)
     return [np.append(step, end), *(np.append(column, column[-1]) for column in columns)]
 
@@ -121,21 +129,3 @@ def _finished(ax: Axes, x: str, step: NDArray[np.float64], y_label: str) -> Axes
     style.tidy(ax, "y")
     style.legend_outside(ax)
     return ax
-
-
-def _columns(history: Mapping[str, Any], *names: str) -> list[NDArray[np.float64]]:
-    """The named columns of a run's ``history_``, of one length and not empty."""
-    missing = [name for name in names if name not in history]
-    if missing:
-        raise InvalidInputError(
-            f"the history has no {missing[0]!r}; it holds {sorted(history)}. "
-            "Pass the history_ of a fitted SMDEClust."
-        )
-    columns = [np.asarray(history[name], dtype=np.float64) for name in names]
-    lengths = {column.shape for column in columns}
-    if len(lengths) != 1 or columns[0].ndim != 1 or columns[0].size == 0:
-        raise InvalidInputError(
-            "the columns of a history must be one-dimensional, of one length and not empty; got "
-            + ", ".join(f"{n}: {c.shape}" for n, c in zip(names, columns, strict=True))
-        )
-    return columns

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import matplotlib
 import numpy as np
 from matplotlib import patheffects
 from matplotlib import pyplot as plt
@@ -54,10 +56,7 @@ def cluster_style(k: int) -> tuple[str, str]:
 
 
 def cluster_colors(places: NDArray[np.float64]) -> list[str]:
-    """One color for each of many clusters, so that equal colors are far apart on paper.
-
-    Few clusters keep the color of their number, the same in all pictures.
-    """
+    """One color a cluster: of few that of its number; of many, equal ones are far apart."""
     n_clusters = len(places)
     if n_clusters <= MAX_LEGEND_CLUSTERS:
         return [cluster_style(k)[0] for k in range(n_clusters)]
@@ -177,3 +176,22 @@ def count_of(shown: int, total: int, what: str) -> str:
     """``"120 points"``, or ``"100 of 120 points"`` where not all are shown."""
     noun = what if total == 1 else what + "s"
     return f"{total:,} {noun}" if shown == total else f"{shown:,} of {total:,} {noun}"
+
+
+# What a file has of its own, left out so that the same content gives the same bytes.
+_NO_DATE: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def render(
+    draw: Callable[..., Any], *arguments: Any, format: str = "png", dpi: int = 150, **options: Any
+) -> bytes:
+    """Call one of the plot functions; return its picture as ``png``, ``svg`` or ``pdf``."""
+    matplotlib.use("Agg")
+    with matplotlib.rc_context({"svg.hashsalt": "smdeclust", "svg.fonttype": "path"}):
+        figure = draw(*arguments, **options).get_figure(root=True)
+        try:
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=format, dpi=dpi, metadata=_NO_DATE.get(format))
+            return buffer.getvalue()
+        finally:
+            plt.close(figure)

@@ -1,17 +1,14 @@
-"""Answers: same, different or don't know, kept in a file as they come."""
+"""Answers: same, different or don't know."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.append import append_pair
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 _WORDS = {
@@ -88,43 +85,3 @@ class Checks:
         """The estimate, at most 0.4."""
         share = (self.n_disagree + 10 * (1 - 0.9**3) / 2) / (self.n_checks + 10)
         return min(0.4, (1 - max(0.0, 1 - 2 * share) ** (1 / 3)) / 2)
-
-
-class AnswerFile:
-    """A pairs CSV that grows by a line an answer, in its own shape, on the disk at once.
-
-    A file that is not there is made with the header ``i,j,type,confidence``. It holds ids, or rows
-    from `index_base` on; an encoding of None is UTF-8, or UTF-16 where it begins with its mark.
-    """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        ids: Sequence[Any] | None = None,
-        index_base: int = 0,
-        encoding: str | None = None,
-    ) -> None:
-        self.path, self.ids = Path(path), ids
-        self.index_base, self.encoding = index_base, encoding
-        self._sizes: list[tuple[int, int]] = []  # of the file, before and after each answer
-
-    def append(self, answer: Answer) -> None:
-        """Write one answer; "don't know" leaves no line."""
-        if answer.verdict == UNKNOWN:
-            return
-        base, ids = self.index_base, self.ids
-        names = [row + base if ids is None else ids[row] for row in answer.pair]
-        kind = "must_link" if answer.verdict == SAME else "cannot_link"
-        sure = None if answer.confidence >= 1 else answer.confidence
-        self._sizes.append(append_pair(self.path, names, kind, sure, self.encoding))
-
-    def drop_last(self) -> None:
-        """Take the last answer back."""
-        before, after = self._sizes[-1]
-        if self.path.stat().st_size != after:
-            raise InvalidInputError(
-                f"{self.path}: the file was changed meanwhile, so the last answer cannot be taken "
-                f"back. Remove its line by hand."
-            )
-        os.truncate(self.path, before)
-        self._sizes.pop()

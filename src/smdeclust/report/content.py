@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from smdeclust.constraints import Constraints
 from smdeclust.report.costly_pairs import CostlyPairs
+from smdeclust.structure.pairs import count_broken
 
+_SAYS = ("must", "cannot")
 Lines = Sequence[tuple[str, object]]  # of a table
 
 
@@ -23,26 +27,19 @@ class Content:
     feature_names: Sequence[str]
     labels: np.ndarray
     n_clusters: int
-    must_link: np.ndarray
-    cannot_link: np.ndarray
+    constraints: Constraints  # that the method used
+    ids: Sequence[str] | None  # of the points
     objective: float
-    broken: tuple[int, int]  # must-links and cannot-links that do not hold
     seconds: float  # that the solver took
     asked: Lines
     facts: Lines  # what came out
     standardized: bool
     method_title: str
-    name: Callable[[int], str]  # from a row to its name
-    where: Callable[[str, int], str]  # from kind and position of a pair to where it was written
-    ids_named: str = "row"  # what the names of rows are: id or row
     # The solution without pairs, its clusters numbered so that most points keep their number, and
     # why it is missing or cut short.
     free_objective: float | None = None
     free_labels: np.ndarray | None = None
     free_note: str = ""
-    # Soft pairs that the method used, and those that do not hold.
-    n_soft_pairs: int = 0
-    broken_soft_pairs: int = 0
     proof: str = ""  # how good the clustering is proven to be
     # What single pairs cost, or why that was not computed.
     costs: CostlyPairs | None = None
@@ -56,6 +53,25 @@ class Content:
     provenance: Lines = ()
     weight: np.ndarray | None = None  # how much each point counts
     bounds: tuple[Sequence[str], Sequence[Sequence[object]]] = ((), ())  # a header and rows
+
+    def name(self, row: int) -> str:
+        """The id of a point, or its row."""
+        return str(row) if self.ids is None else self.ids[row]
+
+    @property
+    def ids_named(self) -> str:
+        """What the names of points are."""
+        return "row" if self.ids is None else "id"
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """All hard pairs."""
+        return np.concatenate([self.constraints.must_link, self.constraints.cannot_link])
+
+    def broken(self, labels: np.ndarray, soft: str = "") -> tuple[int, int]:
+        """How many must-links and cannot-links, hard or ``"soft_"``, labels break."""
+        must, cannot = (getattr(self.constraints, f"{soft}{kind}_link") for kind in _SAYS)
+        return count_broken(must, cannot, labels)
 
     @property
     def moved(self) -> np.ndarray:

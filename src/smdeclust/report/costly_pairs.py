@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from smdeclust.estimators.pair_costs import implied_pairs
 from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
 from smdeclust.queries.picture import match_labels
-from smdeclust.structure.groups import Bridges, find_bridges
+from smdeclust.structure.groups import find_bridges
 
 # must-links, cannot-links -> labels and objective of a run without one of the pairs
 Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]
@@ -124,70 +125,37 @@ def _leave_out(
 def _candidates(
     problem: Problem, labels: np.ndarray, free_labels: np.ndarray
 ) -> tuple[list[tuple[str, int]], int]:
-    """Pairs by decreasing estimated cost, and how many others are implied."""
-    group_labels = problem.group_labels(labels)
-    centers = problem.centers(group_labels) - problem.offset
-    bridges = find_bridges(problem.must_link)
-    implied = implied_pairs(problem.must_link, problem.cannot_link, len(problem.X))
-    scored: list[tuple[float, str, int]] = []
-    gains = _split_gains(problem, group_labels, centers, bridges)
-    for position, gain in zip(bridges.links.tolist(), gains.tolist(), strict=True):
-        i, j = problem.must_link[position]
-        if gain > 0 or free_labels[i] != free_labels[j]:
-            scored.append((-gain, "must_link", position))
-    for position, (i, j) in enumerate(problem.cannot_link):
-        if position in implied["cannot_link"]:
-            continue
-        gain = _join_gain(problem, group_labels, centers, i, j)
-        if gain > 0 or free_labels[i] == free_labels[j]:
-            scored.append((-gain, "cannot_link", position))
-    order = [(kind, position) for _, kind, position in sorted(scored)]
-    return order, sum(map(len, implied.values()))
+    """Pairs by decreasing estimated cost at fixed centers, and how many others are implied."""
+    must, cannot, own = problem.must_link, problem.cannot_link, problem.group_labels(labels)
+    centers = problem.centers(own)
+    of_points = problem.point_weights[:, None] * cdist(problem.X, centers, "sqeuclidean")
+    costs = problem.group_costs(of_points)
+    implied = implied_pairs(must, cannot, len(labels))
 
+    # A must-link: its group is split, and both parts go to their nearest centers.
+    bridges = find_bridges(must)
+    before = np.vstack([np.zeros(len(centers)), np.cumsum(of_points[bridges.rows], axis=0)])
+    side, group = before[bridges.end] - before[bridges.start], problem.group_of_point[must]
+    group = group[bridges.links, 0]
+    parts, at = (side, costs[group] - side), (np.arange(len(group)), own[group])
+    split = sum(part[at] - part.min(axis=1) for part in parts)
 
-def _split_gains(
-    problem: Problem, group_labels: np.ndarray, centers: np.ndarray, bridges: Bridges
-) -> np.ndarray:
-    """What splitting a group at each bridge would gain if both parts went to their nearest
-    centers."""
-    if len(bridges.links) == 0:
-        return np.empty(0)
-    rows = bridges.rows
-    weight = np.ones(len(rows)) if problem.sample_weight is None else problem.sample_weight[rows]
-    moment = weight[:, None] * (problem.X[rows] - problem.offset)
-    weight_before = np.concatenate([[0.0], np.cumsum(weight)])
-    moment_before = np.vstack([np.zeros(problem.n_features), np.cumsum(moment, axis=0)])
-    gains = np.zeros(len(bridges.links))
-    for b, (link, start, end) in enumerate(
-        zip(bridges.links, bridges.start, bridges.end, strict=True)
-    ):
-        group = problem.group_of_point[problem.must_link[link, 0]]
-        side = weight_before[end] - weight_before[start]
-        rest = problem.weights[group] - side
-        if side <= 0 or rest <= 0:
-            continue
-        side_moment = moment_before[end] - moment_before[start]
-        rest_moment = problem.weights[group] * problem.means[group] - side_moment
-        for part, part_moment in ((side, side_moment), (rest, rest_moment)):
-            squares = ((centers - part_moment / part) ** 2).sum(axis=1)
-            gains[b] += part * float(squares[group_labels[group]] - squares.min())
-    return gains
+    # A cannot-link: a group moves into the cluster of the other, if no third one is in the way.
+    rows = np.repeat(np.arange(len(problem.cl_indptr) - 1), np.diff(problem.cl_indptr))
+    n_linked = np.zeros(costs.shape, dtype=np.int64)  # groups of each cluster that one is linked to
+    np.add.at(n_linked, (rows, own[problem.cl_indices]), 1)
+    ends = problem.group_of_point[cannot]
+    join = np.zeros(len(cannot))
+    for mover, host in (ends.T, ends.T[::-1]):
+        gain = costs[mover, own[mover]] - costs[mover, own[host]]
+        join = np.maximum(join, np.where(n_linked[mover, own[host]] == 1, gain, 0.0))
 
-
-def _join_gain(
-    problem: Problem, group_labels: np.ndarray, centers: np.ndarray, i: int, j: int
-) -> float:
-    """What moving one group into the cluster of the other would gain, where nothing else is in
-    the way."""
-    best = 0.0
-    for mover, host in ((i, j), (j, i)):
-        group = problem.group_of_point[mover]
-        target = group_labels[problem.group_of_point[host]]
-        start, end = problem.cl_indptr[group : group + 2]
-        others = problem.cl_indices[start:end]
-        in_the_way = others[others != problem.group_of_point[host]]
-        if (group_labels[in_the_way] == target).any():
-            continue
-        squares = ((centers[[group_labels[group], target]] - problem.means[group]) ** 2).sum(axis=1)
-        best = max(best, float(problem.weights[group] * (squares[0] - squares[1])))
-    return best
+    scored = []
+    for kind, positions, gains in (
+        ("must_link", bridges.links, split), ("cannot_link", np.arange(len(cannot)), join),
+    ):  # fmt: skip
+        first, second = getattr(problem, kind)[positions].T
+        broken = (free_labels[first] == free_labels[second]) != (kind == "must_link")
+        found = zip(positions.tolist(), gains.tolist(), broken.tolist(), strict=True)
+        scored += [(-g, kind, p) for p, g, b in found if (g > 0 or b) and p not in implied[kind]]
+    return [(kind, p) for _, kind, p in sorted(scored)], sum(map(len, implied.values()))

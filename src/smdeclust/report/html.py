@@ -1,16 +1,19 @@
-"""Templates to HTML: everything that comes from outside is escaped, and the page loads nothing."""
+"""Templates to text; in HTML all that comes from outside is escaped, and nothing is loaded."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import math
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from smdeclust.extras import optional
+from smdeclust.io.files import printable as without_controls
 
 # Besides printable characters: white space, and the narrow space between thousands.
 _SHOWN_AS_THEY_ARE = "\n\t\u202f"
@@ -18,10 +21,7 @@ _SHOWN_AS_THEY_ARE = "\n\t\u202f"
 
 def printable(value: object) -> str:
     """Text whose characters HTML allows; the others are shown as escapes."""
-    shown = "".join(
-        c if c.isprintable() or c in _SHOWN_AS_THEY_ARE else c.encode("unicode_escape").decode()
-        for c in str(value)
-    )
+    shown = without_controls(str(value), _SHOWN_AS_THEY_ARE)
     return shown.encode("utf-8", "backslashreplace").decode()
 
 
@@ -50,14 +50,26 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def code(value: Any) -> str:
+    """A value as it is written in Python."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(code, value))}]"
+    return f"Path({str(value)!r})" if isinstance(value, Path) else repr(value)
+
+
+def arguments(given: Mapping[str, Any]) -> str:
+    """Arguments as they are written in Python; None is left out."""
+    return ", ".join(f"{name}={code(value)}" for name, value in given.items() if value is not None)
+
+
 @cache
 def _environment() -> Any:
     with optional("The report"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
         loader=PackageLoader("smdeclust.report"),
-        autoescape=True,
+        autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -65,7 +77,9 @@ def _environment() -> Any:
         # Applied to every value before it is escaped; markup made by templates stays as it is.
         finalize=lambda value: value if hasattr(value, "__html__") else printable(value),
     )
-    environment.filters |= {"number": number, "data_address": data_address}
+    thousands = "{:,}".format
+    environment.filters |= {"number": number, "thousands": thousands, "data_address": data_address}
+    environment.filters |= {"code": code, "arguments": arguments}
     environment.tests["sortable_number"] = is_number
     return environment
 

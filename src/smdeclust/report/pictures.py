@@ -1,110 +1,216 @@
-"""The pictures of a report that matplotlib draws."""
+"""The pictures of a report: drawn within the page, or by matplotlib."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from smdeclust.extras import optional
 from smdeclust.report.content import Content
+
+with optional("The report"):
+    from smdeclust import plotting
+    from smdeclust.plotting.clusters import thin_pairs, thin_points
+    from smdeclust.plotting.inputs import project
+    from smdeclust.plotting.style import render
+
+# ---- the clustering: points with their names, pairs as lines
+
+MAX_POINTS = 2000
+MAX_PAIRS = 1500
+N_COLORS = 8
+_WIDTH, _EDGE = 720.0, 24.0
+# 7 is prime to the 8 colors: together they tell 56 clusters apart. Circle, square, triangles,
+# diamond, plus, cross; all about as large.
+MARKERS = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "M-3.5 -3.5h7v7h-7z",
+    "M0 -4.6L4.4 3.4L-4.4 3.4z",
+    "M0 -5L5 0L0 5L-5 0z",
+    "M0 4.6L4.4 -3.4L-4.4 -3.4z",
+    "M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+    "M-4.2 -2.2L-2.2 -4.2L0 -2L2.2 -4.2L4.2 -2.2L2 0L4.2 2.2L2.2 4.2L0 2L-2.2 4.2L-4.2 2.2L-2 0z",
+)
+
+
+def cluster_marks(cluster: int) -> dict[str, int]:
+    """Number of the color and of the marker of a cluster."""
+    return {"color": cluster % N_COLORS, "marker": cluster % len(MARKERS)}
+
+
+def drawings(content: Content) -> list[dict[str, Any]]:
+    """The clustering as a scatter plot, and the one without pairs, in units of the view box."""
+    at, height = _places(content)
+    rows, drawn = _chosen(content)
+    shown = (content.labels, content.free_labels)
+    return [
+        {
+            "width": int(_WIDTH),
+            "height": height,
+            "points": _points(content, at, rows, labels),
+            "lines": [line for kind in drawn for line in _lines(content, at, labels, kind, drawn)],
+            "centers": [
+                {"x": x, "y": y, "number": cluster}
+                for cluster in np.unique(labels).tolist()
+                for x, y in np.round(at[labels == cluster].mean(axis=0), 1)[None].tolist()
+            ],
+        }
+        for labels in shown
+        if labels is not None
+    ]
+
+
+def _places(content: Content) -> tuple[np.ndarray, int]:
+    """Where the points are in the view box, and how high it is."""
+    plane = project(content.X, content.X[:1], feature_names=tuple(content.feature_names)).points
+    low, size = plane.min(axis=0), np.ptp(plane, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    # One scale for both directions, unless that makes a thin strip.
+    ratio = float(np.clip(size[1] / size[0], 0.35, 0.75))
+    inner = np.array([_WIDTH - 2 * _EDGE, (_WIDTH - 2 * _EDGE) * ratio])
+    scale = inner / size
+    if 0.35 <= size[1] / size[0] <= 0.75:
+        scale = np.full(2, scale.min())
+    height = round(float(inner[1]) + 2 * _EDGE)
+    moved = (plane - low - size / 2) * scale * np.array([1.0, -1.0])
+    return np.round(moved + np.array([_WIDTH / 2, height / 2]), 1), height
+
+
+def _chosen(content: Content) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The points that are drawn, and the positions of the pairs of each kind."""
+    rng, labels, drawn = np.random.default_rng(0), content.labels, {}
+    for kind in ("must_link", "cannot_link"):
+        first, second = labels[getattr(content.constraints, kind)].T
+        broken = (first == second) != (kind == "must_link")
+        drawn[kind] = thin_pairs(broken, MAX_PAIRS, rng)
+    known = content.constraints
+    linked = np.unique(np.concatenate([getattr(known, kind)[drawn[kind]] for kind in drawn]))
+    return thin_points(labels, linked, MAX_POINTS, rng), drawn
+
+
+def _points(
+    content: Content, at: np.ndarray, rows: np.ndarray, labels: np.ndarray
+) -> list[dict[str, Any]]:
+    linked = np.zeros(len(content.X), dtype=bool)
+    linked[content.pairs.ravel()] = True
+    return [
+        {
+            "x": x,
+            "y": y,
+            "paired": bool(linked[row]),
+            "title": f"{content.name(row)}: cluster {labels[row]}",
+            **cluster_marks(int(labels[row])),
+        }
+        for row, (x, y) in zip(rows.tolist(), at[rows].tolist(), strict=True)
+    ]
+
+
+def _lines(
+    content: Content, at: np.ndarray, labels: np.ndarray, kind: str, drawn: dict[str, np.ndarray]
+) -> list[dict[str, Any]]:
+    known, found = content.constraints, []
+    for position in drawn[kind].tolist():
+        i, j = getattr(known, kind)[position].tolist()
+        (x1, y1), (x2, y2) = at[i].tolist(), at[j].tolist()
+        broken = (labels[i] == labels[j]) != (kind == "must_link")
+        word = kind.replace("_", "-")
+        found.append(
+            {
+                "x1": x1, "y1": y1, "x2": x2, "y2": y2,
+                "kind": f"{word}{' broken' if broken else ''}",
+                "title": f"{word} {content.name(i)} – {content.name(j)}"
+                f"{', broken here' if broken else ''} ({known.where(kind, position)})",
+            }
+        )  # fmt: skip
+    return found
+
+
+# ---- what the clusters are like: each feature by cluster, against the whole
+
+MAX_FEATURES = 24
+MAX_CLUSTERS = 20
+_LEFT, _RIGHT = 46.0, 314.0
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def profiles(content: Content) -> dict[str, Any]:
+    """Quantiles of every feature, of all points and by cluster; those that differ most first."""
+    sizes = np.bincount(content.labels, minlength=content.n_clusters)
+    clusters = np.sort(np.argsort(-sizes, kind="stable")[:MAX_CLUSTERS])
+    clusters = clusters[sizes[clusters] > 0]
+    order = np.argsort(-_differences(content), kind="stable")[:MAX_FEATURES]
+    features = [_feature(content, int(column), clusters) for column in order]
+    return {"features": features, "n_clusters": len(clusters)}
+
+
+def _differences(content: Content) -> np.ndarray:
+    """Share of each feature's variance that lies between the clusters."""
+    raw = content.raw - content.raw.mean(axis=0)
+    between = np.zeros(raw.shape[1])
+    for cluster in range(content.n_clusters):
+        members = content.labels == cluster
+        if members.any():
+            between += members.sum() * raw[members].mean(axis=0) ** 2
+    total = (raw**2).sum(axis=0)
+    return between / np.where(total > 0, total, 1.0)
+
+
+def _feature(content: Content, column: int, clusters: np.ndarray) -> dict[str, Any]:
+    values = content.raw[:, column]
+    low, high = (float(v) for v in np.quantile(values, [0.01, 0.99]))
+    if low == high:
+        low, high = float(values.min()), float(values.max())
+    span = (high - low) or 1.0
+
+    def place(value: float) -> float:
+        share = min(max((value - low) / span, 0.0), 1.0)
+        return round(_LEFT + share * (_RIGHT - _LEFT), 1)
+
+    def bar(name: str, chosen: np.ndarray, color: int) -> dict[str, Any]:
+        quantiles = np.quantile(chosen, _QUANTILES).tolist()
+        places = [place(value) for value in quantiles]
+        width = round(max(places[3] - places[1], 1.0), 1)
+        about = {"name": name, "color": color, "quantiles": quantiles, "width": width}
+        return about | dict(zip(("low", "lower", "median", "upper", "high"), places, strict=True))
+
+    bars = [bar("all", values, 0)]
+    for cluster in clusters.tolist():
+        color = cluster_marks(cluster)["color"]
+        bars.append(bar(str(cluster), values[content.labels == cluster], color))
+    return {"name": content.feature_names[column], "low": low, "high": high, "bars": bars}
+
+
+# ---- by matplotlib
 
 # Vector pictures stay sharp; beyond so many points they grow too large for a page.
 _VECTOR_POINTS = 1200
 
 
 def _figure(
-    description: str,
-    caption: str,
-    draw: Callable[..., Any],
-    *arguments: Any,
-    vector: bool = True,
-    **options: Any,
+    draw: Callable[..., Any], *arguments: Any, vector: bool = True, **options: Any
 ) -> dict[str, Any]:
-    """A picture, words for those who cannot see it, and a caption.
-
-    A PNG is drawn at one and a half times the width in pixels at which it is shown.
-    """
-    from smdeclust.plotting.render import render
-
+    """A picture; a PNG is one and a half times as wide, in pixels, as it is shown."""
     kind = "svg" if vector else "png"
     picture = render(draw, *arguments, format=kind, dpi=144, **options)
     width = None if vector else int.from_bytes(picture[16:20], "big") * 2 // 3
-    about = {"description": description, "caption": caption}
-    return {"content": picture, "kind": kind, "width": width, **about}
+    return {"content": picture, "kind": kind, "width": width}
 
 
-def details(content: Content) -> list[dict[str, Any]]:
-    """How well each point sits in its cluster, and the pairs as a graph."""
-    from smdeclust.plotting import plot_constraint_graph, plot_feature_weights, plot_margins
-
-    found = []
+def figures(content: Content) -> dict[str, dict[str, Any]]:
+    """The pictures that there are, by name."""
+    found, X, labels, known = {}, content.X, content.labels, content.constraints
     if content.n_clusters > 1:
-        found.append(
-            _figure(
-                "Margins of the points of each cluster",
-                "How well each point sits in its cluster: near 1, its center is much closer than "
-                "any other; below 0, another center is closer and only the pairs hold the point "
-                "here.",
-                plot_margins,
-                content.X,
-                content.labels,
-                vector=len(content.X) <= _VECTOR_POINTS,
-            )
-        )
+        vector = len(X) <= _VECTOR_POINTS
+        found["margins"] = _figure(plotting.plot_margins, X, labels, vector=vector)
     if content.feature_weights is not None:
-        found.append(
-            _figure(
-                "How much each column counts in the learned distance",
-                "What your pairs say about the columns: how much each counts in the learned "
-                "distance, as the squared length of a step of one standard deviation; 1 is the "
-                "average.",
-                plot_feature_weights,
-                content.feature_weights,
-                content.feature_names,
-            )
-        )
-    if len(content.must_link) + len(content.cannot_link):
-        found.append(
-            _figure(
-                "Graph of the pairs between groups of points",
-                "The pairs: points joined by must-links are one sign with their number in it, "
-                "cannot-links are dashed lines between signs. Colors and shapes are the clusters.",
-                plot_constraint_graph,
-                len(content.X),
-                must_link=content.must_link,
-                cannot_link=content.cannot_link,
-                labels=content.labels,
-            )
-        )
+        given = content.feature_weights, content.feature_names
+        found["weights"] = _figure(plotting.plot_feature_weights, *given)
+    if len(content.pairs):
+        pairs: Any = {"must_link": known.must_link, "cannot_link": known.cannot_link}
+        found["graph"] = _figure(plotting.plot_constraint_graph, len(X), **pairs, labels=labels)
+    if content.history is not None and len(content.history.get("generation", ())) > 1:
+        found["convergence"] = _figure(plotting.plot_convergence, content.history)
+        found["diversity"] = _figure(plotting.plot_diversity, content.history)
     return found
-
-
-def run(content: Content) -> dict[str, Any] | None:
-    """How the run went: words, pictures; None where it has no history."""
-    if content.history is None or len(content.history.get("generation", ())) == 0:
-        return None
-    if len(content.history["generation"]) < 2:
-        words = (
-            "The run was ended before the first population was complete."
-            if content.ended_early
-            else "The solutions of the first population agree already: there was nothing left to "
-            "improve, and no generation followed."
-        )
-        return {"words": words, "figures": []}
-    from smdeclust.plotting import plot_convergence, plot_diversity
-
-    figures = [
-        _figure(
-            "Objective of the population over the generations",
-            "The objective of the best, average and worst solution of the population.",
-            plot_convergence,
-            content.history,
-        ),
-        _figure(
-            "Diversity of the population over the generations",
-            "How much the solutions of the population differ in objective; where it reaches zero, "
-            "they all agree, and the population is renewed or the run ends.",
-            plot_diversity,
-            content.history,
-        ),
-    ]
-    return {"words": "", "figures": figures}

@@ -38,17 +38,17 @@ def find_conflict(wishes: Wishes, ground: Ground, new: list[Pair]) -> dict[str, 
     the ``actions`` to take instead; one is to make the `new` pairs soft.
     """
     error = _error(wishes, ground)
-    if isinstance(error, InfeasibleConstraintsError):
-        blamed = _blamed(wishes, error)
-        return {
-            "sentence": SENTENCES.get(error.reason, str(error)).format(k=wishes.n_clusters),
-            "reason": error.reason,
-            "pairs": [[*pair.key, pair.together] for pair in blamed],
-            "ways": _that_help(_ways(wishes, error, blamed, new), wishes, ground),
-        }
-    if error is not None:
+    if error is None:
+        return None
+    if not isinstance(error, InfeasibleConstraintsError):
         return {"sentence": str(error), "reason": "input", "pairs": [], "ways": []}
-    return None
+    blamed = _blamed(wishes, error)
+    return {
+        "sentence": SENTENCES.get(error.reason, str(error)).format(k=wishes.n_clusters),
+        "reason": error.reason,
+        "pairs": [[*pair.key, pair.together] for pair in blamed],
+        "ways": _that_help(_ways(wishes, error, blamed, new), wishes, ground),
+    }
 
 
 def _error(wishes: Wishes, ground: Ground) -> Exception | None:
@@ -96,12 +96,11 @@ def _ways(
         ways.append(
             {"label": f"Make it soft ({SOFT:.0%} sure)", "actions": [_say(p, SOFT) for p in new]}
         )
-    if error.reason in ("clique", "no_coloring"):
-        more = {"do": "set", "n_clusters": wishes.n_clusters + 1}
-        ways.append({"label": "One more cluster", "actions": [more, *repeat]})
-    if error.reason == "too_few_groups" and wishes.n_clusters > 1:
-        fewer = {"do": "set", "n_clusters": wishes.n_clusters - 1}
-        ways.append({"label": "One cluster less", "actions": [fewer, *repeat]})
+    label, k = "One more cluster", wishes.n_clusters + 1
+    if error.reason == "too_few_groups":
+        label, k = "One cluster less", wishes.n_clusters - 1
+    if error.reason in ("clique", "no_coloring", "too_few_groups") and k > 0:
+        ways.append({"label": label, "actions": [{"do": "set", "n_clusters": k}, *repeat]})
     labelled, said = dict(wishes.labelled), {pair.key for pair in wishes.pairs}
     for pair in blamed:
         if pair.key not in said:  # it follows from two labels
@@ -117,9 +116,5 @@ def _ways(
 
 
 def _say(pair: Pair, confidence: float) -> dict[str, Any]:
-    return {
-        "do": "pairs",
-        "pairs": [list(pair.key)],
-        "together": pair.together,
-        "confidence": confidence,
-    }
+    said = {"do": "pairs", "pairs": [list(pair.key)], "together": pair.together}
+    return said | {"confidence": confidence}

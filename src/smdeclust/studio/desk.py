@@ -15,8 +15,9 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import read_constraints
-from smdeclust.studio import exports, opening, solving, view
+from smdeclust.studio import exports, solving, view
 from smdeclust.studio.conflicts import find_conflict
+from smdeclust.studio.opening import Source
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.wishes import Ground, History, Pair, Wishes, change, pairs_of
 from smdeclust.studio.work_folder import WorkFolder
@@ -176,34 +177,18 @@ class Desk:
             self._resolve()
 
     def open_source(
-        self, source: opening.Source, n_clusters: int | None = None, pairs: Sequence[Pair] = ()
+        self, source: Source, n_clusters: int | None = None, pairs: Sequence[Pair] = ()
     ) -> None:
         """Open what was read from a file."""
-        first = {} if source.n_clusters is None else {"n_clusters": source.n_clusters}
-        self.open(
-            source.sheet, source.data.name, source.data, n_clusters, pairs, source.folder,
-            source.read, **first,
-        )  # fmt: skip
+        first: Any = {} if source.n_clusters is None else {"n_clusters": source.n_clusters}
+        where = source.folder, source.read
+        self.open(source.sheet, source.data.name, source.data, n_clusters, pairs, *where, **first)
         self.tell("state", self.state())
 
-    async def open_demo(self) -> None:
-        """The demo data."""
-        self.open_source(opening.demo(self.start_folder))
-
-    async def open_upload(self, name: str, content: bytes) -> None:
-        """A table that a page sent."""
-        read = asyncio.to_thread(opening.from_upload, name, content, self.start_folder)
-        self.open_source(await read)
-
-    async def open_path(self, path: str, sheet_name: str | None = None) -> None:
-        """A table on this computer, by its path."""
-        if not path.strip() or "\0" in path:
-            raise InvalidInputError("Write the path of a table.")
-        given = Path(path.strip().strip('"'))
-        if not given.expanduser().exists():
-            raise InvalidInputError(f"There is no file {str(given)[:300]}.")
-        read = asyncio.to_thread(opening.from_path, given, sheet_name=sheet_name)
-        self.open_source(await read)
+    async def open_with(self, read: Callable[..., Source], *given: Any) -> dict[str, Any]:
+        """Open what one of the functions of `opening` reads."""
+        self.open_source(await asyncio.to_thread(read, *given))
+        return self.state()
 
     def start(self) -> None:
         """Called once the server's loop runs."""
@@ -269,34 +254,26 @@ class Desk:
                 history.do(self._folder.load(shown, self.ground))
             before = history.now
             step(history)
-            self._refuse_conflicts(before, history.now)
-            self._refuse_columns(before, history.now)
+            self._refuse(before, history.now)
             if history.now != before:
                 self._folder.save(history.now)
         self._history = history
-        self._after_change(shown)
+        if self.wishes != shown:
+            if replace(self.wishes, names=shown.names) != shown:  # more than names of clusters
+                self._resolve()
+            self.tell("state", self.state())
         return self.state()
 
-    def _refuse_conflicts(self, before: Wishes, wishes: Wishes) -> None:
+    def _refuse(self, before: Wishes, wishes: Wishes) -> None:
+        """Pairs may not contradict each other, and roles and columns leave something to compare."""
         known, table = set(before.pairs), self.need_table().under(dict(wishes.roles))
         new = [pair for pair in wishes.pairs if pair not in known and pair.is_hard]
         conflict = find_conflict(wishes, table.ground, new)
         if conflict is not None:
-            names = {row: table.name(row) for pair in conflict["pairs"] for row in pair[:2]}
-            raise RefusedError(conflict | {"names": {str(row): n for row, n in names.items()}})
-
-    def _refuse_columns(self, before: Wishes, wishes: Wishes) -> None:
-        """Roles and columns must leave something to compare."""
+            rows = [row for pair in conflict["pairs"] for row in pair[:2]]
+            raise RefusedError(conflict | {"names": {str(row): table.name(row) for row in rows}})
         if (before.roles, before.columns) != (wishes.roles, wishes.columns):
-            view.chosen_points(self.need_table().under(dict(wishes.roles)), wishes)
-
-    def _after_change(self, before: Wishes) -> None:
-        if self.wishes == before:
-            return
-        only_names = replace(self.wishes, names=before.names) == before
-        if not only_names:
-            self._resolve()
-        self.tell("state", self.state())
+            view.chosen_points(table, wishes)
 
     # ---- what is found
 
@@ -308,16 +285,13 @@ class Desk:
             self._compared_with = (self.labels, self.solution["objective"], self._space)
         # Costs of different columns or distances cannot be compared; a learned distance is new
         # every time.
-        wishes = self.wishes
-        is_fixed = wishes.metric == "euclidean"
+        wishes, self._busy = self.wishes, True
         space = (wishes.columns, wishes.roles, wishes.standardize)
-        self._space = space if is_fixed else object()
-        self._busy = True
+        self._space = space if wishes.metric == "euclidean" else object()
         for of in [of for of in self._waiting if of[0] == "solver"]:
             self._waiting.pop(of).cancel()
-        self._epoch = self._worker("solver").submit(
-            "near", (self.wishes, self.labels), new_epoch=True
-        )
+        given = (wishes, self.labels)
+        self._epoch = self._worker("solver").submit("near", given, new_epoch=True)
         self._searching = None
 
     def _worker(self, who: str) -> Worker:
@@ -353,7 +327,7 @@ class Desk:
                 self.solution["gap"] = content["gap"]
             self.tell(name, content)
 
-    async def _ask(self, who: str, kind: str, payload: Any) -> Any:
+    async def ask(self, who: str, kind: str, payload: Any) -> Any:
         """The answer of a process: ``solver``, or ``helper`` for what takes long."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[who, self._worker(who).submit(kind, payload)] = future
@@ -409,17 +383,14 @@ class Desk:
         return {"stopped": True}
 
     async def suggest(self, by_label: bool = False, skip: Any = ()) -> dict[str, Any]:
-        """The next question: a pair, or a point and one of each cluster that it may be in.
-
-        `skip` are the pairs of an earlier question that nobody knows the answer of.
-        """
+        """The next question: a pair, or a point and one of each cluster; `skip`: not known."""
         table = self.need_table()
         if skip:
             asked = {"do": "pairs", "pairs": skip, "together": True}
             unknown = change(replace(self.wishes, pairs=()), asked, self.ground).pairs
             self._skipped += [pair.key for pair in unknown]
         payload = (self.wishes, self.labels, self._skipped, by_label)
-        found = await self._ask("solver", "suggest", payload)
+        found = await self.ask("solver", "suggest", payload)
         if found is None:
             return {"asked": None}
         rows = [view.describe_row(table, self.labels, row) for row in found["asked"]]
@@ -427,13 +398,9 @@ class Desk:
 
     async def why(self, row: int) -> dict[str, Any]:
         """Why a point is where it is."""
-        found = await self._ask("solver", "why", (self.wishes, self.labels, row))
+        found = await self.ask("solver", "why", (self.wishes, self.labels, row))
         table = self.need_table()
         return found | {"names": {str(pair[0]): table.name(pair[0]) for pair in found["pairs"]}}
-
-    async def choose_k(self) -> dict[str, Any]:
-        """Which number of clusters suits, and the curve behind it."""
-        return dict(await self._ask("helper", "choose_k", self.wishes))
 
     async def map(self) -> np.ndarray:
         """(N, 2) places of the neighborhood map, computed once for the same points and kept."""
@@ -444,7 +411,7 @@ class Desk:
         if self._map is None or self._map[0] != key:
             places = self._folder.load_map(key, len(points))
             if places is None:
-                places = await self._ask("helper", "map", wishes)
+                places = await self.ask("helper", "map", wishes)
                 self._folder.save_map(key, places)
             self._map = key, places
         return self._map[1]

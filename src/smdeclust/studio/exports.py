@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.extras import optional
-from smdeclust.io.cells import as_csv, safe_cell
+from smdeclust.io.files import as_csv
+from smdeclust.io.write import sheet_bytes
+from smdeclust.problem import Problem
 from smdeclust.studio.conflicts import structure_of
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.solving import parameters
@@ -28,7 +28,6 @@ TYPES = {
     "notebook.ipynb": "application/x-ipynb+json",
     "report.html": "text/html; charset=utf-8",
 }
-MOST_ROWS_OF_EXCEL = 1_048_575
 
 
 def make(
@@ -76,66 +75,27 @@ def own_table(sheet: Sheet, names: dict[str, str], labels: np.ndarray, *, excel:
     column = "cluster"
     while column in sheet.frame.columns:
         column += "_"
-    frame = sheet.frame.copy()
-    frame[column] = [names.get(str(label), label) for label in labels.tolist()]
-    for name in frame.columns:
-        if frame[name].dtype == object or str(frame[name].dtype).startswith("str"):
-            frame[name] = [safe_cell(v) if isinstance(v, str) else v for v in frame[name]]
-    frame.columns = [safe_cell(name) for name in frame.columns]
-    out = io.BytesIO()
-    if not excel:
-        frame.to_csv(out, index=False)
-        return out.getvalue()
-    if len(frame) > MOST_ROWS_OF_EXCEL:
-        raise InvalidInputError("Excel holds 1,048,575 rows at most: export CSV instead.")
-    with optional("Writing Excel files"):
-        import openpyxl  # noqa: F401
-    frame.to_excel(out, index=False)
-    return out.getvalue()
+    named = [names.get(str(label), label) for label in labels.tolist()]
+    return sheet_bytes(sheet.frame.assign(**{column: named}), excel=excel)
 
 
 def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
     """The lines of Python that cluster the same table with the same knowledge, as they are."""
-    read = folder.source
-    options = [str(wishes.n_clusters)]
-    options += [f"{n}={v!r}" for n, v in parameters(wishes).items() if n != "n_clusters"]
-    more = f", sheet_name={read['sheet']!r}" if "sheet" in read else ""
-    more += f", vectors=Path({read['points']!r})" if "points" in read else ""
-    more += f", roles={read['fixed_roles']!r}" if "fixed_roles" in read else ""
-    lines = [
-        "from pathlib import Path", "", "from smdeclust import Constraints, SMDEClust",
-        "from smdeclust.studio.opening import from_path", "",
-        f"sheet = from_path(Path({str(folder.data or 'data.csv')!r}){more}).sheet",
-        f"sheet = sheet.under({dict(wishes.roles)!r})",
-        f"X = sheet.points({wishes.columns!r}, scaled={wishes.standardize})",
-    ]  # fmt: skip
-    key = "ids = sheet.ids"
-    named = "ids=ids" if sheet.ids is not None else "n_points=len(X)"
-    lines += ["", *([key] if sheet.ids is not None else [])]
+    from smdeclust.report.html import render  # which loads matplotlib
+
     place = folder.path.resolve()
-    lines.append(f"constraints = Constraints.read({str(place / PAIRS)!r}, {named})")
-    if wishes.labelled:
-        lines += [
-            "", "import csv", "", f"with open({str(place / KNOWN)!r}, newline='') as stream:",
-            "    known = dict(row for row in csv.reader(stream))",
-            f"names = {'ids' if sheet.ids is not None else 'map(str, range(len(X)))'}",
-            "constraints |= Constraints.from_labels([known.get(name) for name in names])",
-        ]  # fmt: skip
-    for quota in wishes.quotas:
-        low, high = (
-            repr(bound if bound is None or quota.value is None else {quota.value: bound})
-            for bound in (quota.low, quota.high)
-        )
-        named = f"of={quota.of!r}, name={quota.column!r}"
-        entries = f"sheet.entries({quota.column!r})"
-        lines.append(f"constraints = constraints.quota({entries}, {low}, {high}, {named})")
-    by = "" if sheet.weight is None else ", sample_weight=sheet.weight"
-    lines += [
-        "", f"model = SMDEClust({', '.join(options)})",
-        f"model.fit(X, constraints=constraints{by})", "print(model.labels_)", "",
-    ]  # fmt: skip
-    text = "\n".join(lines)
-    return text.replace("SMDEClust", "GuidedClustering") if wishes.metric == "shapes" else text
+    return render(
+        "studio.py.jinja",
+        wishes=wishes,
+        roles=dict(wishes.roles),
+        options={n: v for n, v in parameters(wishes).items() if n != "n_clusters"},
+        source=folder.source,
+        data=str(folder.data or "data.csv"),
+        pairs=str(place / PAIRS),
+        known=str(place / KNOWN),
+        by_id=sheet.ids is not None,
+        weighed=sheet.weight is not None,
+    )
 
 
 def notebook(text: str) -> str:
@@ -156,15 +116,11 @@ def report(
     sheet: Sheet, wishes: Wishes, names: dict[str, str], labels: np.ndarray, folder: WorkFolder
 ) -> str:
     """The report of the clustering as it stands, one file, complete in itself."""
-    from smdeclust.problem import Problem
     from smdeclust.report import Content, render_report
 
     points = chosen_points(sheet, wishes)
     raw = sheet.points(wishes.columns, scaled=False)
-    known = wishes.constraints(sheet.ground)
     problem = Problem.of(structure_of(wishes, sheet.ground, sheet.weight), points)
-    soft = [pair for pair in wishes.pairs if not pair.is_hard]
-    n_broken = sum((labels[p.first] == labels[p.second]) != p.together for p in soft)
     sizes = np.bincount(labels, minlength=wishes.n_clusters).tolist()
     settings = wishes.settings()
     return render_report(
@@ -175,20 +131,14 @@ def report(
             feature_names=sheet.coordinates(wishes.columns),
             labels=labels,
             n_clusters=wishes.n_clusters,
-            must_link=known.must_link,
-            cannot_link=known.cannot_link,
+            constraints=wishes.constraints(sheet.ground),
+            ids=sheet.ids,
             objective=problem.objective(problem.group_labels(labels)),
-            broken=problem.violations(labels),
             seconds=0.0,
             asked=[(name, str(value)) for name, value in settings.items() if name != "names"],
             facts=[(names.get(str(k), f"cluster {k}"), f"{n} points") for k, n in enumerate(sizes)],
             standardized=wishes.standardize and sheet.vectors is None,
             method_title="SMDEClust",
-            name=sheet.name,
-            where=lambda kind, index: f"{kind} pair {index}",
-            ids_named="row" if sheet.ids is None else "id",
-            n_soft_pairs=len(soft),
-            broken_soft_pairs=n_broken,
             costs_note="The studio shows what each pair costs.",
             snippet=recipe(wishes, sheet, folder),
             weight=sheet.weight,

@@ -65,6 +65,16 @@ def from_path(
     return Source(sheet, path, place, read, file.n_clusters)
 
 
+def from_words(path: str, sheet_name: str | None = None) -> Source:
+    """Read the table whose path somebody wrote."""
+    if not path.strip() or "\0" in path:
+        raise InvalidInputError("Write the path of a table.")
+    given = Path(path.strip().strip('"'))
+    if not given.expanduser().exists():
+        raise InvalidInputError(f"There is no file {str(given)[:300]}.")
+    return from_path(given, sheet_name=sheet_name)
+
+
 def from_upload(name: str, content: bytes, start: Path) -> Source:
     """Keep a table that a page sent in a folder of its own, and read it.
 
@@ -78,10 +88,11 @@ def from_upload(name: str, content: bytes, start: Path) -> Source:
         file = f"data-{file}"
     place = start / stem
     for number in itertools.count(2):
-        if not place.exists() or _holds(place / file, content):
+        path = place / file
+        if not place.exists() or (path.is_file() and path.read_bytes() == content):
             break
         place = start / f"{stem}-{number}"
-    path, is_new = place / file, not place.exists()
+    is_new = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
     try:
         if is_new:
@@ -143,7 +154,3 @@ def _pixels(path: Path) -> np.ndarray:
 
 def _harmless(name: str) -> str:
     return "".join(c for c in name if c.isalnum() or c in "._-").lstrip(".-")
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == content

@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.extras import optional
-from smdeclust.studio import view
+from smdeclust.studio import opening, view
 from smdeclust.studio.desk import Desk, RefusedError
 from smdeclust.studio.guard import Guard, TooLargeError
 
@@ -48,10 +48,7 @@ Handler = Callable[[Request], Any]
 
 
 class Serving:
-    """A desk at an address of this machine, `url`, token included; port 0 is any that is free.
-
-    Where it is `framed`, pages of this machine, such as a notebook, may show it inside of them.
-    """
+    """A desk at `url` on this machine, token included; where `framed`, a notebook may show it."""
 
     def __init__(self, desk: Desk, port: int = 0, *, framed: bool = False) -> None:
         with optional("The studio"):
@@ -60,9 +57,7 @@ class Serving:
         self.desk, self._listener = desk, socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind((ADDRESS, port))
-        self._listener.listen(
-            128
-        )  # whoever comes before the server is up waits, and is not refused
+        self._listener.listen(128)  # who comes before the server is up waits, and is not refused
         port = self._listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
         hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})
@@ -160,12 +155,12 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str], *, framed: bool = Fa
     async def open_table(request: Request) -> Any:
         query = request.query_params
         if query.get("demo") == "1":
-            await desk.open_demo()
-        elif "path" in query:
-            await desk.open_path(query["path"], query.get("sheet") or None)
-        else:
-            await desk.open_upload(query.get("name", "data.csv"), await request.body())
-        return desk.state()
+            return await desk.open_with(opening.demo, desk.start_folder)
+        if "path" in query:
+            given = query["path"], query.get("sheet") or None
+            return await desk.open_with(opening.from_words, *given)
+        sent = query.get("name", "data.csv"), await request.body()
+        return await desk.open_with(opening.from_upload, *sent, desk.start_folder)
 
     async def suggest(request: Request) -> Any:
         given = json.loads(await request.body() or b"{}")
@@ -200,11 +195,11 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str], *, framed: bool = Fa
             "open": open_table,
             "suggest": suggest,
             "stop": lambda request: desk.stop(),
-            "choose-k": lambda request: desk.choose_k(),
+            "choose-k": lambda request: desk.ask("helper", "choose_k", desk.wishes),
             "costs": lambda request: desk.ask_costs(),
         },
     }
-    routes = [Route("/", _page), Route("/static/{name}", _static)]
+    routes = [Route("/", _static), Route("/static/{name}", _static)]
     routes += [
         Route(f"/api/{path}", _answering(handler), methods=[method])
         for method, by_path in handlers.items()
@@ -247,15 +242,13 @@ def _binary(array: np.ndarray, headers: dict[str, str] | None = None) -> Respons
     return Response(array.tobytes(), headers=headers, media_type="application/octet-stream")
 
 
-def _page(request: Request) -> Response:
-    return Response(_asset("index.html"), media_type="text/html; charset=utf-8")
-
-
 def _static(request: Request) -> Response:
-    name = request.path_params["name"]
-    if name not in STATIC:
+    name = request.path_params.get("name")
+    if name is not None and name not in STATIC:
         return PlainTextResponse("There is no such file.", 404)
-    return Response(_asset(name), media_type=STATIC[name] + "; charset=utf-8")
+    content = files("smdeclust.studio").joinpath("static", name or "index.html").read_bytes()
+    kind = "text/html" if name is None else STATIC[name]
+    return Response(content, media_type=f"{kind}; charset=utf-8")
 
 
 def thumbnail(path: Path) -> bytes | None:
@@ -270,10 +263,6 @@ def thumbnail(path: Path) -> bytes | None:
             return out.getvalue()
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return None
-
-
-def _asset(name: str) -> bytes:
-    return files("smdeclust.studio").joinpath("static", name).read_bytes()
 
 
 async def _stream(desk: Desk) -> AsyncIterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,30 +26,27 @@ WORDS = ("category", "yes/no", "class")  # roles of columns with few values
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 
+@dataclass(eq=False)
 class Sheet:
-    """A table with roles for its columns: `fixed` ones are known, `roles` were chosen.
+    """A table with roles for its columns: `fixed` ones are known, others were `chosen`.
 
     Where there are `vectors`, they are the points, and columns are for reading only. Names of
     pictures are looked up in the folder `home` and nowhere else. `notes` are sentences about the
     reading.
     """
 
-    def __init__(
-        self,
-        frame: DataFrame,
-        *,
-        fixed: Mapping[str, str] | None = None,
-        roles: Mapping[str, str] | None = None,
-        vectors: np.ndarray | None = None,
-        home: Path | None = None,
-        notes: tuple[str, ...] = (),
-    ) -> None:
-        self.frame = as_frame(frame)
-        self.fixed, self.roles_given = dict(fixed or {}), dict(roles or {})
-        self.vectors, self.home, self.notes = vectors, home, notes
-        if vectors is not None and len(vectors) != len(self.frame):
+    frame: DataFrame
+    fixed: dict[str, str] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)
+    vectors: np.ndarray | None = None
+    home: Path | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.frame = as_frame(self.frame)
+        if self.vectors is not None and len(self.vectors) != len(self.frame):
             raise InvalidInputError(
-                f"There are {len(vectors)} points for {len(self.frame)} rows of the table."
+                f"There are {len(self.vectors)} points for {len(self.frame)} rows of the table."
             )
         self._made: tuple[Any, np.ndarray] | None = None
 
@@ -67,18 +65,14 @@ class Sheet:
 
     def under(self, roles: Mapping[str, str]) -> Sheet:
         """The same table with other roles chosen."""
-        if dict(roles) == self.roles_given:
+        if dict(roles) == self.chosen:
             return self
         check_roles(dict(roles), list(self.frame.columns))
-        return self._but(roles=roles)
+        return self._but(chosen=dict(roles))
 
     def _but(self, **changed: Any) -> Sheet:
         """The same table with something else said about it."""
-        said: dict[str, Any] = {
-            "fixed": self.fixed, "roles": self.roles_given, "vectors": self.vectors,
-            "home": self.home, "notes": self.notes,
-        }  # fmt: skip
-        other = Sheet(self.frame, **said | changed)
+        other = replace(self, **changed)
         other.__dict__["values"] = self.values
         return other
 
@@ -102,7 +96,7 @@ class Sheet:
     @cached_property
     def features(self) -> TableFeatures:
         """What is done to the columns."""
-        return TableFeatures(roles=self.fixed | self.roles_given).fit(self.frame)
+        return TableFeatures(roles=self.fixed | self.chosen).fit(self.frame)
 
     @cached_property
     def ids(self) -> tuple[str, ...] | None:
@@ -119,7 +113,7 @@ class Sheet:
         """Column, role, why, and what is done with it."""
         if self.vectors is None:
             return self.features.describe()
-        given = check_roles(self.fixed | self.roles_given, list(self.frame.columns))
+        given = check_roles(self.fixed | self.chosen, list(self.frame.columns))
         guesses = guess_roles(self.values)
         return [
             (name, given.get(name, guess.role), "as you said" if name in given else guess.reason,
@@ -131,8 +125,7 @@ class Sheet:
     def id_column(self) -> str | None:
         """The column that names the rows."""
         ids = [name for name, role in self.roles.items() if role == "id"]
-        unique = [name for name in ids if self.values[name].column.is_unique]
-        return next(iter([*unique, *ids]), None)
+        return min(ids, key=lambda name: not self.values[name].column.is_unique, default=None)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

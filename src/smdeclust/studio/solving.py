@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+import smdeclust
 from smdeclust.constraints import Constraints
 from smdeclust.queries.picture import match_labels
 from smdeclust.studio.sheet import Sheet
@@ -63,11 +64,9 @@ def make_handlers(sheet: Sheet) -> dict[str, Handler]:
 
 def warm(job: Job, send: Send, look: Look) -> None:
     """Load what a fit with pairs needs, so that the first pair is answered at once."""
-    from smdeclust import SMDEClust
-
     X = np.random.default_rng(SEED).normal(size=(40, 2))
     pairs = Constraints(must_link=[(0, 1)], cannot_link=[(2, 3)], n_points=len(X))
-    SMDEClust(3, random_state=SEED, callback=lambda _: True).fit(X, constraints=pairs)
+    smdeclust.SMDEClust(3, random_state=SEED, callback=lambda _: True).fit(X, constraints=pairs)
 
 
 class _Solver:
@@ -90,10 +89,7 @@ class _Solver:
         return {"constraints": known, "sample_weight": self.sheet.weight}
 
     def near(self, job: Job, send: Send, look: Look) -> None:
-        """One local search from the clusters on the screen: the first answer to a change.
-
-        Where K was changed, clusters on the screen are split or merged first.
-        """
+        """One local search from the clusters on the screen, split or merged for another K."""
         wishes, before = job.payload
         self._fit_near(wishes, before)
         send("solution", _describe(self.model, self.labels, final=False))
@@ -103,8 +99,6 @@ class _Solver:
 
         An answer is shown only where it is better, with the numbers of the clusters on the screen.
         """
-        from smdeclust import GuidedClustering, SMDEClust
-
         wishes, shown = job.payload
         self._fit_near(wishes, shown)
         X, best = self.points(wishes), self.model
@@ -120,7 +114,7 @@ class _Solver:
             return look()
 
         if wishes.metric == "shapes":
-            guided = GuidedClustering(**given, max_time=SEARCH_TIME, callback=watch)
+            guided = smdeclust.GuidedClustering(**given, max_time=SEARCH_TIME, callback=watch)
             found = guided.fit(X, **known)
             numbered = match_labels(found.labels_, shown, wishes.n_clusters)
             self.labels = numbered
@@ -130,7 +124,7 @@ class _Solver:
         if X.size * wishes.n_clusters > LARGE:
             stages.insert(0, {"max_time": SHORT_TIME, "init": self.labels})
         for number, stage in enumerate(stages, 1):
-            found = SMDEClust(**given, **stage, callback=watch).fit(X, **known)
+            found = smdeclust.SMDEClust(**given, **stage, callback=watch).fit(X, **known)
             is_last = number == len(stages) or look()
             if _cost(found) < _cost(best) * (1 - LEAST_GAIN):
                 self._keep(found, wishes, shown)
@@ -143,8 +137,6 @@ class _Solver:
 
     def _fit_near(self, wishes: Wishes, shown: np.ndarray | None) -> None:
         """A model of these wishes near the clusters on the screen, if there is none yet."""
-        from smdeclust import SMDEClust
-
         X, k = self.points(wishes), wishes.n_clusters
         key = (wishes, None if shown is None else shown.tobytes())
         if self.model is not None and key == self._key:
@@ -153,7 +145,7 @@ class _Solver:
         if shown is not None:
             begin = shown if _fills(shown, k) else split_or_merge(X, shown, k)
         known = self.known(wishes)
-        model = SMDEClust(**parameters(wishes), init=begin, callback=lambda _: True)
+        model = smdeclust.SMDEClust(**parameters(wishes), init=begin, callback=lambda _: True)
         model.fit(X, **known)
         if wishes.metric == "shapes" and shown is not None and begin is shown:
             # The clusters on the screen need not be round: as few points move as the pairs need.
@@ -170,8 +162,6 @@ class _Solver:
 
     def suggest(self, job: Job, send: Send, look: Look) -> None:
         """The next question: a pair, or a row with one representative of each cluster."""
-        from smdeclust import suggest_labels, suggest_pairs
-
         wishes, shown, skip, by_label = job.payload
         self._fit_near(wishes, shown)
         X = self.points(wishes)
@@ -179,10 +169,10 @@ class _Solver:
         known = replace(wishes, quotas=()).constraints(self.sheet.ground)
         given: dict[str, Any] = {"constraints": known, "ids": self.sheet.ids}
         if by_label:
-            labels = suggest_labels(self.model, X, skip=skip, **given)
+            labels = smdeclust.suggest_labels(self.model, X, skip=skip, **given)
             found = [((q.row, *q.representatives), q.reason) for q in labels]
         else:
-            pairs = suggest_pairs(self.model, X, skip=skip, **given)
+            pairs = smdeclust.suggest_pairs(self.model, X, skip=skip, **given)
             found = [(p.pair, p.reason) for p in pairs]
         answers = [{"asked": [int(row) for row in rows], "reason": why} for rows, why in found]
         send("answer", answers[0] if answers else None)
@@ -203,27 +193,17 @@ class _Solver:
             for pair in wishes.knowledge
             if row in pair.key
         ]
-        send(
-            "answer",
-            {
-                "cluster": int(self.labels[row]),
-                "nearest": [[int(k), float(np.sqrt(squares[k]))] for k in nearest],
-                "pairs": pairs[:50],
-                "by_shape": wishes.metric == "shapes",
-            },
-        )
+        answer: dict[str, Any] = {"cluster": int(self.labels[row]), "pairs": pairs[:50]}
+        answer["nearest"] = [[int(k), float(np.sqrt(squares[k]))] for k in nearest]
+        send("answer", answer | {"by_shape": wishes.metric == "shapes"})
 
     def costs(self, job: Job, send: Send, look: Look) -> None:
         """What each pair costs."""
-        from smdeclust import pair_costs
-
         wishes, shown = job.payload
         self._fit_near(wishes, shown)
         X = self.points(wishes)
-        table = pair_costs(
-            self.model, X, **self.known(wishes), max_time=COST_TIME,
-            progress=lambda done, total: look(),
-        )  # fmt: skip
+        limits: dict[str, Any] = {"max_time": COST_TIME, "progress": lambda done, total: look()}
+        table = smdeclust.pair_costs(self.model, X, **self.known(wishes), **limits)
         costs = [
             {"pair": [int(v) for v in row.pair], "saving": float(row.saves), "moved": row.n_moved}
             for row in table
@@ -232,19 +212,15 @@ class _Solver:
 
     def prove(self, job: Job, send: Send, look: Look) -> None:
         """How far the clustering can be from the best possible one."""
-        from smdeclust import certify
-
         wishes, labels = job.payload
         X = self.points(wishes)
         sizes = {"size_min": wishes.size_min, "size_max": wishes.size_max}
         limits: dict[str, Any] = {"max_time": PROOF_TIME, "n_jobs": 1, **sizes}
-        certificate = certify(X, labels, **self.known(wishes), **limits)
+        certificate = smdeclust.certify(X, labels, **self.known(wishes), **limits)
         send("proof", {"gap": float(certificate.gap)})
 
     def choose_k(self, job: Job, send: Send, look: Look) -> None:
         """Which number of clusters suits, by a sample of the points that holds those with pairs."""
-        from smdeclust import SMDEClust, choose_n_clusters
-
         wishes = job.payload
         X = self.points(wishes)
         rng = np.random.default_rng(SEED)
@@ -259,15 +235,15 @@ class _Solver:
             look()
             send("k_progress", {"k": k, "of": candidates[-1]})
 
-        choice = choose_n_clusters(
+        choice = smdeclust.choose_n_clusters(
             X[rows], candidates, constraints=known, progress=progress,
-            estimator=SMDEClust(random_state=SEED, max_time=1.0),
+            estimator=smdeclust.SMDEClust(random_state=SEED, max_time=1.0),
         )  # fmt: skip
-        table = [
-            {name: _finite(getattr(entry, name)) for name in ("objective", "kept", "stability")}
-            | {"k": entry.n_clusters, "note": entry.note}
-            for entry in choice.table
-        ]
+        table = []
+        for entry in choice.table:
+            found = {name: getattr(entry, name) for name in ("objective", "kept", "stability")}
+            finite = {n: float(v) if np.isfinite(v) else None for n, v in found.items()}
+            table.append(finite | {"k": entry.n_clusters, "note": entry.note})
         reason = choice.reason
         if self.sheet.weight is not None:
             reason += " Every row counts once here, whatever its weight."
@@ -345,10 +321,6 @@ def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.nda
             means[cluster] = own.mean(axis=0) if len(own) else means[cluster]
             squares[cluster] = float(((own - means[cluster]) ** 2).sum())
     return np.array(means)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _cost(model: Any) -> float:

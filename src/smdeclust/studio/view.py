@@ -44,16 +44,12 @@ def telling_plane(points: np.ndarray, together: list[tuple[int, int]]) -> np.nda
     level = np.trace(total) / n_features or 1.0
     mixed = (1 - weight) * within + (weight * level + 1e-9 * level) * np.eye(n_features)
     _, vectors = eigh(total, mixed)
-    return centered @ _two(vectors[:, ::-1])
-
-
-def _two(vectors: np.ndarray) -> np.ndarray:
-    """The first two columns, a zero one where there is only one; signs fixed."""
-    plane = np.zeros((len(vectors), 2))
-    plane[:, : min(2, vectors.shape[1])] = vectors[:, :2]
+    # Two columns, a zero one where there is only one feature; signs fixed.
+    plane = np.zeros((n_features, 2))
+    plane[:, : min(2, n_features)] = vectors[:, ::-1][:, :2]
     plane /= np.maximum(np.linalg.norm(plane, axis=0), 1e-300)
     signs = np.sign(plane[np.abs(plane).argmax(axis=0), np.arange(2)])
-    return plane * np.where(signs == 0, 1.0, signs)
+    return centered @ (plane * np.where(signs == 0, 1.0, signs))
 
 
 def places(
@@ -90,14 +86,9 @@ def portraits(sheet: Sheet, labels: np.ndarray, n_clusters: int) -> list[dict[st
             for j in order
             if abs(profile[j]) >= LEAST_APART
         ]
-        out.append(
-            {
-                "size": int(sizes[k]),
-                "means": [means[k] for _, means, _ in columns],
-                "profile": [None if np.isnan(by) else float(by) for by in profile],
-                "apart": apart,
-            }
-        )
+        shown = [None if np.isnan(by) else float(by) for by in profile]
+        means = [of_column[k] for _, of_column, _ in columns]
+        out.append({"size": int(sizes[k]), "means": means, "profile": shown, "apart": apart})
     return out
 
 
@@ -164,21 +155,14 @@ def table_page(
     order = np.argsort(keys, kind="stable")
     rows = rows[order[::-1] if descending else order]
     chosen = rows[start : start + PAGE]
-    return {
-        "n_rows": len(rows),
-        "start": start,
-        "rows": [describe_row(sheet, labels, int(row)) for row in chosen],
-    }
+    described = [describe_row(sheet, labels, int(row)) for row in chosen]
+    return {"n_rows": len(rows), "start": start, "rows": described}
 
 
 def describe_row(sheet: Sheet, labels: np.ndarray | None, row: int) -> dict[str, Any]:
     """Everything about one point."""
-    return {
-        "row": row,
-        "id": sheet.name(row),
-        "cluster": None if labels is None else int(labels[row]),
-        "values": sheet.row(row),
-    }
+    cluster = None if labels is None else int(labels[row])
+    return {"row": row, "id": sheet.name(row), "cluster": cluster, "values": sheet.row(row)}
 
 
 def find_rows(sheet: Sheet, text: str, most: int = 20) -> list[int]:

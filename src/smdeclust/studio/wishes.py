@@ -22,17 +22,14 @@ LONGEST_NOTE = 500
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows that belong together, or apart; confidence 1 is strict, below it may be broken.
-
-    `note` is what the person wrote about it, `by` who said it.
-    """
+    """Two rows that belong together, or apart; confidence 1 is strict, below it may be broken."""
 
     first: int
     second: int
     together: bool
     confidence: float = 1.0
-    note: str = ""
-    by: str = ""
+    note: str = ""  # what the person wrote about it
+    by: str = ""  # who said it
 
     @property
     def key(self) -> tuple[int, int]:
@@ -47,16 +44,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class Quota:
-    """What every cluster must hold of a column: a share or count of a value, a sum or mean.
-
-    `value` is the value that is counted; None: each value of the column, or the numbers in it.
-    """
+    """What every cluster must hold of a column: a share or count of a value, a sum or mean."""
 
     column: str
     of: str
     low: float | None = None
     high: float | None = None
-    value: str | None = None
+    value: str | None = None  # that is counted; None: each value, or the numbers of the column
+
+    @property
+    def bounds(self) -> list[Any]:
+        """Low and high, by value where one is counted."""
+        low, high = self.low, self.high
+        return [b if b is None or self.value is None else {self.value: b} for b in (low, high)]
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,8 @@ class Wishes:
             rows.setdefault(kind if pair.is_hard else f"soft_{kind}", []).append(entry)
         known = Constraints(**rows, n_points=ground.n_points)
         for quota in self.quotas:
-            low, high = (
-                bound if bound is None or quota.value is None else {quota.value: bound}
-                for bound in (quota.low, quota.high)
-            )
             entries = ground.entries(quota.column)
-            known = known.quota(entries, low, high, of=quota.of, name=quota.column)
+            known = known.quota(entries, *quota.bounds, of=quota.of, name=quota.column)
         return known
 
     def settings(self) -> dict[str, Any]:
@@ -160,12 +156,6 @@ def add_pairs(wishes: Wishes, pairs: Sequence[Pair]) -> Wishes:
     return replace(wishes, pairs=tuple(merged.values()))
 
 
-def drop_pairs(wishes: Wishes, keys: Sequence[tuple[int, int]]) -> Wishes:
-    """Take pairs back; ones that are not there do not matter."""
-    gone = {(min(key), max(key)) for key in keys}
-    return replace(wishes, pairs=tuple(pair for pair in wishes.pairs if pair.key not in gone))
-
-
 def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
     """Return the wishes after an action of the page, or say what is wrong with it.
 
@@ -183,10 +173,10 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
         by = _text(action.get("by", ""), "Who said it", LONGEST_NAME)
         return add_pairs(wishes, [Pair(i, j, together, sure, note, by) for i, j in rows])
     if kind == "drop":
-        return drop_pairs(wishes, _row_pairs(action.get("pairs"), ground))
+        gone = {(min(key), max(key)) for key in _row_pairs(action.get("pairs"), ground)}
+        return replace(wishes, pairs=tuple(pair for pair in wishes.pairs if pair.key not in gone))
     if kind == "set":
-        given = {name: value for name, value in action.items() if name != "do"}
-        return replace(wishes, **_checked_settings(wishes, given, ground))
+        return _with_settings(wishes, action, ground)
     if kind == "name":
         number = _whole(action.get("cluster"), "cluster", 0, wishes.n_clusters - 1)
         name = _text(action.get("name", ""), "The name of a cluster", LONGEST_NAME)
@@ -203,15 +193,17 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
     raise InvalidInputError(f"There is no action {kind!r}: use pairs, drop, label, set or name.")
 
 
-def _checked_settings(wishes: Wishes, given: Mapping[str, Any], ground: Ground) -> dict[str, Any]:
-    unknown = next((name for name in given if name not in _SETTINGS), None)
-    if unknown is not None:
-        raise InvalidInputError(f"There is no setting {unknown!r}.")
-    out = {name: _SETTINGS[name](value, ground) for name, value in given.items()}
-    low, high = (out.get(name, getattr(wishes, name)) for name in ("size_min", "size_max"))
+def _with_settings(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
+    out: dict[str, Any] = {}
+    for name, value in action.items():
+        if name not in (*_SETTINGS, "do"):
+            raise InvalidInputError(f"There is no setting {name!r}.")
+        out |= {} if name == "do" else {name: _SETTINGS[name](value, ground)}
+    found = replace(wishes, **out)
+    low, high = found.size_min, found.size_max
     if low is not None and high is not None and low > high:
         raise InvalidInputError(f"The smallest size {low} is above the largest size {high}.")
-    return out
+    return found
 
 
 def _columns(value: Any, ground: Ground) -> tuple[str, ...]:

@@ -28,8 +28,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import write_bytes, write_labels, write_text
-from smdeclust.io.cells import as_csv, plain_cell
-from smdeclust.io.files import bad_line, decode, read_bytes, shown
+from smdeclust.io.files import as_csv, bad_line, decode, plain_cell, read_bytes, shown
 from smdeclust.io.pair_forms import Reading, read_csv
 from smdeclust.io.per_point import named_entries
 from smdeclust.io.tokens import RowResolver, index_ids

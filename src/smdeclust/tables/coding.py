@@ -6,6 +6,7 @@ anything by this column. What is learned can be written as JSON and read back.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +28,20 @@ _SEASONAL = 6.9
 
 
 @dataclass
-class Coder:
+class Coder(ABC):
     """What all have: `names` of the coordinates, and `mean`, where missing values are."""
 
     names: list[str] = field(default_factory=list)
     mean: list[float] = field(default_factory=list)
 
     @property
+    @abstractmethod
     def done(self) -> str:
         """What is done to the column, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def code(self, values: Values, where: str) -> np.ndarray:
         """(n, d) coordinates with NaN for missing values; `where` names the column in errors."""
-        raise NotImplementedError
 
     def units(self, values: Values, where: str) -> np.ndarray:
         """(n, d) the same in the units of the table, without gaps, for people to read."""
@@ -92,9 +93,8 @@ class NumberCoder(Coder):
         if standardize:
             numbers = _as_numbers(values, f"Column {name!r}", made.odd)
             there = numbers[~np.isnan(numbers)]
-            constant = there.min() == there.max()
-            made.center, made.scale = float(there.mean()), float(there.std())
-            made.scale = 1.0 if constant else made.scale
+            made.center = float(there.mean())
+            made.scale = 1.0 if there.min() == there.max() else float(there.std())
         return made
 
     @property
@@ -124,10 +124,7 @@ class NumberCoder(Coder):
 
 
 def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> np.ndarray:
-    """Numbers of a column; a word that was not there before is an error.
-
-    Where `known` is None, words among numbers are taken for missing, but not a column of words.
-    """
+    """Numbers of a column; words not `known` are an error, or missing if that is None."""
     if values.kind == "numbers":
         odd = {} if known is None else values.odd
         numbers = values.column
@@ -171,13 +168,10 @@ class CategoryCoder(Coder):
             frequent = counts.iloc[:_MOST_LEVELS]
         shares = (frequent / n).tolist()
         levels = [str(level) for level in frequent.index]
-        rest = 1 - sum(shares)
         others = len(frequent) < len(counts)
-        names = [f"{name}={level}" for level in levels]
-        if others:
-            shares, names = [*shares, rest], [*names, f"{name}=(other)"]
-        if len(shares) == 2:
-            names = names[:1]
+        names = [f"{name}={level}" for level in (*levels, *["(other)"] * others)]
+        shares += [1 - sum(shares)] * others
+        names = names[:1] if len(shares) == 2 else names
         p = np.array(shares)
         squares, rest_of = (p**2).sum(), np.maximum(1 - p, 1e-12)
         total = max(1 - squares, 1e-12)

@@ -148,29 +148,28 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         elif self.scaling != "robust" and values.kind != "numbers" and role != "number":
             self.done_[name] = "not used: only numbers are, where they are taken as they are"
         else:
-            if self.scaling == "robust":
-                coder = CODERS[role].learn(values, name)
+            if self.scaling != "robust":
+                standardize = self.scaling == "standard"
+                coder = NumberCoder.learn_plain(values, name, standardize=standardize)
             else:
-                coder = NumberCoder.learn_plain(
-                    values, name, standardize=self.scaling == "standard"
-                )
-            if self.scaling == "robust" and not isinstance(coder, CategoryCoder):  # mean zero
-                coordinates = coder.code(values, f"Column {name!r}")
-                coder.mean = np.nanmean(coordinates, axis=0).tolist()
+                coder = CODERS[role].learn(values, name)
+                if not isinstance(coder, CategoryCoder):  # whose mean is zero
+                    coordinates = coder.code(values, f"Column {name!r}")
+                    coder.mean = np.nanmean(coordinates, axis=0).tolist()
             self._coders[name] = coder
             missing = int(values.column.isna().sum())
             filled = f"; {missing:,} missing, placed at the mean" if missing else ""
             self.done_[name] = coder.done + filled
 
     def _find_special(self, columns: Mapping[str, Values]) -> None:
-        of_role: dict[str, list[str]] = {}
-        for name, role in self.roles_.items():
-            of_role.setdefault(role, []).append(name)
-        ids = of_role.get("id", [])
-        unique = [name for name in ids if columns[name].column.is_unique]
-        self.id_column_ = next(iter([*unique, *ids]), None)
-        self.class_column_ = next(iter(of_role.get("class", [])), None)
-        self.weight_column_ = next(iter(of_role.get("weight", [])), None)
+        of_role = {
+            role: [name for name in columns if self.roles_[name] == role] for role in _NOT_USED
+        }
+        # Of several ids the first whose values are all different.
+        different = {name: columns[name].column.is_unique for name in of_role["id"]}
+        self.id_column_ = min(different, key=lambda name: not different[name], default=None)
+        self.class_column_ = next(iter(of_role["class"]), None)
+        self.weight_column_ = next(iter(of_role["weight"]), None)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.
@@ -261,15 +260,15 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def from_dict(cls, document: Mapping[str, Any]) -> TableFeatures:
         """Rebuild from what `as_dict` returned."""
         try:
-            columns = [dict(column) for column in document["columns"]]
-            roles = {str(column["name"]): str(column["role"]) for column in columns}
+            columns = {str(column["name"]): dict(column) for column in document["columns"]}
+            roles, made_of, done = (
+                {name: str(column[key]) for name, column in columns.items()}
+                for key in ("role", "reason", "done")
+            )
             made = cls(roles, scaling=str(document["scaling"]))
-            made.roles_ = {column["name"]: column["role"] for column in columns}
-            made.reasons_ = {column["name"]: str(column["reason"]) for column in columns}
-            made.done_ = {column["name"]: str(column["done"]) for column in columns}
-            made._coders = {
-                column["name"]: coder_of(column["coding"]) for column in columns if column["coding"]
-            }
+            made.roles_, made.reasons_, made.done_ = dict(roles), made_of, done
+            coded = {name: column["coding"] for name, column in columns.items()}
+            made._coders = {name: coder_of(how) for name, how in coded.items() if how}
             made.id_column_, made.class_column_ = document["id"], document["class"]
             made.weight_column_, made._decimal = document["weight"], str(document["decimal"])
         except (KeyError, TypeError, ValueError) as error:

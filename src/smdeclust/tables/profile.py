@@ -50,10 +50,7 @@ def set_apart(
 def typical_rows(
     frame: DataFrame, features: TableFeatures, labels: np.ndarray, n_clusters: int
 ) -> tuple[list[str], list[list[Any]]]:
-    """A row for each cluster: medians of numbers and dates, the most frequent other values.
-
-    Returns the names of the columns and the rows, None where a cluster has no value at all.
-    """
+    """Names, and a row a cluster: medians of numbers and dates, else the most frequent, or None."""
     names = features.used_columns
     columns = read_columns(frame[names], mark_of_frame(frame))
     rows: list[list[Any]] = [[] for _ in range(n_clusters)]

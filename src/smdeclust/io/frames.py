@@ -1,0 +1,233 @@
+"""``read_frame``: a table of any usual file as a pandas frame."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
+from smdeclust.extras import MissingExtraError, optional
+from smdeclust.io.arrays import header_of, read_arrays
+from smdeclust.io.files import (
+    NPY_MAGIC,
+    ZIP_MAGIC,
+    PathLike,
+    argument,
+    as_utf8,
+    bad_line,
+    decode_any,
+    lines_of,
+    read_bytes,
+    shown,
+)
+from smdeclust.io.table_file import TableFile, column_names, has_header, read_csv
+from smdeclust.tables.values import MISSING
+
+ARRAY_FORMATS = ("npy", "npz", "text")
+FRAME_FORMATS = ("csv", "excel", "parquet", "feather", "jsonl", "h5ad")
+TABLE_FORMATS = (*FRAME_FORMATS[:1], *ARRAY_FORMATS, *FRAME_FORMATS[1:])
+_ENDINGS = {
+    ".xlsx": "excel", ".xls": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "excel",
+    ".feather": "feather", ".arrow": "feather", ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".json": "jsonl", ".h5ad": "h5ad",
+}  # fmt: skip
+
+
+def read_frame(
+    path: PathLike,
+    *,
+    format: str | None = None,
+    sheet: str | int | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+) -> TableFile:
+    """Read a table.
+
+    Parameters
+    ----------
+    path
+        CSV (any separator, decimal mark and encoding), Excel or OpenDocument, Parquet, Feather,
+        JSON lines, ``.h5ad``, ``.npy``, ``.npz``, or text headed ``n d`` or ``n d k``.
+    format
+        ``csv``, ``excel``, ``parquet``, ``feather``, ``jsonl``, ``h5ad``, ``npy``, ``npz`` or
+        ``text``; None detects it from the content.
+    sheet
+        Of a spreadsheet, its name or its number from 1; None takes the first that is not empty.
+    header
+        Whether the first line of a CSV names the columns; None looks.
+    encoding
+        Of text; None recognizes it.
+
+    Returns
+    -------
+    TableFile
+        The frame, and how the file is written.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read; the message says where and what to do.
+    """
+    if format is not None and format not in TABLE_FORMATS:
+        raise InvalidInputError(
+            f"{shown(format)} is not a format of data ({argument('table_format')}), expected one "
+            f"of {', '.join(TABLE_FORMATS)}, or nothing to detect it."
+        )
+    content = [read_bytes(path)]  # handed over, so that the reader can let it go
+    found = format or detect_table(content[0], path, encoding)
+    if found in ARRAY_FORMATS:
+        points, beside, k = read_arrays(as_utf8(content.pop(), path, encoding), path, found)
+        return TableFile(Path(path), None, found, points, k, beside=beside)
+    with optional(f"{path}: reading a table"):
+        import pandas  # noqa: F401
+    try:
+        if found == "csv":
+            return read_csv(content.pop(), Path(path), header, encoding)
+        file: TableFile = _READERS[found](content.pop(), Path(path), sheet)
+        if file.frame.empty:
+            raise bad_line(path, None, "an empty table", "at least one point and feature")
+    except (InvalidInputError, MissingExtraError):
+        raise
+    except MemoryError as error:
+        raise InvalidInputError(f"{path}: the data do not fit into memory.") from error
+    # Damaged files make the libraries that read them raise almost anything.
+    except Exception as error:
+        raise InvalidInputError(
+            f"{path}: not a valid {found} file ({shown(error)}). Save it again, or say what it is "
+            f"({argument('table_format')})."
+        ) from error
+    return file
+
+
+def detect_table(content: bytes, path: PathLike, encoding: str | None = None) -> str:
+    """Return the format of a data file: from its first bytes, its ending, or its first line."""
+    ending = _ENDINGS.get(Path(path).suffix.lower())
+    if content.startswith(NPY_MAGIC):
+        return "npy"
+    if content.startswith(ZIP_MAGIC):
+        return "excel" if ending == "excel" or b"[Content_Types].xml" in content else "npz"
+    # The lengths within a Parquet file hold zero bytes; a CSV with a column PAR1 does not.
+    if content.startswith(b"PAR1") and b"\0" in content:
+        return "parquet"
+    if content.startswith((b"ARROW1", b"FEA1")) and b"\0" in content:
+        return "feather"
+    if content.startswith(b"\x89HDF"):
+        return "h5ad"
+    if content.startswith(b"\xd0\xcf\x11\xe0"):
+        return "excel"
+    if ending == "jsonl" or content[:1] == b"{":
+        return "jsonl"
+    first = decode_any(content[:100_000], path, encoding)[0].partition("\n")[0]
+    return "text" if header_of(first) is not None else "csv"
+
+
+def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFile:
+    import pandas as pd
+
+    with optional(f"{path}: reading a spreadsheet"):
+        import python_calamine  # noqa: F401
+    book = pd.read_excel(
+        io.BytesIO(content), sheet_name=None, header=None, engine="calamine",
+        keep_default_na=False, na_values=[*MISSING],
+    )  # fmt: skip
+    filled = [name for name, cells in book.items() if len(cells)]
+    if not filled:
+        raise bad_line(path, None, "no sheet with anything in it", "a table")
+    chosen: Any = filled[0] if sheet is None else sheet
+    if str(chosen).isdecimal() and chosen not in book and 0 < int(chosen) <= len(book):
+        chosen = list(book)[int(chosen) - 1]
+    if chosen not in book:
+        listed = ", ".join(map(shown, book))
+        raise InvalidInputError(
+            f"{path}: there is no sheet {shown(chosen)} ({argument('sheet')}), the sheets are "
+            f"{listed}."
+        )
+    cells = book[chosen].dropna(how="all").dropna(how="all", axis=1)
+    if cells.empty:
+        raise bad_line(path, None, f"nothing in the sheet {shown(chosen)}", "a table")
+    while cells.shape[1] > 2 and len(cells) > 2 and cells.iloc[0].notna().sum() < 2:
+        cells = cells.iloc[1:]  # a title above the table
+    named = has_header([[str(cell) for cell in cells.iloc[row]] for row in range(len(cells))[:2]])
+    heads = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[0]]
+    names = column_names(heads, path) if named else [f"x{i}" for i in range(len(heads))]
+    frame = cells.iloc[int(named) :].reset_index(drop=True).set_axis(names, axis=1)
+    if frame.empty:
+        raise bad_line(path, 1, "a header and no line below it", "one line a point")
+    notes = []
+    if len(filled) > 1:
+        others = ", ".join(shown(name) for name in filled if name != chosen)
+        notes.append(
+            f"Sheet {shown(chosen)} is read; there are also {others} ({argument('sheet')})."
+        )
+    frame = frame.infer_objects()
+    return TableFile(path, frame, "excel", sheet=str(chosen), header=named, notes=tuple(notes))
+
+
+def _read_parquet(content: bytes, path: Path, sheet: object) -> TableFile:
+    import pandas as pd
+
+    with optional(f"{path}: reading Parquet"):
+        import pyarrow  # noqa: F401
+    is_feather = not content.startswith(b"PAR1")
+    frame = (pd.read_feather if is_feather else pd.read_parquet)(io.BytesIO(content))
+    if frame.index.name is not None:
+        frame = frame.reset_index()
+    return TableFile(path, frame, "feather" if is_feather else "parquet")
+
+
+def _read_jsonl(content: bytes, path: Path, sheet: object) -> TableFile:
+    import pandas as pd
+
+    text, encoding = decode_any(content, path, None)
+    if text.lstrip()[:1] == "[":
+        records = json.loads(text)
+    else:
+        records = []
+        for number, line in enumerate(lines_of(text), start=1):
+            try:
+                records += [json.loads(line)] if line.strip() else []
+            except ValueError:
+                raise bad_line(path, number, shown(line), "one JSON object a line") from None
+    wrong = next((place for place, r in enumerate(records) if not isinstance(r, dict)), None)
+    if wrong is not None or not records:
+        found = "nothing" if wrong is None else f"{shown(records[wrong])} (row {wrong})"
+        raise bad_line(path, None, found, "JSON objects, one a row")
+    frame = pd.DataFrame.from_records(records)
+    return TableFile(path, frame, "jsonl", encoding=encoding)
+
+
+def _read_h5ad(content: bytes, path: Path, sheet: object) -> TableFile:
+    try:
+        import anndata
+    except ImportError:
+        raise InvalidInputError(
+            f"{path}: reading .h5ad needs anndata, which is not installed: pip install anndata."
+        ) from None
+    import pandas as pd
+
+    data = anndata.read_h5ad(path)
+    layer = next((name for name in (sheet, "X_pca", "X_scVI") if name in data.obsm), None)
+    if sheet is not None and layer != sheet:
+        raise InvalidInputError(
+            f"{path}: there is no {shown(sheet)} in obsm ({argument('sheet')}), there are "
+            f"{', '.join(map(shown, data.obsm)) or 'none'}."
+        )
+    matrix: Any = data.X if layer is None else data.obsm[layer]
+    points = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, np.float64)
+    frame = pd.DataFrame(data.obs).reset_index(names="cell_id")
+    note = f"Points are {'X' if layer is None else f'obsm {layer}'}, {points.shape[1]} columns."
+    return TableFile(path, frame, "h5ad", points, notes=(note,))
+
+
+_READERS: Mapping[str, Any] = {
+    "excel": _read_excel,
+    "parquet": _read_parquet,
+    "feather": _read_parquet,
+    "jsonl": _read_jsonl,
+    "h5ad": _read_h5ad,
+}
