@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import PCKMeans
-from smdeclust.baselines.pck_means import neighborhood_centers, pck_means
+from smdeclust.baselines.pck_means import neighborhood_centers, search_by_placing
 from smdeclust.baselines.pieces import cost_of_broken, signed_pairs
 from smdeclust.problem import Problem
 from smdeclust.structure.groups import contract
@@ -75,7 +75,7 @@ def test_objective_is_what_it_says(seed, w):
     problem = Problem.build(X, 3)
     pairs = signed_pairs(25, ml, cl, np.full(8, w), np.full(8, w))
     centers = neighborhood_centers(problem, contract(25, ml, NONE), rng)
-    found = pck_means(problem, pairs, centers, rng, 50)
+    found = search_by_placing(problem, pairs, centers, rng, 50)
     f = problem.objective(found.labels)
     distinct_ml, distinct_cl = ({tuple(sorted(p)) for p in pairs.tolist()} for pairs in (ml, cl))
     n_broken = sum(found.labels[i] != found.labels[j] for i, j in distinct_ml)

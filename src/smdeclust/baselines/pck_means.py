@@ -70,7 +70,7 @@ class PCKMeans(MultiStart, SoftBaseline):
 
         def attempt(rng: np.random.Generator) -> Solution:
             centers = neighborhood_centers(problem, groups, rng, draw=next(starts) > 0)
-            return pck_means(problem, pairs, centers, rng, self.max_iter)
+            return search_by_placing(problem, pairs, centers, rng, self.max_iter)
 
         best = self._best_start(attempt, deadline)
         assert best is not None
@@ -143,28 +143,19 @@ def neighborhood_centers(
     return centers
 
 
-def pck_means(
-    problem: Problem, pairs: SignedPairs, centers: np.ndarray, rng: np.random.Generator,
-    max_iter: int,
-) -> Solution:  # fmt: skip
-    """Run one start from (K, d') centers; the objective is f plus the prices of the broken pairs.
-
-    `rng` draws the order of the points again in every iteration.
-    """
-    return search_by_placing(problem, pairs, centers, rng, max_iter, PATIENCE, MOST_PASSES)
-
-
 def search_by_placing(
     problem: Problem,
     pairs: SignedPairs,
     centers: np.ndarray,
     rng: np.random.Generator,
     max_iter: int,
-    patience: int,
-    n_passes: int,
+    patience: int = PATIENCE,
+    n_passes: int = MOST_PASSES,
 ) -> Solution:
-    """Place groups one by one and move centers in turn; the objective leaves out the scatter
-    inside groups. It is infinite where the first placement left a group without a cluster."""
+    """Run one start from (K, d') centers: place groups one by one, in an order that `rng` draws in
+    every iteration, and move centers in turn. The objective is f, without the scatter inside
+    groups, plus the prices of the broken pairs; infinite where the first placement left a group
+    without a cluster."""
     contracted = problem.contracted
     centers = np.array(centers, dtype=np.float64, order="C")
     best_centers = centers.copy()

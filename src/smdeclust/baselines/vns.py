@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.baselines.base import SoftBaseline, Task
-from smdeclust.baselines.pck_means import pck_means
+from smdeclust.baselines.pck_means import search_by_placing
 from smdeclust.baselines.pieces import signed_pairs
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.memetic.initialization import random_points
@@ -59,13 +59,14 @@ class VNSClustering(SoftBaseline):
         prices = np.empty(0), np.full(len(between), float(cost))
         pairs = signed_pairs(problem.n_groups, between[:0], between, *prices)
         rng, largest = self._generator(), self.largest_shake or self.n_clusters
-        best = pck_means(problem, pairs, random_points(problem)(rng), rng, MOST_ITERATIONS)
+        start = random_points(problem)(rng)
+        best = search_by_placing(problem, pairs, start, rng, MOST_ITERATIONS)
         n_done, idle, size = 1, 0, 1
         while idle < self.max_no_improvement and not task.is_late:
             centers = best.centers.copy()
             moved = rng.choice(len(centers), size=min(size, len(centers)), replace=False)
             centers[moved] = points[rng.choice(len(points), size=len(moved), replace=False)]
-            found = pck_means(problem, pairs, centers, rng, MOST_ITERATIONS)
+            found = search_by_placing(problem, pairs, centers, rng, MOST_ITERATIONS)
             n_done += 1
             if found.objective < best.objective * (1 - 1e-10):
                 best, idle, size = found, 0, 1

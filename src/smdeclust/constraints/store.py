@@ -14,6 +14,8 @@ from smdeclust.structure.quotas import Quota
 
 KINDS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 SOFT = KINDS[2:]
+_WORDS = {kind: kind.replace("_link", "-link").replace("_", " ") for kind in KINDS}
+_SHOWN = 5  # pairs of each kind in a notebook
 
 
 class Store:
@@ -100,10 +102,35 @@ class Store:
         return f"{self.files[file]}, {lines}"
 
     def __repr__(self) -> str:
-        return _as_text(self)
+        """One line: how many points, how many pairs of each kind."""
+        counts = [
+            f"{n:,} {word}{'' if n == 1 else 's'}"
+            for kind, word in _WORDS.items()
+            if (n := len(getattr(self, kind)))
+        ]
+        n_quotas = len(self.quotas)
+        if n_quotas:
+            counts.append(f"{n_quotas} quota{'' if n_quotas == 1 else 's'}")
+        size = self.n_points
+        points = "" if size is None else f" of {size:,} point{'' if size == 1 else 's'}"
+        ids = "" if self.ids is None else " with ids"
+        return f"Constraints{points}{ids}: {', '.join(counts) or 'no pairs'}"
 
     def _repr_html_(self) -> str:
-        return _as_html(self)
+        """A small table: each kind, how many, the first few pairs."""
+        lines = []
+        for kind, word in _WORDS.items():
+            pairs = getattr(self, kind)
+            if len(pairs) == 0:
+                continue
+            few = self.named(kind, slice(_SHOWN))
+            shown = ", ".join(f"{escape(str(i))} – {escape(str(j))}" for i, j in few)
+            more = ", …" if len(pairs) > _SHOWN else ""
+            lines.append(f"<tr><td>{word}s</td><td>{len(pairs):,}</td><td>{shown}{more}</td></tr>")
+        head = escape(repr(self))
+        body = "".join(lines) or "<tr><td colspan='3'>no pairs</td></tr>"
+        titles = "<tr><th>kind</th><th>pairs</th><th>first ones</th></tr>"
+        return f"<table><caption>{head}</caption>{titles}{body}</table>"
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Constraints cannot change: use add, drop or |, not .{name} = ...")
@@ -154,47 +181,3 @@ def _restored(of: type[Store], fields: dict[str, Any]) -> Store:
     new = object.__new__(of)
     new._set(**({"quotas": ()} | fields))  # of an earlier version
     return new
-
-
-_WORDS = {
-    "must_link": "must-link",
-    "cannot_link": "cannot-link",
-    "soft_must_link": "soft must-link",
-    "soft_cannot_link": "soft cannot-link",
-}
-_SHOWN = 5
-
-
-def _as_text(constraints: Store) -> str:
-    """Return one line: how many points, how many pairs of each kind."""
-    counts = [
-        f"{n:,} {word}{'' if n == 1 else 's'}"
-        for kind, word in _WORDS.items()
-        if (n := len(getattr(constraints, kind)))
-    ]
-    n_quotas = len(constraints.quotas)
-    if n_quotas:
-        counts.append(f"{n_quotas} quota{'' if n_quotas == 1 else 's'}")
-    size = constraints.n_points
-    points = "" if size is None else f" of {size:,} point{'' if size == 1 else 's'}"
-    ids = "" if constraints.ids is None else " with ids"
-    return f"Constraints{points}{ids}: {', '.join(counts) or 'no pairs'}"
-
-
-def _as_html(constraints: Store) -> str:
-    """Return a small table: each kind, how many, the first few pairs."""
-    lines = []
-    for kind, word in _WORDS.items():
-        pairs = getattr(constraints, kind)
-        if len(pairs) == 0:
-            continue
-        few = constraints.named(kind, slice(_SHOWN))
-        shown = ", ".join(f"{escape(str(i))} – {escape(str(j))}" for i, j in few)
-        more = ", …" if len(pairs) > _SHOWN else ""
-        lines.append(f"<tr><td>{word}s</td><td>{len(pairs):,}</td><td>{shown}{more}</td></tr>")
-    head = escape(_as_text(constraints))
-    body = "".join(lines) or "<tr><td colspan='3'>no pairs</td></tr>"
-    return (
-        f"<table><caption>{head}</caption><tr><th>kind</th><th>pairs</th><th>first ones</th></tr>"
-        f"{body}</table>"
-    )

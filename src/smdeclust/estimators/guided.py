@@ -342,10 +342,6 @@ class _Engine:
             self.clock.stopped = True
         return self.clock.stopped
 
-    def _until(self) -> float:
-        left = self.clock.left()
-        return np.inf if left is None else time.perf_counter() + max(left, 1.0)
-
     def assign(
         self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray | None
     ) -> np.ndarray:
@@ -353,17 +349,17 @@ class _Engine:
         if self.clock.spent() >= 1 and otherwise is not None:
             self.clock.n_stand_ins += 1
             return otherwise
-        soft = SoftPrices(unit).pairs(known)
+        soft, left = SoftPrices(unit).pairs(known), self.clock.left()
+        until = np.inf if left is None else time.perf_counter() + max(left, 1.0)
         pairs = known.must_link, known.cannot_link
         structure = Structure.build(
             len(costs), self.n_clusters, *pairs, self.weight, soft=soft,
-            quotas=known.quotas, deadline=self._until(), **self.sizes,
+            quotas=known.quotas, deadline=until, **self.sizes,
         )  # fmt: skip
         if self.weight is not None:
             costs = costs * self.weight[:, None]
         upper = None if otherwise is None else structure.group_labels(otherwise)
-        left = self.clock.left()
-        budget = Budget.of(max_time=left, max_nodes=MAX_NODES, max_pivots=PIVOTS)
+        budget = Budget.of(max_time=self.clock.left(), max_nodes=MAX_NODES, max_pivots=PIVOTS)
         labels, _, _ = assign_groups(structure, structure.group_costs(costs), upper, budget)
         if labels is not None:
             return structure.expand(labels)

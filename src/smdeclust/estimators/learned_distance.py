@@ -169,7 +169,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self._target = learned.target
         if self.diagonal:
             self._factors = learned.root * self._frame.factor
-            self.components_ = _diagonal(self._factors)
+            self.components_ = diags_array(self._factors).tocsr()
+            if len(self._factors) <= MANY_COLUMNS:
+                self.components_ = np.diag(self._factors)
             steps = (self._factors * self._frame.spread) ** 2
         else:
             self.components_ = self._frame.components(learned.root)
@@ -291,7 +293,3 @@ def quick_clusters(problem: Problem, rng: np.random.Generator, deadline: float |
         return here.expand(min(found, key=lambda solution: solution.objective).labels)
 
     return cluster
-
-
-def _diagonal(factors: np.ndarray) -> Any:
-    return np.diag(factors) if len(factors) <= MANY_COLUMNS else csr_array(diags_array(factors))

@@ -137,7 +137,8 @@ def soft_weight(known: Constraints, kind: str) -> np.ndarray:
 
 def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
     """The graph with weights raised and lowered by the pairs, and B, scaled."""
-    spread = _normalized(graph)[0]
+    root = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-12)))
+    spread = csr_array(root @ graph @ root)
     b = _series(spread, said.member)
     towards = csr_array(b @ (said.plus - said.minus))
     own = _series(spread, said.own)
@@ -150,11 +151,6 @@ def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
     adjusted = graph.copy()
     adjusted.data = np.where(change >= 0, raised, (1 + change) * graph.data)
     return adjusted, csr_array(b / np.sqrt(top))
-
-
-def _normalized(graph: csr_array) -> tuple[csr_array, np.ndarray]:
-    root = 1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-12))
-    return csr_array(diags_array(root) @ graph @ diags_array(root)), root
 
 
 def _series(spread: csr_array, start: csr_array) -> csr_array:
