@@ -130,7 +130,7 @@ class Constraints(Store):
         ids = None if ids is None else as_ids(ids)
         n_points = as_n_points(n_points, ids)
         names = None if ids is None or by_row else _row_of_id(ids)
-        given = (
+        given: tuple[tuple[Any, ...], ...] = (
             (must_link,),
             (cannot_link,),
             (soft_must_link, soft_must_link_confidence, soft_must_link_price),

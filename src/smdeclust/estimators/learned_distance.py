@@ -169,7 +169,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self._target = learned.target
         if self.diagonal:
             self._factors = learned.root * self._frame.factor
-            self.components_ = diags_array(self._factors).tocsr()
+            self.components_: Any = diags_array(self._factors).tocsr()
             if len(self._factors) <= MANY_COLUMNS:
                 self.components_ = np.diag(self._factors)
             steps = (self._factors * self._frame.spread) ** 2
