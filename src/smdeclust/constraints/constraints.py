@@ -138,7 +138,7 @@ class Constraints(Store):
         )
         fields: dict[str, Any] = {}
         for kind, said in zip(KINDS, given, strict=True):
-            pairs, *strengths = split_soft(*said, kind) if kind in SOFT else said
+            pairs, *strengths = split_soft(said[0], said[1], said[2], kind) if said[1:] else said
             found = _resolve(pairs, names, n_points, kind), *strengths
             fields |= zip(arrays_of(kind), found, strict=True)
         origins = dict(origins or {})
