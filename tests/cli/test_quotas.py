@@ -89,6 +89,7 @@ def test_certificates_and_files(cli, pupils, tmp_path):
     result = cli("fit", pupils, *options, "--certify", "--quota", "girl=1..")
     assert result.code == 0, result.err
     assert said in " ".join(result.err.split())
+    assert "which the bound leaves out" in " ".join(result.out.split())
     known = Constraints(ids=[f"p{row}" for row in range(24)])
     known = known.quota([row < 10 for row in range(24)], 3, 4, name="girl")
     known.write(tmp_path / "known.json")

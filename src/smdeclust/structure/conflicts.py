@@ -19,12 +19,10 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import cannot_link_graph
-from smdeclust.structure.groups import contract
+from smdeclust.structure.groups import Neighbors, came_from, contract, neighbors_of
 from smdeclust.structure.repair import NumberedPairs, Repair, find_repair, needed
 
 Edge = tuple[int, int]
-# Pairs by the rows that they join: the other row, and the number of the pair.
-Neighbors = dict[int, list[tuple[int, int]]]
 # So many contradicted cannot-links are looked at in one round.
 _MAX_PATHS = 500
 
@@ -192,7 +190,7 @@ def _paths(
     inside = cannot[group[i] == group[j]][:_MAX_PATHS]
     if len(inside) == 0:
         return
-    neighbors = _neighbors(pairs, must)
+    neighbors = neighbors_of(pairs.ends[must], must)
     most = pairs.n_points - n_clusters
     for number, (a, b) in zip(inside.tolist(), pairs.ends[inside].tolist(), strict=True):
         path = _shortest(neighbors, a, b)
@@ -202,31 +200,9 @@ def _paths(
             yield _Found("too_few_groups", frozenset(path[: most + 1]))
 
 
-def _neighbors(pairs: NumberedPairs, must: np.ndarray) -> Neighbors:
-    neighbors: Neighbors = defaultdict(list)
-    for number, (a, b) in zip(must.tolist(), pairs.ends[must].tolist(), strict=True):
-        neighbors[a].append((b, number))
-        neighbors[b].append((a, number))
-    return neighbors
-
-
-def _came_from(neighbors: Neighbors, start: int, end: int = -1) -> dict[int, tuple[int, int]]:
-    """Breadth first from `start`: for each row met, the row before and the must-link between."""
-    came = {start: (start, -1)}
-    queue = [start]
-    for row in queue:  # grows while it is read
-        if row == end:
-            break
-        for other, number in neighbors[row]:
-            if other not in came:
-                came[other] = (row, number)
-                queue.append(other)
-    return came
-
-
 def _shortest(neighbors: Neighbors, start: int, end: int) -> list[int]:
     """Numbers of the must-links on a shortest path."""
-    came, path = _came_from(neighbors, start, end), []
+    came, path = came_from(neighbors, start, end), []
     while end != start:
         end, number = came[end]
         path.append(number)
@@ -338,10 +314,10 @@ def _trees_between(
     ends = defaultdict(set)
     for row in np.unique(pairs.ends[chosen]).tolist():
         ends[int(group[row])].add(row)
-    neighbors, tree = _neighbors(pairs, must), set()
+    neighbors, tree = neighbors_of(pairs.ends[must], must), set()
     for rows in ends.values():
         root = min(rows)
-        came = _came_from(neighbors, root)
+        came = came_from(neighbors, root)
         for row in rows:
             while row != root and came[row][1] not in tree:
                 row, number = came[row]

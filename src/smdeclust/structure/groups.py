@@ -6,10 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from smdeclust.kernels import kernel
+
+# Pairs by the rows that they join: the other row, and the number of the pair.
+Neighbors = dict[int, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,37 @@ def contract(n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> G
     )
 
 
-def must_link_path(n_points: int, must_link: np.ndarray, start: int, end: int) -> list[int]:
+def must_link_path(must_link: np.ndarray, start: int, end: int) -> list[int]:
     """Return rows from `start` to `end`, each must-linked to the next."""
-    graph = _adjacency(n_points, must_link)
-    _, predecessor = breadth_first_order(graph, start, directed=False)
-    path = [end]
+    came, path = came_from(neighbors_of(must_link), start, end), [end]
     while path[-1] != start:
-        path.append(int(predecessor[path[-1]]))
+        path.append(came[path[-1]][0])
     return path[::-1]
+
+
+def neighbors_of(pairs: np.ndarray, numbers: np.ndarray | None = None) -> Neighbors:
+    """Pairs by the rows that they join, those of a row with itself left out."""
+    neighbors: Neighbors = defaultdict(list)
+    names = range(len(pairs)) if numbers is None else numbers.tolist()
+    for number, (i, j) in zip(names, pairs.tolist(), strict=True):
+        if i != j:
+            neighbors[i].append((j, number))
+            neighbors[j].append((i, number))
+    return neighbors
+
+
+def came_from(neighbors: Neighbors, start: int, end: int = -1) -> dict[int, tuple[int, int]]:
+    """Breadth first from `start`: for each row met, the row before and the pair between."""
+    came = {start: (start, -1)}
+    queue = [start]
+    for row in queue:  # grows while it is read
+        if row == end:
+            break
+        for other, number in neighbors[row]:
+            if other not in came:
+                came[other] = (row, number)
+                queue.append(other)
+    return came
 
 
 def _components(n_points: int, must_link: np.ndarray) -> np.ndarray:
@@ -92,12 +116,6 @@ def join_pairs(pairs, component):
             n_found += 1
         else:
             component[point] = component[component[point]]
-
-
-def _adjacency(n_points: int, pairs: np.ndarray) -> csr_array:
-    # Repeated pairs are added up: a type that cannot wrap around to zero.
-    ones = np.ones(len(pairs), dtype=np.float64)
-    return coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_points, n_points)).tocsr()
 
 
 @dataclass(frozen=True)
@@ -176,11 +194,7 @@ def find_bridges(must_link: np.ndarray) -> Bridges:
     Repeated must-links and those on cycles are implied by the rest. One depth-first search without
     recursion (Tarjan's low points), O(m); the rows below a bridge are a piece of its order.
     """
-    neighbors: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for link, (i, j) in enumerate(must_link.tolist()):
-        if i != j:
-            neighbors[i].append((j, link))
-            neighbors[j].append((i, link))
+    neighbors = neighbors_of(must_link)
     rows: list[int] = []
     place: dict[int, int] = {}
     low: dict[int, int] = {}

@@ -36,15 +36,13 @@ def reject_self_cannot_links(apart: np.ndarray) -> None:
         )
 
 
-def reject_contradictions(
-    edges: np.ndarray, together: np.ndarray, apart: np.ndarray, n_points: int
-) -> None:
+def reject_contradictions(edges: np.ndarray, together: np.ndarray, apart: np.ndarray) -> None:
     inside = np.flatnonzero(edges[:, 0] == edges[:, 1])
     if len(inside) == 0:
         return
     where = int(inside[0])
     i, j = (int(v) for v in apart[where])
-    path = must_link_path(n_points, together, i, j)
+    path = must_link_path(together, i, j)
     shown = path if len(path) <= 12 else [*path[:6], "...", *path[-5:]]
     raise InfeasibleConstraintsError(
         f"cannot_link: pair {where} keeps rows {i} and {j} apart, but must-links join them: "

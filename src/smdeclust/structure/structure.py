@@ -120,7 +120,7 @@ class Structure:
         linked = apart if soft is None else np.concatenate([apart, soft.pairs])
         coupling = Coupling.of_pairs(n_points, together, linked)
         edges = coupling.groups_of(apart)
-        reject_contradictions(edges, together, apart, n_points)
+        reject_contradictions(edges, together, apart)
         indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         _reject_unfillable(coupling, weight, n_clusters)
         # Groups of several points without cannot-links take any color.
