@@ -74,8 +74,9 @@ class Search:
     )
     max_no_improvement: int = whole(
         500,
-        "A population ends after this many offspring in a row that do not improve its best\n"
-        "solution; if `relative`, also after a fifth as many that improve no solution.",
+        "A population ends after this many offspring in a row that do not improve its best
+"
+        "solution; if `relative`, also after a tenth as many that bring no new solution.",
         low=1,
     )
     tol: float = number(

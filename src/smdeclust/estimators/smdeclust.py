@@ -43,9 +43,9 @@ from smdeclust.local_search import (
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
-from smdeclust.memetic.islands import SAME
 from smdeclust.memetic.jumping import ground_to_jump_on, jumping_kinds
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
+from smdeclust.memetic.population import SAME
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.seeding import Elite, remember, start_near
 from smdeclust.points import is_dask
@@ -446,7 +446,7 @@ class SMDEClust(ConstrainedClusterer):
 
     def _stopping_rule(self, problem: Problem, deadline: float | None) -> stopping.StoppingRule:
         limit, searches = self._search.max_generations, self._search.max_local_searches
-        idle = self._search.max_no_improvement / 5 if self._search.relative else math.inf
+        idle = self._search.max_no_improvement / 10 if self._search.relative else math.inf
         if searches == "auto":
             size = problem.n_points * problem.n_features * problem.n_clusters
             searches = max(LEAST_SEARCHES, int(SEARCHES_TIMES_SIZE / size))

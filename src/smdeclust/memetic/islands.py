@@ -15,13 +15,10 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic.algorithm import Operators, evolve
-from smdeclust.memetic.population import State
+from smdeclust.memetic.population import SAME, State
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Solution
-
-# Objectives that differ by no more than this share are the same.
-SAME = 1e-9
 
 # What ends one population but not the run: another one may do better.
 OWN_END = ("collapse", "no_improvement", "max_generations")

@@ -9,6 +9,9 @@ import numpy as np
 
 from smdeclust.problem import Solution
 
+# Objectives that differ by no more than this share are the same.
+SAME = 1e-9
+
 
 class History:
     """Grows by one record per generation; `arrays` gives it as equal-length arrays.
@@ -62,7 +65,7 @@ class State:
     best: Solution | None = None  # S*, the best solution so far; never changed in place
     generation: int = 0  # generations completed (the first population is generation 0)
     n_without_improvement: int = 0  # offspring since the best solution last improved (n_it*)
-    n_without_change: int = 0  # offspring since one took a place and made a difference
+    n_without_change: int = 0  # offspring since a new solution took a place
     # calls of the local search, and their iterations in all
     n_local_searches: int = 0
     n_local_iterations: int = 0
@@ -134,3 +137,9 @@ def pick_parents(
     others = rng.permutation(len(population) - 1)[:3].tolist()
     first, second, base = (population[i + (i >= target)] for i in others)
     return first, second, base
+
+
+def is_among(solutions: list[Solution], solution: Solution) -> bool:
+    """Whether one of these has the same objective."""
+    value = solution.objective
+    return any(abs(other.objective - value) <= SAME * abs(value) for other in solutions)

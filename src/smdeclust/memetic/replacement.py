@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smdeclust.memetic.population import State
+from smdeclust.memetic.population import State, is_among
 from smdeclust.problem import Solution
 
 # A gain of a smaller share of the objective makes no difference to where a population goes.
@@ -27,11 +27,12 @@ class Replacement:
 
     def __call__(self, state: State, target: int, child: Solution) -> None:
         """Put the child in its target's place if it is better, and keep count."""
-        improved, before = False, state.population[target]
+        improved, before, others = False, state.population[target], list(state.population)
         if self.is_better(child, before):
             state.population[target] = child
             improved = self.update_best(state, child)
         change = before.objective - child.objective > LEAST_CHANGE * abs(before.objective)
+        change &= not is_among(others, child)
         state.n_without_improvement = 0 if improved else state.n_without_improvement + 1
         state.n_without_change = 0 if change else state.n_without_change + 1
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smdeclust.memetic.algorithm import Operators
-from smdeclust.memetic.islands import SAME
+from smdeclust.memetic.population import is_among
 from smdeclust.problem import Solution
 
 
@@ -24,7 +24,7 @@ class Elite:
         value, kept = solution.objective, self.solutions
         if len(kept) == self.size and value >= kept[-1].objective:
             return
-        if any(abs(other.objective - value) <= SAME * abs(value) for other in kept):
+        if is_among(kept, solution):
             return
         kept.append(solution)
         kept.sort(key=lambda other: other.objective)

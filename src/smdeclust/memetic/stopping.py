@@ -29,8 +29,8 @@ def any_of(*rules: StoppingRule | None) -> StoppingRule:
 
 
 def no_improvement(limit: int, idle: float = math.inf) -> StoppingRule:
-    """N_MAX offspring in a row without a better best solution, or `idle` of them that changed
-    nothing in the population; asked between generations."""
+    """N_MAX offspring in a row without a better best solution, or `idle` of them that brought
+    nothing new to the population; asked between generations."""
 
     def stop(state: State) -> str | None:
         if not state.complete or state.mid_generation:
