@@ -239,3 +239,23 @@ def test_a_search_that_meets_the_same_partition_ends_where_the_first_one_did():
     short = make_search(problem, deep=True, limits=Limits(max_iter=1, proof_pivots=2000))
     short(starts[0])
     assert not short.compiled.ended
+
+
+def test_two_steps_end_where_labels_are_optimal():
+    """The first step leaves optimal labels out, the second goes on from there and never rises."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (60, 5)).astype(float)
+    pairs = np.array([(i, j) for i in range(60) for j in range(i) if rng.random() < 0.12])
+    problem = Problem.build(X, 8, cannot_link=pairs)
+    search = make_search(problem, deep=True, limits=Limits(proof_pivots=2000))
+    first, second = search.steps
+    for _ in range(5):
+        rough = first(problem.enter(X[rng.choice(60, 8, replace=False)]))
+        found = second(rough)
+        assert found.objective <= rough.objective * (1 + 1e-12)
+        assert problem.violations(problem.expand(found.labels)) == (0, 0)
+        centers = problem.points.leave(found.centers)
+        best = exact_assignment(problem, centers)
+        assert best.cost >= found.objective * (1 - 1e-9) or not found.proven
+    plain = Problem.build(X, 8)
+    assert make_search(plain, deep=True, limits=Limits()).steps is None

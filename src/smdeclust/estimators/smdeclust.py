@@ -435,12 +435,13 @@ class SMDEClust(ConstrainedClusterer):
             "deep": self._search.local_search == "deep",
             "limits": Limits.of(self._search.max_local_iter, self._proof_pivots[0], deadline),
         }
-        together = self._search.replacement == "generation"
+        together, search = self._search.replacement == "generation", make_search(problem, **setting)
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
             mutate=mutate,
-            local_search=make_search(problem, **setting),
+            local_search=search,
+            in_two_steps=search.steps,
             search_all=make_search_all(problem, **setting) if together else None,
         )
 

@@ -58,6 +58,13 @@ class CompiledSearch:
         # Where searches have ended that needed optimal labels for some partition.
         self.ended: dict[bytes, State] = {}
 
+    def _begin(self, start: np.ndarray | Solution) -> State:
+        if not isinstance(start, Solution):
+            labels = np.full(self.n_groups, -1, dtype=np.int64)
+            return State(np.array(start, dtype=np.float64, order="C"), labels)
+        centers, value = start.centers, start.objective - self.constant
+        return State(centers, start.labels, value, start.n_iterations, start.proven).copy()
+
     def _iterate(self, state: State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
         work = state.centers, state.labels, state.n_done
@@ -66,16 +73,16 @@ class CompiledSearch:
         pause = min(self.limits.max_iter, state.n_done + self.stride)
         return lloyd(*self.arrays, *work, pause)  # type: ignore[no-any-return]
 
-    def __call__(self, centers: np.ndarray) -> Solution:
-        """Search from these centers."""
+    def __call__(self, start: np.ndarray | Solution, rough: bool = False) -> Solution:
+        """Search from these centers, or go on from a solution; `rough`: without optimal labels
+        where they take long."""
         contracted, deep, limits, limit = (
             self.contracted,
             self.deep,
             self.limits,
             self.limits.max_iter,
         )
-        state = State(np.array(centers, dtype=np.float64, order="C"))
-        state.labels = np.full(self.n_groups, -1, dtype=np.int64)
+        state = self._begin(start)
         passed: list[bytes] = []  # partitions that needed optimal labels
         kept: State | None = None  # what the last swaps of chains started from
         polished: np.ndarray | None = None  # labels that no chain improves
@@ -114,6 +121,8 @@ class CompiledSearch:
                 if _assign_and_move(contracted, state, quick):
                     continue
             if not stuck or not (state.n_done == 0 or state.objective < proven_at):
+                break
+            if rough and state.n_done > 0:
                 break
             if deep and state.n_done > 0:
                 passed.append(partition(state.labels))

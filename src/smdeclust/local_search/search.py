@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -76,21 +77,19 @@ def search_all(
     return make_search_all(problem, deep=deep, limits=limits)(starts)
 
 
-def make_search(
-    problem: Problem, *, deep: bool, limits: Limits
-) -> Callable[[np.ndarray], Solution]:
+def make_search(problem: Problem, *, deep: bool, limits: Limits) -> Searches:
     """The local search as a function of its start: all that is the same for many starts is done."""
-    return _Searches(problem, deep, limits)
+    return Searches(problem, deep, limits)
 
 
 def make_search_all(
     problem: Problem, *, deep: bool, limits: Limits
 ) -> Callable[[Sequence[np.ndarray]], list[Solution]]:
     """The same as a function of several starts."""
-    return _Searches(problem, deep, limits).all
+    return Searches(problem, deep, limits).all
 
 
-class _Searches:
+class Searches:
     """Searches of one problem: one that finds no labels in its time, after others did, gives the
     best of those again, and each is told from which objective on it is far behind them."""
 
@@ -110,15 +109,27 @@ class _Searches:
             return search_at_prices(self.problem, starts, self.limits)
         return [self(start) for start in starts]
 
-    def __call__(self, centers: np.ndarray) -> Solution:
-        """From one start."""
+    @property
+    def steps(
+        self,
+    ) -> tuple[Callable[[np.ndarray], Solution], Callable[[Solution], Solution]] | None:
+        """The same in two steps: without optimal labels where they take long, and the rest.
+
+        ``None`` where that is one step.
+        """
+        if self.compiled is None or not (self.deep and self.problem.n_linked):
+            return None
+        return partial(self, rough=True), lambda found: found if found.proven else self(found)
+
+    def __call__(self, start: np.ndarray | Solution, rough: bool = False) -> Solution:
+        """From one start, or from where a rough search has ended."""
         best = self.best
         try:
             if self.compiled is not None:
-                found = self.compiled(centers)
+                found = self.compiled(start, rough)
             else:
                 hopeless = np.inf if best is None else best.objective * (1 + FAR_BEHIND)
-                given = self.problem, [centers], self.limits, self.deep, hopeless, self.proven
+                given = self.problem, [start], self.limits, self.deep, hopeless, self.proven
                 (found,) = search_at_prices(*given)
         except NoFeasibleSolutionError:
             if best is None:

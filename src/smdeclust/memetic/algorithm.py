@@ -28,6 +28,10 @@ class Operators:
     # (centers, generation, rng) -> centers (line 8); returns them unchanged where it is off
     mutate: Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
     local_search: Callable[[np.ndarray], Solution]  # centers -> solution (line 9)
+    # the same in two steps, the second one from where the first has ended
+    in_two_steps: tuple[Callable[[np.ndarray], Solution], Callable[[Solution], Solution]] | None = (
+        None
+    )
     # the same for all offspring of a generation together; then all of them come from the
     # population before it (not in the paper, which replaces at once)
     search_all: Callable[[list[np.ndarray]], list[Solution]] | None = None

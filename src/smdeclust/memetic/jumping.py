@@ -23,6 +23,7 @@ from smdeclust.problem import Contracted, Problem, Solution
 from smdeclust.structure.graph import PairGraph
 
 Search = Callable[[np.ndarray], Solution]
+Steps = tuple[Search, Callable[[Solution], Solution]]
 Confirm = Callable[[Solution], Solution]
 
 # Trials in a row that may fail: of an offspring, and of a solution that populations agree on.
@@ -74,12 +75,13 @@ def jumping_kinds(
     `bounded`, jumps are weighed as if they were not, and each must stand a search within bounds.
     """
     search = operators.local_search
+    steps = operators.in_two_steps
     confirm = thorough(contracted, search, deadline, bounded)
     if contracted.n_clusters < FEW_CLUSTERS:
         other = replace(operators, crossover=exchange)
         alone = contracted.n_linked or bounded
         return [operators] if alone else [operators, other], confirm
-    jumping = with_jumps(contracted, search, deadline=deadline, bounded=bounded)
+    jumping = with_jumps(contracted, search, deadline=deadline, bounded=bounded, steps=steps)
 
     def search_all(starts: list[np.ndarray]) -> list[Solution]:
         return [jumping(start) for start in starts]
@@ -95,11 +97,14 @@ def with_jumps(
     max_idle: int = IDLE,
     deadline: float | None = None,
     bounded: bool = False,
+    steps: Steps | None = None,
 ) -> Search:
     """A local search that jumps as well; `search` is the exact one, from centers to a solution.
 
-    Up to `max_idle` trials in a row may fail. No jump begins after the `deadline`.
+    Up to `max_idle` trials in a row may fail. No jump begins after the `deadline`. Where `search`
+    can be done in two `steps`, the second one is left out until no jump helps.
     """
+    first = search if steps is None else steps[0]
 
     whole = contracted.storage.abilities.contracted
     ended: dict[str, Solution] = {}  # where jumps from a solution of some objective led
@@ -111,11 +116,13 @@ def with_jumps(
 
     def jump_on(centers: np.ndarray) -> Solution:
         many = bounded or 2 * contracted.n_linked > len(contracted.points)
-        found = (search if many else jump_first)(centers)
+        found = first(centers) if many else jump_first(centers)
         same = f"{found.objective:.12g}"
         if same in ended:  # the same clusters again: jumps would lead there again
             return replace(ended[same], n_iterations=found.n_iterations)
-        best = _confirmed_jumps(contracted, found, search, max_idle, deadline, bounded)
+        best = _confirmed_jumps(contracted, found, first, max_idle, deadline, bounded)
+        if steps is not None:
+            best = _confirmed_jumps(contracted, steps[1](best), search, max_idle, deadline, bounded)
         ended[same] = best
         return best
 
