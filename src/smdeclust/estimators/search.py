@@ -74,8 +74,7 @@ class Search:
     )
     max_no_improvement: int = whole(
         500,
-        "A population ends after this many offspring in a row that do not improve its best
-"
+        "A population ends after this many offspring in a row that do not improve its best\n"
         "solution; if `relative`, also after a tenth as many that bring no new solution.",
         low=1,
     )
