@@ -164,8 +164,7 @@ class Engine(ExitStack):
 
         def solve(start: int, stop: int) -> None:
             part = slice(start, stop)
-            assign_tables(costs[part], _ones(graph.n_nodes), graph.arrays, labels[part],
-                          statuses[part])  # fmt: skip
+            assign_tables(costs[part], graph.arrays, labels[part], statuses[part])
 
         jobs = (_pool().map if n_jobs > 1 else map)(solve, ends[:-1], ends[1:])
 
@@ -457,8 +456,3 @@ def _spreads(moved: np.ndarray) -> np.ndarray:
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MOST_JOBS)
-
-
-@cache
-def _ones(n: int) -> np.ndarray:
-    return np.ones(n)

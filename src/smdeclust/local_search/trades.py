@@ -190,14 +190,14 @@ def _label_within(
     n_free = n - n_linked
     filled_up, held = np.empty(len(weights)), np.empty(low.shape)
     margins = filled_up[:n]
-    statuses, ones = np.zeros(1, np.int64), np.ones(n_linked)
+    statuses = np.zeros(1, np.int64)
     linked_costs = _costs_of(points, weights, np.arange(n_linked), centers)
     off = 0.0
     for look in range(LOOKS):
         find_priced(lanes, weights, counted, centers, prices, labels, filled_up)
         if n_linked > 0:
             table = _priced(linked_costs, counts, prices).reshape((1, n_linked, k))
-            assign_tables(table, ones, graph, labels[:n_linked].reshape((1, n_linked)), statuses)
+            assign_tables(table, graph, labels[:n_linked].reshape((1, n_linked)), statuses)
             if statuses[0] != SOLVED:
                 return False
         _sum_up(counts, labels, np.arange(n), held)

@@ -13,13 +13,13 @@ from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
 from smdeclust.points.rows import ArrayRows
-from smdeclust.points.stored import CoupledRows, Points, spin
+from smdeclust.points.stored import CoupledRows, PointsInMemory, spin
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
 
 
-class ArrayPoints(Points):
+class ArrayPoints(PointsInMemory):
     """What the storages of one dense array, float32 or float64, share.
 
     `n_threads` work on blocks; by default as many as the process may use.

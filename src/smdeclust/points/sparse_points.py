@@ -13,13 +13,13 @@ from smdeclust.points.protocol import Abilities, ClusterSums, Moves
 from smdeclust.points.row_batch import RENEW_EVERY, RowBatch, cut
 from smdeclust.points.rows import half_gaps, moved_by
 from smdeclust.points.sparse_rows import Against, SparseRows, Tally
-from smdeclust.points.stored import CoupledRows, Points
+from smdeclust.points.stored import CoupledRows, PointsInMemory
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
 
 
-class SparsePoints(Points):
+class SparsePoints(PointsInMemory):
     """A validated CSR matrix, float32 or float64; `n_threads` as for :class:`ArrayPoints`."""
 
     abilities = Abilities(sampled=True)

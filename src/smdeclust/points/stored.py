@@ -33,11 +33,6 @@ class Points(ABC):
         # Weights of the rows, or a single 1 that stands for all of them.
         self.row_weights = read_only(np.ones(1) if sample_weight is None else sample_weight)
         self.total_weight = float(self.n_points if sample_weight is None else sample_weight.sum())
-        self._idle: list[Any] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Work spaces, with their threads, stay behind."""
-        return {**vars(self), "_idle": []}
 
     @property
     def scatter(self) -> float:
@@ -62,17 +57,14 @@ class Points(ABC):
         """(L, K) costs of the linked groups."""
         return np.asarray(self.linked.costs(np.ascontiguousarray(centers)))
 
+    @abstractmethod
     def begin(self, n_starts: int) -> Any:
         """A batch of so many solutions without labels, to be used in a ``with`` statement."""
-        try:
-            batch = self._idle.pop()
-        except IndexError:
-            return self._new_batch()
-        batch.forget()
-        return batch
 
-    def _new_batch(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:
+        """(N,) labels of the points, (K, d) centers in the coordinates of the data, and the sum of
+        squares: evaluated again, in double precision."""
 
     @abstractmethod
     def fetch(self, rows: np.ndarray) -> np.ndarray:
@@ -95,20 +87,41 @@ class Points(ABC):
                 return np.array(self.coupled.row(place - len(totals)))
             return np.asarray(batch.pick_far(place, rest))
 
+
+class PointsInMemory(Points):
+    """Points that this process holds; its batches wait here for the next search."""
+
+    def __init__(self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None) -> None:
+        super().__init__(X, coupling, sample_weight)
+        self._idle: list[Any] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Work spaces, with their threads, stay behind."""
+        return {**vars(self), "_idle": []}
+
+    def begin(self, n_starts: int) -> Any:
+        try:
+            batch = self._idle.pop()
+        except IndexError:
+            return self._new_batch()
+        batch.forget()
+        return batch
+
     def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:
-        """(N,) labels of the points, (K, d) centers in the coordinates of the data, and the sum of
-        squares: evaluated again, in double precision."""
         of_point = np.asarray(labels, dtype=np.int64)[self.coupling.of_point()]
         centers = self.centers_of(of_point, int(of_point.max()) + 1)
         return of_point, centers + self.offset, self._squares(of_point, centers)
 
+    @abstractmethod
+    def _new_batch(self) -> Any: ...
+
+    @abstractmethod
     def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
         """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _squares(self, of_point: np.ndarray, centers: np.ndarray) -> float:
         """The sum of squared distances of the points to the centers of their labels."""
-        raise NotImplementedError
 
 
 class CoupledRows:

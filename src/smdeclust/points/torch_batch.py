@@ -360,13 +360,14 @@ class TorchBatch:
         self, which: list[int], centers: Any, linked: np.ndarray, moves: list[Moves]
     ) -> list[tuple[np.ndarray, np.ndarray, float]]:
         """Labels are (G,), of the groups in the order of their numbers."""
-        labels, n_lone = self._moved(which, moves), len(self.points.lone)
+        torch, labels, n_lone = self.torch, self._moved(which, moves), len(self.points.lone)
         values = self._squares(labels, centers, linked)
-        free, here = labels.cpu().numpy(), centers.cpu().numpy()
-        ordered = np.concatenate(
-            [linked, free[:, n_lone:], free[:, :n_lone]], axis=1, dtype=np.int32
-        )
-        return [(ordered[f], here[f], float(values[f])) for f in range(len(which))]
+        ordered = torch.cat([labels[:, n_lone:], labels[:, :n_lone]], dim=1)
+        free = torch.empty(ordered.shape, dtype=ordered.dtype, pin_memory=self._on_gpu)
+        self._fetch(ordered, free)()
+        both = np.concatenate([linked, free.numpy()], axis=1, dtype=np.int32)
+        here = centers.cpu().numpy()
+        return [(both[f], here[f], float(values[f])) for f in range(len(which))]
 
     def compound_labels(self) -> np.ndarray:
         return np.asarray(self._labels[0, len(self.points.lone) :].cpu().numpy())
