@@ -52,6 +52,7 @@ class TorchBatch:
     def forget(self) -> None:
         """No labels."""
         self.places, self._age = list(range(self.n_starts)), 0
+        self._begun, self._given = False, None  # the next labels, of these centers
 
     def __enter__(self) -> Self:
         self._precision = precision(self.points, "ieee")
@@ -73,19 +74,25 @@ class TorchBatch:
 
     def _begin(self, centers: Any) -> np.ndarray:
         """The costs of the linked groups, while the device goes on with the free ones."""
-        self._take(centers)
-        if self._age % RENEW_EVERY == 0:  # differences must not drift
-            self._labels.fill_(-1)
-            self._sums.zero_()
-            self._told.zero_()
-        self._age += 1
-        self._run(self._price_linked)
-        arrived = self._fetch(self._costs, self._costs_here)
-        if self._parts:
-            self._run(self._look, self._parts[0], self._rough)
-        arrived()
+        if not self._begun or centers is not self._given or self._rows is not self.points.rows:
+            self._take(centers)
+            if self._age % RENEW_EVERY == 0:  # differences must not drift
+                self._labels.fill_(-1)
+                self._sums.zero_()
+                self._told.zero_()
+            self._start()
+        self._begun = False
+        self._arrived()
         costs = np.asarray(self._costs_here.numpy())
         return costs if len(self.places) == self.n_starts else costs[self.places]
+
+    def _start(self) -> None:
+        """Have the device price the linked groups and look at the free ones."""
+        self._age += 1
+        self._run(self._price_linked)
+        self._arrived = self._fetch(self._costs, self._costs_here)
+        if self._parts:
+            self._run(self._look, self._parts[0], self._rough)
 
     def _take(self, centers: Any) -> None:
         """Put the centers where the steps find them."""
@@ -93,6 +100,7 @@ class TorchBatch:
             self._prepare(*centers.shape[1:])
         if centers is not self._centers:
             self._centers[self.places] = self.points.there(centers)
+        self._begun = False
         self._at_prices = None
 
     def _prepare(self, k: int, d: int) -> None:
@@ -108,12 +116,16 @@ class TorchBatch:
         self._gains = self.new(s + 1, dtype=double)
         pinned = partial(self.torch.empty, dtype=double, pin_memory=self._on_gpu)
         self._costs_here, self._told_here = pinned(self._costs.shape), pinned(self._told.shape)
+        self._gains_here = pinned(self._gains.shape)
         self._rough = points.rough and points.n_free * s * k * d >= LEAST_ROUGH
         self._parts = self._cut(2 * s * k)
 
     @property
     def _on_gpu(self) -> bool:
         return bool(self.points.device.type == "cuda")
+
+    # Whether the device begins with the next labels before anybody asks for them.
+    ahead = _on_gpu
 
     def _run(self, step: Callable[..., None], *given: Any) -> None:
         """Do a step; a GPU records it the second time, to be handed the whole from then on."""
@@ -320,10 +332,15 @@ class TorchBatch:
             self._sums.copy_(before)
         else:
             self._run(self._average)
-        gains = self._gains.cpu().numpy()
+        arrived = self._fetch(self._gains, self._gains_here)
+        self._given = self._centers[self.places] if going else self._centers
+        self._begun = self.ahead and self._at_prices is None and self._age % RENEW_EVERY > 0
+        if self._begun:  # while the processor looks at the gains
+            self._start()
+        arrived()
+        gains = self._gains_here.numpy().copy()
         points.guarded(lambda: points.check_precision(float(gains[:-1].max()), float(gains[-1])))
-        centers = self._centers[self.places] if going else self._centers
-        return centers, gains[self.places]
+        return self._given, gains[self.places]
 
     def _average(self) -> None:
         """The means of the clusters, linked groups included, and what they gain."""
