@@ -194,12 +194,11 @@ def change(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
 
 
 def _with_settings(wishes: Wishes, action: Mapping[str, Any], ground: Ground) -> Wishes:
-    out: dict[str, Any] = {}
-    for name, value in action.items():
-        if name not in (*_SETTINGS, "do"):
-            raise InvalidInputError(f"There is no setting {name!r}.")
-        out |= {} if name == "do" else {name: _SETTINGS[name](value, ground)}
-    found = replace(wishes, **out)
+    given = {name: value for name, value in action.items() if name != "do"}
+    unknown = next((name for name in given if name not in _SETTINGS), None)
+    if unknown is not None:
+        raise InvalidInputError(f"There is no setting {unknown!r}.")
+    found = replace(wishes, **{name: _SETTINGS[name](v, ground) for name, v in given.items()})
     low, high = found.size_min, found.size_max
     if low is not None and high is not None and low > high:
         raise InvalidInputError(f"The smallest size {low} is above the largest size {high}.")
