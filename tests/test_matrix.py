@@ -462,8 +462,7 @@ REFUSED: dict[tuple[str, str], str] = {
     **{("choose_n_clusters", kind): "sample_weight" for kind in WEIGHED},
     **{(reader, "sizes by weight"): "size-by" for reader in ("what-if", "report", "compare")},
     **{("report", kind): "with soft pairs a single pair has no clear cost" for kind in SOFT},
-    **{("studio", kind): "whole number" for kind in ("K bounds", "everything")},
-    ("studio", "sizes by weight"): "size_by",
+    **{("studio", kind): "whole number|size_by" for kind in SIZES if kind != "sizes"},
 }
 
 
