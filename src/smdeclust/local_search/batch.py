@@ -172,7 +172,7 @@ class Engine(ExitStack):
             list(jobs)
             found = [(each, True) for each in labels]
             for s in np.flatnonzero(statuses != SOLVED):
-                given = assign(costs[s], graph, None, self._upper(s), limits.budget())
+                given = assign(costs[s], graph, None, self._upper(int(s)), limits.budget())
                 if given[0] is None:
                     raise NoFeasibleSolutionError
                 found[s] = given[0], bool(given[2] >= given[1])

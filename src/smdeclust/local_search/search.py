@@ -128,6 +128,7 @@ class Searches:
             if self.compiled is not None:
                 found = self.compiled(start, rough)
             else:
+                assert not isinstance(start, Solution)  # (one step: nothing is rough)
                 hopeless = np.inf if best is None else best.objective * (1 + FAR_BEHIND)
                 given = self.problem, [start], self.limits, self.deep, hopeless, self.proven
                 (found,) = search_at_prices(*given)

@@ -30,7 +30,7 @@ class Known:
         self.n_linked, self.n_compound = grouping.n_linked, grouping.n_compound
         edges = grouping.of_point[cannot_link]
         reject_self_cannot_links(cannot_link)
-        reject_contradictions(edges, must_link, cannot_link, n_points)
+        reject_contradictions(edges, must_link, cannot_link)
         self._indptr, self._indices = cannot_link_graph(edges, grouping.n_linked)
 
     @classmethod
