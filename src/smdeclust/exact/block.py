@@ -17,6 +17,7 @@ from smdeclust.exact.verify_bound import EPS, Leaf, gamma, leaf_bound
 from smdeclust.exact.verify_tree import close
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search import local_search
+from smdeclust.points.stored import PointsInMemory
 from smdeclust.problem import Problem
 
 logger = logging.getLogger(__name__)
@@ -245,6 +246,7 @@ def improve(problem: Problem, labels: IntArray, deadline: float = np.inf) -> Int
 
 def _means(problem: Problem, labels: IntArray) -> FloatArray:
     """Cluster means of any point labels; an empty cluster sits on a far point."""
+    assert isinstance(problem.points, PointsInMemory)
     centers = problem.points.centers_of(labels, problem.n_clusters) + problem.offset
     empty = np.isnan(centers).any(axis=1)
     far = np.argsort(-np.sum((problem.X - problem.offset) ** 2, axis=1), kind="stable")
