@@ -248,7 +248,9 @@ class Bounds:
         repeats = np.bincount(kinds)
         if math.factorial(min(len(kinds), 20)) / math.prod(map(math.factorial, repeats)) > 120:
             return None
-        places = tuple(tuple(np.flatnonzero(kinds == kind)) for kind in range(len(repeats)))
+        places = tuple(
+            tuple(np.flatnonzero(kinds == kind).tolist()) for kind in range(len(repeats))
+        )
         return np.array(list(_orders(places)))
 
     def least_charge_gap(self, prices: np.ndarray, order: np.ndarray) -> float:
