@@ -45,7 +45,7 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
 class NoFeasibleSolutionError(SMDEClustError, RuntimeError):
     """A heuristic found no feasible solution. This does not prove that there is none.
 
-    The default message is that of an assignment step that found none.
+    The default message is for an assignment step.
     """
 
     def __init__(

@@ -80,7 +80,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.scaling = scaling
 
     def fit(self, X: Any, y: Any = None, *, only: Sequence[str] | None = None) -> TableFeatures:
-        """Decide about the columns, and learn how each is scaled.
+        """Give each column a role, and learn how to scale it.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def fit_roles(self, X: Any, only: Sequence[str] | None = None) -> dict[str, Values]:
-        """Decide about the columns only; return their values."""
+        """Give each column a role, without learning scales, and return the values by column."""
         if self.scaling not in _SCALINGS:
             raise InvalidInputError(
                 f"scaling is {self.scaling!r}, expected one of {', '.join(_SCALINGS)}."
@@ -146,7 +146,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         elif not values.column.notna().any():
             self.done_[name] = "no values, so not used"
         elif self.scaling != "robust" and values.kind != "numbers" and role != "number":
-            self.done_[name] = "not used: only numbers are, where they are taken as they are"
+            self.done_[name] = "not used: this scaling uses only numbers"
         else:
             if self.scaling != "robust":
                 standardize = self.scaling == "standard"
@@ -206,7 +206,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return found
 
     def gaps(self, X: Any) -> np.ndarray:
-        """Return for each row whether a used column has no value there, to drop such rows."""
+        """Return a mask of the rows with a missing value in a used column, to drop them."""
         check_is_fitted(self)
         frame = as_frame(X, names=list(self.feature_names_in_))[list(self._coders)]
         columns = read_columns(frame, mark_of_frame(frame, unclear=self._decimal))
