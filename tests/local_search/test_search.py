@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -247,7 +249,7 @@ def test_two_steps_end_where_labels_are_optimal():
     X = rng.integers(0, 2, (60, 5)).astype(float)
     pairs = np.array([(i, j) for i in range(60) for j in range(i) if rng.random() < 0.12])
     problem = Problem.build(X, 8, cannot_link=pairs)
-    search = make_search(problem, deep=True, limits=Limits(proof_pivots=2000))
+    search = make_search(problem, deep=True, limits=Limits(max_iter=500, proof_pivots=2000))
     first, second = search.steps
     for _ in range(5):
         rough = first(problem.enter(X[rng.choice(60, 8, replace=False)]))
@@ -257,5 +259,10 @@ def test_two_steps_end_where_labels_are_optimal():
         centers = problem.points.leave(found.centers)
         best = exact_assignment(problem, centers)
         assert best.cost >= found.objective * (1 - 1e-9) or not found.proven
+        # Iterations before it, as of jumps, are not those of the second step.
+        many = 10**9
+        again = second(replace(rough, n_iterations=many))
+        assert again.objective == found.objective
+        assert again.n_iterations >= many
     plain = Problem.build(X, 8)
     assert make_search(plain, deep=True, limits=Limits()).steps is None

@@ -62,6 +62,13 @@ def test_a_population_in_which_nothing_changes_ends():
     assert (state.n_without_change, state.n_without_improvement, rule(state)) == (0, 3, None)
 
 
+def test_what_no_clustering_changes_hides_no_gain():
+    """Must-links that join distant points add the same large number to every objective."""
+    state = made_state(1e6 + 0.1, 1e6 + 0.5)
+    Replacement(1e-10, relative=True, constant=1e6)(state, 1, number(1e6 + 0.3))
+    assert state.n_without_change == 0
+
+
 def test_collapse_absolute_and_relative():
     """The sum over pairs is compared with tol, or with tol times the best objective."""
     assert stopping.collapse(1e-4)(made_state(1.0, 1.0 + 1e-5)) == "collapse"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smdeclust.structure.conflicts import Conflict, find_conflicts
+from smdeclust.structure.conflicts import Conflict, _Narrowing, find_conflicts
+from smdeclust.structure.repair import needed
 
 NONE = np.empty((0, 2), dtype=np.int64)
 
@@ -136,3 +137,16 @@ def test_wheel_and_mycielski(k):
     for leave in range(len(conflict.cannot_link)):
         fewer = cannot[np.delete(conflict.cannot_link, leave)]
         assert find_conflict(11, k, NONE, fewer) is None
+
+
+def test_narrowing_ends_at_its_deadline():
+    """Without any time the graph stays as it is, and is not called minimal."""
+    tried = []
+    assert needed(range(1000), lambda some: tried.append(some) or True, deadline=0.0) == [
+        *range(1000)
+    ]
+    assert not tried
+    edges = {(a, b) for a in range(40) for b in range(a + 1, 40)}
+    late = _Narrowing(3, deadline=0.0)
+    assert late.narrow_graph(edges, set(range(40))) == edges
+    assert not late.is_minimal

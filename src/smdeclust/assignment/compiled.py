@@ -165,11 +165,11 @@ def assign_tables(tables, graph, labels, statuses):
     folded = np.empty((n_linked, n_clusters))
     flags = np.empty((3, n_linked), np.bool_)
     numbers = np.empty((5, n_linked), np.int64)
-    no_table = np.empty((0, 0))
+    no_table, no_weights = np.empty((0, 0)), np.empty(0)
     for s in range(len(tables)):
         for g in range(n_linked):
             flags[0, g] = flags[1, g] = False
         nearest_labels(tables[s], n_linked, flags[0], labels[s], nearest)
         statuses[s] = separate(
-            tables[s], no_table, nearest, graph, flags, numbers, folded, labels[s]
+            tables[s], no_table, no_weights, graph, flags, numbers, folded, labels[s]
         )

@@ -55,7 +55,7 @@ class Inputs:
         known = self.constraints if among is None else among
         rows = getattr(known, kind)[position].tolist()
         ids, where = [self.name(row) for row in rows], known.where(kind, position)
-        if where == f"{kind} pair {position}":  # in no file: given by an option
+        if among is not None and where == f"{kind} pair {position}":  # given by an option
             where = f"--add {'ml' if kind == 'must_link' else 'cl'}:{','.join(ids)}"
         return {"type": kind, "rows": rows, "ids": ids, "where": where}
 

@@ -406,7 +406,9 @@ class SMDEClust(ConstrainedClusterer):
             islands,
             kinds,
             self._search.population_size,
-            Replacement(1e-10, relative=True) if self._search.relative else Replacement(),
+            Replacement(1e-10, relative=True, constant=problem.constant)
+            if self._search.relative
+            else Replacement(),
             self._stopping_rule(problem, deadline),
             self._generator(),
             self.callback,

@@ -62,8 +62,9 @@ class CompiledSearch:
         if not isinstance(start, Solution):
             labels = np.full(self.n_groups, -1, dtype=np.int64)
             return State(np.array(start, dtype=np.float64, order="C"), labels)
+        # (The limit on iterations is of this search alone: those before it do not count.)
         centers, value = start.centers, start.objective - self.constant
-        return State(centers, start.labels, value, start.n_iterations, start.proven).copy()
+        return State(centers, start.labels, value, 1, start.proven).copy()
 
     def _iterate(self, state: State) -> tuple[int, float, int]:
         """The compiled loop, from a state to the limit, or a while."""
@@ -76,12 +77,9 @@ class CompiledSearch:
     def __call__(self, start: np.ndarray | Solution, rough: bool = False) -> Solution:
         """Search from these centers, or go on from a solution; `rough`: without optimal labels
         where they take long."""
-        contracted, deep, limits, limit = (
-            self.contracted,
-            self.deep,
-            self.limits,
-            self.limits.max_iter,
-        )
+        contracted, deep, limits = self.contracted, self.deep, self.limits
+        limit = limits.max_iter
+        earlier = start.n_iterations - 1 if isinstance(start, Solution) else 0
         state = self._begin(start)
         passed: list[bytes] = []  # partitions that needed optimal labels
         kept: State | None = None  # what the last swaps of chains started from
@@ -146,7 +144,7 @@ class CompiledSearch:
                 self.ended[name] = state
             while len(self.ended) * self.n_groups > MOST_LABELS:
                 del self.ended[next(iter(self.ended))]
-        return state.as_solution(self.constant)
+        return replace(state, n_done=state.n_done + earlier).as_solution(self.constant)
 
 
 def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:

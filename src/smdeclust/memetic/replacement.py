@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from smdeclust.memetic.population import State, is_among
 from smdeclust.problem import Solution
 
-# A gain of a smaller share of the objective makes no difference to where a population goes.
+# A gain of a smaller share of what clusters can change makes no difference to a population.
 LEAST_CHANGE = 1e-6
 
 
@@ -19,6 +19,8 @@ class Replacement:
     least_gain: float = 1e-6
     # whether `least_gain` is a share of the objective (the paper's is absolute)
     relative: bool = False
+    # the part of every objective that no clustering changes
+    constant: float = 0.0
 
     def is_better(self, child: Solution, than: Solution) -> bool:
         """Whether the gain is more than rounding."""
@@ -27,12 +29,14 @@ class Replacement:
 
     def __call__(self, state: State, target: int, child: Solution) -> None:
         """Put the child in its target's place if it is better, and keep count."""
-        improved, before, others = False, state.population[target], list(state.population)
+        improved = change = False
+        before = state.population[target]
         if self.is_better(child, before):
+            least = LEAST_CHANGE * abs(before.objective - self.constant)
+            change = before.objective - child.objective >= least
+            change = change and not is_among(state.population, child)
             state.population[target] = child
             improved = self.update_best(state, child)
-        change = before.objective - child.objective > LEAST_CHANGE * abs(before.objective)
-        change &= not is_among(others, child)
         state.n_without_improvement = 0 if improved else state.n_without_improvement + 1
         state.n_without_change = 0 if change else state.n_without_change + 1
 

@@ -128,23 +128,30 @@ def _candidates(
     """Pairs by decreasing estimated cost at fixed centers, and how many others are implied."""
     must, cannot, own = problem.must_link, problem.cannot_link, problem.group_labels(labels)
     centers = problem.centers(own)
-    of_points = problem.point_weights[:, None] * cdist(problem.X, centers, "sqeuclidean")
-    costs = problem.group_costs(of_points)
     implied = implied_pairs(must, cannot, len(labels))
+    # Only the rows in pairs count: all others stay where they are.
+    rows = np.unique(np.concatenate([must, cannot]))
+    weights = np.broadcast_to(problem.point_weights, len(labels))[rows, None]
+    of_rows = weights * cdist(problem.X[rows], centers, "sqeuclidean")
+    groups, group = np.unique(problem.group_of_point[rows], return_inverse=True)
+    costs, own = np.zeros((len(groups), len(centers))), own[groups]
+    np.add.at(costs, group, of_rows)
 
     # A must-link: its group is split, and both parts go to their nearest centers.
     bridges = find_bridges(must)
-    before = np.vstack([np.zeros(len(centers)), np.cumsum(of_points[bridges.rows], axis=0)])
-    side, group = before[bridges.end] - before[bridges.start], problem.group_of_point[must]
-    group = group[bridges.links, 0]
-    parts, at = (side, costs[group] - side), (np.arange(len(group)), own[group])
+    ordered = of_rows[np.searchsorted(rows, bridges.rows)]
+    before = np.vstack([np.zeros(len(centers)), np.cumsum(ordered, axis=0)])
+    side = before[bridges.end] - before[bridges.start]
+    cut = group[np.searchsorted(rows, must[bridges.links, 0])]
+    parts, at = (side, costs[cut] - side), (np.arange(len(cut)), own[cut])
     split = sum(part[at] - part.min(axis=1) for part in parts)
 
     # A cannot-link: a group moves into the cluster of the other, if no third one is in the way.
-    rows = np.repeat(np.arange(len(problem.cl_indptr) - 1), np.diff(problem.cl_indptr))
+    ends = group[np.searchsorted(rows, cannot)]
+    once = np.unique(np.sort(ends, axis=1), axis=0)
     n_linked = np.zeros(costs.shape, dtype=np.int64)  # groups of each cluster that one is linked to
-    np.add.at(n_linked, (rows, own[problem.cl_indices]), 1)
-    ends = problem.group_of_point[cannot]
+    for one, other in (once.T, once.T[::-1]):
+        np.add.at(n_linked, (one, own[other]), 1)
     join = np.zeros(len(cannot))
     for mover, host in (ends.T, ends.T[::-1]):
         gain = costs[mover, own[mover]] - costs[mover, own[host]]

@@ -9,7 +9,7 @@ Infeasibility is monotone (fewer pairs, fewer troubles), so what was needed once
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -256,38 +256,43 @@ def _uncolorable(
         group = contract(pairs.n_rows, pairs.ends[links], apart).of_point
         return search.infeasible(map(tuple, np.sort(group[apart]).tolist()))
 
-    trees = needed(sorted(trees), still)
-    return [_Found("no_coloring", frozenset([*trees, *chosen]), search.minimal)]
+    trees = needed(sorted(trees), still, search.deadline)
+    return [_Found("no_coloring", frozenset([*trees, *chosen]), search.is_minimal)]
 
 
 class _Narrowing:
     """Deletion on the graph of groups, within a time limit."""
 
     def __init__(self, n_clusters: int, deadline: float) -> None:
-        self.n_clusters, self.deadline, self.minimal = n_clusters, deadline, True
+        self.n_clusters, self.deadline, self.sure = n_clusters, deadline, True
+
+    @property
+    def is_minimal(self) -> bool:
+        """Whether all was tried in time, and every graph had an answer."""
+        return self.sure and time.monotonic() <= self.deadline
 
     def infeasible(self, edges: Iterable[Edge]) -> bool:
-        """Whether this graph is proven to have no K-coloring, in time."""
-        if time.monotonic() > self.deadline:
-            self.minimal = False
-            return False
+        """Whether this graph is proven to have no K-coloring."""
         array = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
         if len(array) == 0:
             return False
         nodes, ends = np.unique(array, return_inverse=True)
         graph = cannot_link_graph(ends.reshape(-1, 2), len(nodes))
         verdict = find_coloring(*graph, self.n_clusters).verdict
-        if verdict is Verdict.UNKNOWN:
-            self.minimal = False
+        self.sure &= verdict is not Verdict.UNKNOWN
         return verdict is Verdict.INFEASIBLE
 
     def narrow_graph(self, edges: set[Edge], nodes: set[int]) -> set[Edge]:
         """Leave out nodes, then edges, as long as no coloring exists."""
         kept = _induced(edges, nodes)
-        order = sorted(nodes, key=lambda v: sum(v in e for e in kept))
-        chosen = needed(order, lambda some: self.infeasible(_induced(kept, set(some))))
+        degree = Counter(v for edge in kept for v in edge)
+        chosen = needed(
+            sorted(nodes, key=lambda v: degree[v]),
+            lambda some: self.infeasible(_induced(kept, set(some))),
+            self.deadline,
+        )
         kept = _induced(kept, set(chosen))
-        return set(needed(sorted(kept), self.infeasible))
+        return set(needed(sorted(kept), self.infeasible, self.deadline))
 
 
 def _choose_cannot_links(

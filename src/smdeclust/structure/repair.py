@@ -88,13 +88,20 @@ def find_repair(
     return Repair(must, cannot, cost, bound, bool(bound >= cost * (1 - _SAME)))
 
 
-def needed(items: Sequence[Any], still: Callable[[list[Any]], bool]) -> list[Any]:
-    """Deletion in blocks that halve: items without any of which `still` would not hold."""
+def needed(
+    items: Sequence[Any], still: Callable[[list[Any]], bool], deadline: float = np.inf
+) -> list[Any]:
+    """Deletion in blocks that halve: items without any of which `still` would not hold.
+
+    More items than that at the `deadline` of ``time.monotonic()``.
+    """
     items = list(items)
     size = (len(items) + 1) // 2
     while size:
         start = 0
         while start < len(items):
+            if time.monotonic() > deadline:
+                return items
             rest = items[:start] + items[start + size :]
             if still(rest):
                 items = rest

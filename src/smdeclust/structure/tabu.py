@@ -1,10 +1,10 @@
 """Labels that keep every hard pair and every bound, whatever they cost: a tabu search (TabuCol).
 
 A move gives a node another label; what counts is by how much pairs and bounds are broken. Without
-bounds only the nodes in conflict are looked at, and the cheaper label wins ties. Under bounds ties
-are broken at random, and a broken pair weighs more the longer pairs are broken, less the longer
-none is (strategic oscillation): a large group must leave although its move breaks a bound by more
-than it mends in pairs.
+bounds only the nodes in conflict are looked at, and the cheaper label wins ties. Under bounds a
+scrambled number of the move decides ties, and a broken pair weighs more the longer pairs are
+broken, less the longer none is (strategic oscillation): a large group must leave although its move
+breaks a bound by more than it mends in pairs.
 """
 
 from __future__ import annotations
@@ -102,6 +102,12 @@ def tabu_moves(
     n_bounds, n_linked = len(low), len(conflicts)
     size, best, weight, streak = int(state[0]), state[1], state[2], state[3]
     for move in range(begin, end + 1):
+        if n_bounds:
+            streak = max(streak, 0) + 1 if size else min(streak, 0) - 1
+            if abs(streak) >= PATIENCE:
+                weight *= CHANGE if streak > 0 else 1 / CHANGE
+                weight = min(max(weight, 1 / HEAVIEST), HEAVIEST)
+                streak, best = 0.0, np.inf
         broken = 0.0
         for i in range(size):
             broken += 0.5 * weight * conflicts[crowd[i], labels[crowd[i]]]
@@ -113,12 +119,6 @@ def tabu_moves(
         if move == end:
             break
         best = min(best, broken)
-        if n_bounds:
-            streak = max(streak, 0) + 1 if size else min(streak, 0) - 1
-            if abs(streak) >= PATIENCE:
-                weight *= CHANGE if streak > 0 else 1 / CHANGE
-                weight = min(max(weight, 1 / HEAVIEST), HEAVIEST)
-                streak, best = 0.0, np.inf
         best_v, best_k, best_change, best_loss = -1, -1, np.inf, np.inf
         for i in range(n if n_bounds else size):
             v = i if n_bounds else crowd[i]
