@@ -173,3 +173,84 @@ def test_a_full_device_is_a_clear_error(monkeypatch):
     monkeypatch.setattr(TorchPoints, "_upload", full)
     with pytest.raises(DeviceMemoryError, match="GiB"):
         Problem.build(X, k, must, cannot, storage="torch")
+
+
+def test_a_full_device_is_tried_again(monkeypatch):
+    """A step that finds the device full is done once more, without the batches kept for later, and
+    changes nothing; a batch that ends with an error is not kept."""
+    X, k, must, cannot = made(n=300)
+    problem = Problem.build(X, k, must, cannot, storage="torch")
+    starts = [problem.enter(X[:k]), problem.enter(X[k : 2 * k])]
+    expected = search_all(problem, starts)
+    with problem.points.begin(1):
+        pass
+    assert len(problem.points._idle) == 2
+    calls, often = [], 2
+
+    def full(work):
+        def at_times(self, *given):
+            calls.append(work)
+            if len(calls) % often == 0:
+                raise torch.OutOfMemoryError("no room")
+            return work(self, *given)
+
+        return at_times
+
+    for name in ("_scores", "_add", "_squares"):
+        step = getattr(torch_batch.TorchBatch, name)
+        monkeypatch.setattr(torch_batch.TorchBatch, name, full(step))
+    for one, two in zip(expected, search_all(problem, starts), strict=True):
+        assert one.objective == two.objective
+        assert (one.labels == two.labels).all()
+    assert len(problem.points._idle) == 1
+    often = 1
+    with pytest.raises(DeviceMemoryError, match="GiB"):
+        search_all(problem, starts)
+    assert not problem.points._idle
+
+
+def test_ended_solutions_do_not_decide_on_the_precision(monkeypatch):
+    """A solution that ended with an empty cluster is not looked at where precision is checked."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    problem = Problem.build(X, 3, storage="torch")
+    seen, none = [], np.empty((2, 0), np.int64)
+    monkeypatch.setattr(TorchPoints, "check_precision", lambda self, *given: seen.append(given))
+    with problem.points.begin(2) as batch:
+        batch.label(np.stack([problem.enter(X[:3]), problem.enter(X[3:6])]))
+        batch.held()
+        centers, _ = batch.move(none, [{}, {}])
+        centers = centers[[1]].clone()
+        batch._centers[0, 2] = 1e3  # nothing is near it
+        batch.keep([1])
+        batch.label(centers)
+        batch.held()
+        centers, gains = batch.move(none[:1], [{}])
+        assert batch._centers.isfinite().all()
+    norms = centers.square().sum(dim=2)
+    assert seen[-1] == (pytest.approx(gains[0]), pytest.approx(float(norms.max())))
+
+
+def test_squares_of_linked_groups_keep_their_digits():
+    """Sums of squares that are tiny against the distance of the clusters are right."""
+    X = 1e-2 * np.random.default_rng(0).normal(size=(20, 2))
+    X[::2] += 1e6
+    cannot = np.arange(20).reshape(-1, 2)
+    problem = Problem.build(X, 2, None, cannot, storage="torch")
+    linked = np.arange(20)[None] % 2
+    with problem.points.begin(1) as batch:
+        batch.label(problem.enter(X[:2])[None])
+        batch.held()
+        centers, _ = batch.move(linked, [{}])
+        found = batch.squares(0, centers[0], linked[0], {})
+    assert found == pytest.approx(problem.objective(linked[0]), rel=1e-6)
+
+
+def test_sums_of_weights_are_in_double_precision():
+    """Weights that single precision cannot add up are added up."""
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    weight = np.where(np.arange(1000) % 2, 2.0**24, 1.0)
+    problem = Problem.build(X, 1, sample_weight=weight, storage="torch")
+    with problem.points.begin(1) as batch:
+        batch.label(np.zeros((1, 1, 2)))
+        batch.held()
+        assert float(batch._sums[0, 0, -1]) == weight.sum()

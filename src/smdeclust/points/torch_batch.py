@@ -61,7 +61,8 @@ class TorchBatch:
 
     def __exit__(self, *error: object) -> None:
         self._precision.__exit__(None, None, None)
-        self.points.idle(self)
+        if error[0] is None:
+            self.points.idle(self)
 
     @property
     def rounding(self) -> float:
@@ -76,7 +77,9 @@ class TorchBatch:
         """The costs of the linked groups, while the device goes on with the free ones."""
         if not self._begun or centers is not self._given or self._rows is not self.points.rows:
             self._take(centers)
-            if self._age % RENEW_EVERY == 0:  # differences must not drift
+            if self._age % RENEW_EVERY == 0:
+                # Differences must not drift. All labels count as changed then: a search that is at
+                # its end evaluates its objective to find that out.
                 self._labels.fill_(-1)
                 self._sums.zero_()
                 self._told.zero_()
@@ -88,11 +91,11 @@ class TorchBatch:
 
     def _start(self) -> None:
         """Have the device price the linked groups and look at the free ones."""
-        self._age += 1
         self._run(self._price_linked)
         self._arrived = self._fetch(self._costs, self._costs_here)
         if self._parts:
             self._run(self._look, self._parts[0], self._rough)
+        self._age += 1
 
     def _take(self, centers: Any) -> None:
         """Put the centers where the steps find them."""
@@ -106,19 +109,20 @@ class TorchBatch:
     def _prepare(self, k: int, d: int) -> None:
         """Make what the steps read and write, of K clusters."""
         points, double, s = self.points, self.torch.float64, self.n_starts
-        self._rows, self._steps, self._age = points.rows, {}, 0
+        self._rows, self._steps, self._age = None, {}, 0
         self._centers = self.new((s, k, d), dtype=double)
         self._norms = self.new((s, k), dtype=double)
         self._sums = self.new((s, k, d + 1), dtype=double)
         self._told = self.new((s, k + 1), dtype=double)  # groups in clusters; labels that changed
         self._costs = self.new((s, points.coupling.n_linked, k), dtype=double)
         self._placed = self.new((s, points.coupling.n_linked), dtype=self.torch.int64)
-        self._gains = self.new(s + 1, dtype=double)
+        self._gains = self.new((s, 2), dtype=double)  # and the largest norms of centers
         pinned = partial(self.torch.empty, dtype=double, pin_memory=self._on_gpu)
         self._costs_here, self._told_here = pinned(self._costs.shape), pinned(self._told.shape)
         self._gains_here = pinned(self._gains.shape)
         self._rough = points.rough and points.n_free * s * k * d >= LEAST_ROUGH
         self._parts = self._cut(2 * s * k)
+        self._rows = points.rows
 
     @property
     def _on_gpu(self) -> bool:
@@ -129,44 +133,43 @@ class TorchBatch:
 
     def _run(self, step: Callable[..., None], *given: Any) -> None:
         """Do a step; a GPU records it the second time, to be handed the whole from then on."""
-        if not self._on_gpu or len(self._parts) > 1:
-            step(*given)
-            return
-        name = step.__name__, *map(str, given)
-        if name not in self._steps:
-            self._steps[name] = partial(self._record, name, step, given)
-            step(*given)
-        else:
-            self._steps[name]()
+        work: Callable[[], None] = partial(step, *given)
+        if self._on_gpu and len(self._parts) <= 1:
+            name = step.__name__, *map(str, given)
+            recorded = self._steps.get(name)
+            self._steps[name] = recorded or partial(self._record, name, work)
+            work = recorded or work
+        self.points.guarded(work)
 
-    def _record(self, name: Any, step: Callable[..., None], given: Any) -> None:
-        cuda = self.torch.cuda
-        graph, stream = cuda.CUDAGraph(), cuda.Stream(self.points.device)
-        stream.wait_stream(cuda.current_stream(self.points.device))
+    def _record(self, name: Any, step: Callable[[], None]) -> None:
+        """Record a step, in the memory and on the stream of the last one: nothing stays there."""
+        cuda, points = self.torch.cuda, self.points
+        last, stream = points.recorded or (None, cuda.Stream(points.device))
+        graph = cuda.CUDAGraph()
+        stream.wait_stream(cuda.current_stream(points.device))
         with cuda.stream(stream):
-            graph.capture_begin()
-            step(*given)
-            graph.capture_end()
-        self._steps[name] = graph.replay
+            graph.capture_begin(pool=last and last.pool())
+            try:
+                step()
+            finally:
+                graph.capture_end()
+        points.recorded, self._steps[name] = (graph, stream), graph.replay
         graph.replay()
 
     def _price_linked(self) -> None:
-        """Costs of the linked groups; norms of the centers."""
+        """Costs of the linked groups, in double precision; norms of the centers."""
+        s, k, d = self._centers.shape
         self._norms.copy_(self._centers.square().sum(dim=2))
-        self._costs.copy_(self._linked_costs(self._centers, self._norms))
+        norms = self._norms.view(-1, 1)
+        full = [self._centers.view(s * k, d), norms, self.torch.ones_like(norms)]
+        costs = self.points.linked_factors @ self.torch.cat(full, dim=1).T
+        self._costs.copy_(costs.view(-1, s, k).transpose(0, 1))
         self._told[:, -1].zero_()
-
-    def _linked_costs(self, centers: Any, norms: Any) -> Any:
-        """(S, L, K) costs of the linked groups, in double precision."""
-        s, k, d = centers.shape
-        flat, ones = norms.reshape(-1, 1), self.torch.ones_like(norms.reshape(-1, 1))
-        full = self.torch.cat([centers.reshape(s * k, d), flat, ones], dim=1)
-        return (self.points.linked_factors @ full.T).view(-1, s, k).transpose(0, 1)
 
     def held(self) -> tuple[np.ndarray, np.ndarray]:
         if self._at_prices is not None:
             return self._at_prices[None], np.zeros(1, np.int64)
-        self.points.guarded(self._go_on)
+        self._go_on()
         self._fetch(self._told, self._told_here)()
         told = np.rint(self._told_here.numpy()[self.places]).astype(np.int64)
         return told[:, None, :-1], told[:, -1]
@@ -232,16 +235,20 @@ class TorchBatch:
         return few, torch.arange(most, device=chosen.device) < chosen.sum()
 
     def _sum(self, part: slice, picked: bool) -> None:
-        """Take rows from their old clusters to the new ones: those that moved, or all."""
+        """Take rows from their old clusters to the new ones: those that moved, or all.
+
+        Nothing is written before all memory is there, so that this may be tried again.
+        """
         rows, weights = self._rows[part], self.points.weights[part]
         new, old = self._found[:, part], self._labels[:, part].long()
-        self._told[:, -1] += (new != old).sum(dim=1)
-        self._labels[:, part] = new
+        n_changed = (new != old).sum(dim=1)
         if picked:
             few, taken = self._pick(self._moved_rows[part])
             self._add(rows[few], weights[few] * taken, new[:, few], old[:, few])
         else:
             self._add(rows, weights, new, old)
+        self._told[:, -1] += n_changed
+        self._labels[:, part] = new
 
     def _add(self, rows: Any, weights: Any, new: Any, old: Any) -> None:
         """Add rows to their new clusters, and take them from their old ones (-1: none)."""
@@ -250,9 +257,12 @@ class TorchBatch:
         heavy = weights.to(rows.dtype).expand(len(share), 1, -1)
         share.scatter_(1, new[:, None], heavy)
         share.scatter_add_(1, old.clamp(min=0)[:, None], torch.where(old[:, None] < 0, 0.0, -heavy))
-        self._sums[..., :-1] += (share.flatten(0, 1) @ rows).view(*shape, -1)
-        self._sums[..., -1] += share.sum(dim=2)
-        self._told[:, :-1] += share.sign().sum(dim=2)
+        sums = (share.flatten(0, 1) @ rows).view(*shape, -1)
+        # Single precision counts to 2^24 only.
+        totals, counts = (x.sum(dim=2, dtype=torch.float64) for x in (share, share.sign()))
+        self._sums[..., :-1] += sums
+        self._sums[..., -1] += totals
+        self._told[:, :-1] += counts
 
     def fillers(self, s: int) -> Fillers:
         torch, points, s = self.torch, self.points, self.places[s]
@@ -318,9 +328,9 @@ class TorchBatch:
         return self._look_up(0, self.points.there(few)), limit, share
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[Any, np.ndarray]:
-        torch, points, going = self.torch, self.points, len(self.places) < self.n_starts
+        torch, points, some_ended = self.torch, self.points, len(self.places) < self.n_starts
         placed = torch.from_numpy(np.ascontiguousarray(linked))
-        self._placed[self.places if going else slice(None)] = placed.to(points.device)
+        self._placed[self.places if some_ended else slice(None)] = placed.to(points.device)
         if any(moves):
             before = self._sums.clone()
             for place, few in zip(self.places, moves, strict=True):
@@ -328,19 +338,19 @@ class TorchBatch:
                     row = torch.cat([points.rows[name].to(before), before.new_ones(1)])
                     self._sums[place, int(self._labels[place, name])] -= points.weights[name] * row
                     self._sums[place, k] += points.weights[name] * row
-            self._average()
+            points.guarded(self._average)
             self._sums.copy_(before)
         else:
             self._run(self._average)
         arrived = self._fetch(self._gains, self._gains_here)
-        self._given = self._centers[self.places] if going else self._centers
+        self._given = self._centers[self.places] if some_ended else self._centers
         self._begun = self.ahead and self._at_prices is None and self._age % RENEW_EVERY > 0
         if self._begun:  # while the processor looks at the gains
             self._start()
         arrived()
-        gains = self._gains_here.numpy().copy()
-        points.guarded(lambda: points.check_precision(float(gains[:-1].max()), float(gains[-1])))
-        return self._given, gains[self.places]
+        gains = self._gains_here.numpy()[self.places]
+        points.guarded(partial(points.check_precision, *gains.max(axis=0)))
+        return self._given, gains[:, 0]
 
     def _average(self) -> None:
         """The means of the clusters, linked groups included, and what they gain."""
@@ -349,9 +359,11 @@ class TorchBatch:
         share.scatter_(1, self._placed[:, None], points.linked_weights.expand(len(sums), 1, -1))
         flat = torch.addmm(sums.flatten(0, 1), share.flatten(0, 1), points.linked_rows)
         sums = flat.view_as(sums)
-        self._centers.copy_(sums[..., :-1] / sums[..., -1:])
+        # Where a solution has ended clusters may be empty: their centers stay.
+        means = sums[..., :-1] / sums[..., -1:]
+        self._centers.copy_(torch.where(sums[..., -1:] > 0, means, self._centers))
         norms = self._centers.square().sum(dim=2)
-        self._gains[:-1], self._gains[-1] = (sums[..., -1] * norms).sum(dim=1), norms.max()
+        self._gains[:, 0], self._gains[:, 1] = (sums[..., -1] * norms).sum(dim=1), norms.amax(dim=1)
 
     def squares(self, s: int, centers: Any, linked: np.ndarray, moves: Moves) -> float:
         return float(self._squares(self._moved([s], [moves]), centers[None], linked[None])[0])
@@ -363,8 +375,10 @@ class TorchBatch:
         # turn to double precision where that is too coarse), all sums in double precision.
         near = centers.to(points.rows.dtype)
         norms = near.to(torch.float64).square().sum(dim=2)
-        costs = self._linked_costs(centers, centers.square().sum(dim=2))
-        total = costs.gather(2, points.there(linked)[..., None]).sum(dim=(1, 2))
+        # Linked groups in double precision throughout, from the gaps.
+        means, heavy, at = points.linked_rows[:, :-1], points.linked_weights, points.there(linked)
+        gaps = (means - centers[s][at[s]] for s in range(f))
+        total = torch.stack([gap.square().sum(dim=1) @ heavy for gap in gaps])
         for part in self._cut(2 * f * k):
             own = labels[:, part].long()
             products = (near.reshape(f * k, d) @ points.rows[part].T).view(f, k, -1)
@@ -378,7 +392,7 @@ class TorchBatch:
     ) -> list[tuple[np.ndarray, np.ndarray, float]]:
         """Labels are (G,), of the groups in the order of their numbers."""
         torch, labels, n_lone = self.torch, self._moved(which, moves), len(self.points.lone)
-        values = self._squares(labels, centers, linked)
+        values = self.points.guarded(partial(self._squares, labels, centers, linked))
         ordered = torch.cat([labels[:, n_lone:], labels[:, :n_lone]], dim=1)
         free = torch.empty(ordered.shape, dtype=ordered.dtype, pin_memory=self._on_gpu)
         self._fetch(ordered, free)()

@@ -55,6 +55,7 @@ class TorchPoints(ArrayPoints):
     """
 
     abilities = Abilities(exact=False, at_once=1_000_000)
+    recorded: Any = None  # the last step that a GPU recorded, and its stream
 
     def __init__(
         self,
@@ -71,7 +72,15 @@ class TorchPoints(ArrayPoints):
         self.guarded(self._upload)
 
     def guarded(self, work: Any) -> Any:
-        """Run `work`; a full device becomes an error that says what to do."""
+        """Run `work`, which may be tried again: on a full device without what is kept for later.
+
+        If that is not enough, an error says what to do.
+        """
+        try:
+            return work()
+        except self.torch.OutOfMemoryError:
+            self._idle, self.recorded = [], None
+        self.torch.cuda.empty_cache()  # only now, since an error holds what was in use
         try:
             return work()
         except self.torch.OutOfMemoryError as error:
@@ -153,7 +162,7 @@ class TorchPoints(ArrayPoints):
         error = 8 * 2.0**-24 * np.sqrt(self.largest * largest)
         if error > LARGEST_ERROR * mean_square:
             self.rows = self._rows(self.torch.float64)
-            self._measure()
+            self.guarded(self._measure)
 
     def begin(self, n_starts: int) -> Batch:
         """Solutions without labels."""
