@@ -44,7 +44,6 @@ class TorchBatch:
         self._news = self.new(2, dtype=self.torch.int64)  # rows that are unsure, and that moved
         self._rows: Any = None  # those that the steps work on
         self._steps: dict[Any, Callable[[], None]] = {}
-        self.forget()
 
     _free_counts: Any = None  # (B, n) what the free groups count, under bounds
     _at_prices: np.ndarray | None = None
@@ -78,8 +77,7 @@ class TorchBatch:
         if not self._begun or centers is not self._given or self._rows is not self.points.rows:
             self._take(centers)
             if self._age % RENEW_EVERY == 0:
-                # Differences must not drift. All labels count as changed then: a search that is at
-                # its end evaluates its objective to find that out.
+                # No drift. All labels count as changed: at its end a search evaluates once more.
                 self._labels.fill_(-1)
                 self._sums.zero_()
                 self._told.zero_()
@@ -235,10 +233,7 @@ class TorchBatch:
         return few, torch.arange(most, device=chosen.device) < chosen.sum()
 
     def _sum(self, part: slice, picked: bool) -> None:
-        """Take rows from their old clusters to the new ones: those that moved, or all.
-
-        Nothing is written before all memory is there, so that this may be tried again.
-        """
+        """Take rows that moved, or all, to their new clusters; writes once all memory is there."""
         rows, weights = self._rows[part], self.points.weights[part]
         new, old = self._found[:, part], self._labels[:, part].long()
         n_changed = (new != old).sum(dim=1)
@@ -258,8 +253,8 @@ class TorchBatch:
         share.scatter_(1, new[:, None], heavy)
         share.scatter_add_(1, old.clamp(min=0)[:, None], torch.where(old[:, None] < 0, 0.0, -heavy))
         sums = (share.flatten(0, 1) @ rows).view(*shape, -1)
-        # Single precision counts to 2^24 only.
-        totals, counts = (x.sum(dim=2, dtype=torch.float64) for x in (share, share.sign()))
+        totals = share.sum(dim=2, dtype=torch.float64)  # single precision counts to 2^24 only
+        counts = share.sign_().sum(dim=2, dtype=torch.float64)
         self._sums[..., :-1] += sums
         self._sums[..., -1] += totals
         self._told[:, :-1] += counts
@@ -359,9 +354,8 @@ class TorchBatch:
         share.scatter_(1, self._placed[:, None], points.linked_weights.expand(len(sums), 1, -1))
         flat = torch.addmm(sums.flatten(0, 1), share.flatten(0, 1), points.linked_rows)
         sums = flat.view_as(sums)
-        # Where a solution has ended clusters may be empty: their centers stay.
-        means = sums[..., :-1] / sums[..., -1:]
-        self._centers.copy_(torch.where(sums[..., -1:] > 0, means, self._centers))
+        held = sums[..., -1:]  # 0 where a cluster of an ended solution is empty: its center stays
+        self._centers.copy_(torch.where(held > 0, sums[..., :-1] / held, self._centers))
         norms = self._centers.square().sum(dim=2)
         self._gains[:, 0], self._gains[:, 1] = (sums[..., -1] * norms).sum(dim=1), norms.amax(dim=1)
 
@@ -372,13 +366,11 @@ class TorchBatch:
         """Sums of squared distances of some solutions: (F, n) labels, (F, K, d) centers."""
         torch, points, (f, k, d) = self.torch, self.points, centers.shape
         # |x - y|^2 = |x|^2 - 2 x y + |y|^2: the products as precise as the rows are (the points
-        # turn to double precision where that is too coarse), all sums in double precision.
+        # turn to double precision where that is too coarse), all sums and linked gaps in double.
         near = centers.to(points.rows.dtype)
         norms = near.to(torch.float64).square().sum(dim=2)
-        # Linked groups in double precision throughout, from the gaps.
-        means, heavy, at = points.linked_rows[:, :-1], points.linked_weights, points.there(linked)
-        gaps = (means - centers[s][at[s]] for s in range(f))
-        total = torch.stack([gap.square().sum(dim=1) @ heavy for gap in gaps])
+        x, w, at = points.linked_rows[:, :-1], points.linked_weights, points.there(linked)
+        total = torch.stack([(x - centers[s][at[s]]).square().sum(dim=1) @ w for s in range(f)])
         for part in self._cut(2 * f * k):
             own = labels[:, part].long()
             products = (near.reshape(f * k, d) @ points.rows[part].T).view(f, k, -1)

@@ -66,20 +66,18 @@ class TorchPoints(ArrayPoints):
     ) -> None:
         super().__init__(X, coupling, sample_weight)
         torch = self.torch = import_torch()
+        self._idle: Any = {}
         self.device = usable_device(torch, device)
         self.lone = coupling.free_rows()
         self.n_free = len(self.lone) + coupling.n_compound - coupling.n_linked
         self.guarded(self._upload)
 
     def guarded(self, work: Any) -> Any:
-        """Run `work`, which may be tried again: on a full device without what is kept for later.
-
-        If that is not enough, an error says what to do.
-        """
+        """Run `work`, on a full device again with nothing kept; then an error says what to do."""
         try:
             return work()
         except self.torch.OutOfMemoryError:
-            self._idle, self.recorded = [], None
+            self._idle, self.recorded = {}, None
         self.torch.cuda.empty_cache()  # only now, since an error holds what was in use
         try:
             return work()
@@ -166,16 +164,13 @@ class TorchPoints(ArrayPoints):
 
     def begin(self, n_starts: int) -> Batch:
         """Solutions without labels."""
-        for batch in self._idle:
-            if batch.n_starts == n_starts:
-                self._idle.remove(batch)
-                batch.forget()
-                return batch  # type: ignore[no-any-return]
-        return self.guarded(partial(TorchBatch, self, n_starts))  # type: ignore[no-any-return]
+        batch = self._idle.pop(n_starts, None) or self.guarded(partial(TorchBatch, self, n_starts))
+        batch.forget()
+        return batch  # type: ignore[no-any-return]
 
     def idle(self, batch: TorchBatch) -> None:
-        """Keep a batch for the next search of as many starts: the latest few."""
-        self._idle = [*self._idle[-1:], batch]
+        """Keep a batch for the next search of as many starts: the latest two, for their labels."""
+        self._idle = {**dict([*self._idle.items()][-1:]), batch.n_starts: batch}
 
     def _no_room(self, error: Exception) -> DeviceMemoryError:
         size = self.n_points * self.n_features * 4 / 2**30
