@@ -100,7 +100,7 @@ def test_infeasible_is_explained():
 
 def test_mistakes():
     """Wrong numbers of rows and other objects are refused."""
-    with pytest.raises(InvalidInputError, match=r"of 5 points.*or of 8 \(old rows first"):
+    with pytest.raises(InvalidInputError, match=r"for 5 points.*or for 8 \(old rows first"):
         MODEL.predict(OLD[:2], constraints=Constraints(n_points=5))
     with pytest.raises(InvalidInputError, match="must be a smdeclust.Constraints"):
         MODEL.predict(OLD[:2], constraints=[(0, 1)])

@@ -74,7 +74,7 @@ def test_bad_input() -> None:
         choose_n_clusters(X, [2, 2.5])
     with pytest.raises(InvalidInputError, match="whole numbers"):
         choose_n_clusters(X, [])
-    with pytest.raises(InvalidInputError, match="of 30 points"):
+    with pytest.raises(InvalidInputError, match="for 30 points"):
         choose_n_clusters(X, [2], constraints=Constraints(must_link=[(0, 1)], n_points=30))
     with pytest.raises(InvalidInputError, match="row 0"):
         choose_n_clusters(np.where(np.arange(20)[:, None] == 0, np.nan, X), [2])

@@ -145,7 +145,7 @@ def test_bad_input() -> None:
         suggest_pairs(model, X[:10])
     with pytest.raises(InvalidInputError, match="row 3"):
         suggest_pairs(model, np.where(np.arange(len(X))[:, None] == 3, np.nan, X))
-    with pytest.raises(InvalidInputError, match="of 10 points"):
+    with pytest.raises(InvalidInputError, match="for 10 points"):
         suggest_pairs(model, X, constraints=Constraints(must_link=[(0, 1)], n_points=10))
     with pytest.raises(InvalidInputError, match="90"):
         suggest_pairs(model, X, constraints=Constraints(must_link=[(0, 90)]))

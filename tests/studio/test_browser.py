@@ -208,7 +208,7 @@ def test_a_quota(tmp_path: Path) -> None:
         for k in range(3):
             assert 0.4 <= np.mean(np.flatnonzero(labels == k) % 2 == 0) <= 0.6
         lines = running.call("api/export/recipe.py").decode()
-        assert "quota(sheet.entries('gender'), {'f': 0.4}, {'f': 0.6}, of='share'" in lines
+        assert "sheet.entries('gender'), {'f': 0.4}, {'f': 0.6}, of='share'" in lines
         page.fill("#quota-low", "90")
         page.fill("#quota-high", "")
         page.locator("fieldset form button").click()
