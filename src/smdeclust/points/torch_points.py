@@ -169,7 +169,7 @@ class TorchPoints(ArrayPoints):
         return batch  # type: ignore[no-any-return]
 
     def idle(self, batch: TorchBatch) -> None:
-        """Keep a batch for the next search of as many starts: two at most, since labels take room."""
+        """Keep a batch for the next search of as many starts: at most two, as labels take room."""
         self._idle = {**dict([*self._idle.items()][-1:]), batch.n_starts: batch}
 
     def _no_room(self, error: Exception) -> DeviceMemoryError:
