@@ -151,10 +151,12 @@ def reject_impossible_sizes(known: Structure) -> None:
         if sign * (given.sum() - total) <= slack:
             continue
         nearest = total / k if bounds.by_weight else float(sign * np.floor(sign * total / k))
+        advice = f"A size_{side} of {nearest:g} for all clusters would do."
+        if bounds.by_weight:
+            advice = f"That is {nearest:g} per cluster: allow for some room beside it."
         _reject(
             f"size_{side} {words} {_list(given)} in {k} clusters, {given.sum():g} in all, and "
-            f"there are {'only ' * (sign > 0)}{total:g} ({unit}). A size_{side} of {nearest:g} for "
-            f"all clusters would do.",
+            f"there are {'only ' * (sign > 0)}{total:g} ({unit}). {advice}",
             f"size_{side}_sum",
             **{"total": total, sums_up: float(given.sum()), f"nearest_size_{side}": nearest},
         )

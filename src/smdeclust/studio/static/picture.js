@@ -84,19 +84,24 @@ export class Picture {
 
   // While something moves: as many points as keep up with the screen; all of them when it rests.
   redraw() {
-    if (!this.asked) {
-      this.asked = requestAnimationFrame((now) => {
-        this.asked = 0;
-        const took = this.moving ? now - this.lastFrame : 0;
-        if (took > 34) this.budget = Math.max(10000, Math.max(0.3, 28 / took) * Math.min(this.budget, this.n)); else if (took && took < 20) this.budget *= 1.2;
-        this.moving = true;
-        this.lastFrame = now;
-        this.frames = (this.frames || 0) + 1;
-        this.draw(this.budget);
-      });
-    }
+    this.wanted = true;
     clearTimeout(this.resting);
-    this.resting = setTimeout(() => { this.moving = false; this.draw(); }, 150);
+    this.asked ||= requestAnimationFrame((now) => this.frame(now, 0));
+  }
+
+  // One frame. The next one comes when the last one, drawn at `before`, is on the screen.
+  frame(now, before) {
+    const took = before ? now - before : 0;
+    if (took > 34) this.budget = Math.max(10000, Math.max(0.05, 28 / took) * Math.min(this.budget, this.n)); else if (took && took < 20) this.budget *= 1.2;
+    if (this.wanted) {
+      this.wanted = false;
+      this.frames = (this.frames || 0) + 1;
+      this.draw(this.budget);
+      this.asked = requestAnimationFrame((next) => this.frame(next, now));
+    } else {
+      this.asked = 0;
+      this.resting = setTimeout(() => this.draw(), 150);
+    }
   }
 
   // ---- what is above the points
