@@ -37,7 +37,6 @@ MAY_SKIP = (
     "POSIX",
     "ARRAY_API",
     "all other blocks ran",
-    "no dependency",
 )
 
 # With --quick, so many tests of each file are run, each with its first parameters.

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
@@ -77,21 +73,3 @@ def test_a_changed_private_module_is_noticed(monkeypatch):
     finally:
         monkeypatch.undo()
         warm_start_works.cache_clear()
-
-
-@pytest.mark.skipif(find_spec("ortools") is None, reason="OR-Tools is absent, and no dependency")
-@pytest.mark.parametrize("ours_first", [True, False])
-def test_or_tools_can_be_imported_before_and_after(ours_first):
-    theirs = (
-        "from ortools.graph.python import min_cost_flow; from ortools.sat.python import cp_model"
-    )
-    ours = (
-        "import numpy as np; from smdeclust.assignment.cores import solve_core;"
-        "from smdeclust.structure.graph import PairGraph, cannot_link_graph;"
-        "edges = np.array([(i, j) for i in range(9) for j in range(i) if (i * j) % 3 != 1]);"
-        "costs = np.random.default_rng(0).random((9, 5));"
-        "graph = PairGraph.hard(*cannot_link_graph(edges, 9)); solve_core(costs, graph);"
-        "import sys; assert 'highspy' not in sys.modules"
-    )
-    code = f"{ours}\n{theirs}" if ours_first else f"{theirs}\n{ours}"
-    subprocess.run([sys.executable, "-c", code], check=True)

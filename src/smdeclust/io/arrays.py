@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, readable, shown
 from smdeclust.io.tokens import parse_number, parse_whole
 
 # Deflate cannot compress better than about 1 : 1032.
@@ -66,36 +66,27 @@ def parse_npz(
 ) -> dict[str, NDArray[Any]]:
     """Return all arrays of ``.npz`` content by name; more than `max_bytes` are refused."""
     arrays: dict[str, NDArray[Any]] = {}
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            total = sum(member.file_size for member in archive.infolist())
-            if total > max_bytes:
+    damaged, advice = "not a valid .npz archive", " Save it again with numpy.savez."
+    with readable(path, damaged, advice), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        total = sum(member.file_size for member in archive.infolist())
+        if total > max_bytes:
+            raise InvalidInputError(
+                f"{path}: it would unpack to {total / 2**20:,.0f} MiB, more than the "
+                f"{max_bytes / 2**20:,.0f} allowed (max_bytes)."
+            )
+        for member in archive.infolist():
+            if member.is_dir() or not member.filename.endswith(".npy"):
                 raise InvalidInputError(
-                    f"{path}: it would unpack to {total / 2**20:,.0f} MiB, more than the "
-                    f"{max_bytes / 2**20:,.0f} allowed (max_bytes)."
+                    f"{path}: found {member.filename!r} inside, expected only arrays (.npy) as "
+                    "numpy.savez writes them."
                 )
-            for member in archive.infolist():
-                if member.is_dir() or not member.filename.endswith(".npy"):
-                    raise InvalidInputError(
-                        f"{path}: found {member.filename!r} inside, expected only arrays (.npy) as "
-                        "numpy.savez writes them."
-                    )
-                if member.file_size > _MAX_RATIO * (member.compress_size + 1000):
-                    raise InvalidInputError(
-                        f"{path}: {member.filename!r} claims {member.file_size} bytes, which its "
-                        f"{member.compress_size} stored bytes cannot hold. The file is damaged."
-                    )
-                name = member.filename[: -len(".npy")]
-                arrays[name] = parse_npy(archive.read(member), path, name)
-    except InvalidInputError:
-        raise
-    except MemoryError as error:
-        raise InvalidInputError(f"{path}: the arrays do not fit into memory.") from error
-    # Damaged archives raise many types: BadZipFile, zlib.error, NotImplementedError and more.
-    except Exception as error:
-        raise InvalidInputError(
-            f"{path}: not a valid .npz archive ({error}). Save it again with numpy.savez."
-        ) from error
+            if member.file_size > _MAX_RATIO * (member.compress_size + 1000):
+                raise InvalidInputError(
+                    f"{path}: {member.filename!r} claims {member.file_size} bytes, which its "
+                    f"{member.compress_size} stored bytes cannot hold. The file is damaged."
+                )
+            name = member.filename[: -len(".npy")]
+            arrays[name] = parse_npy(archive.read(member), path, name)
     if not arrays:
         raise InvalidInputError(f"{path}: the archive holds no array. Save one with numpy.savez.")
     return arrays

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.extras import optional
+from smdeclust.extras import MissingExtraError, optional
 
 PathLike = str | os.PathLike[str]
 
@@ -78,6 +78,19 @@ def read_bytes(path: PathLike) -> bytes:
         raise InvalidInputError(
             f"{checked}: cannot be read ({error.strerror or error})."
         ) from error
+
+
+@contextmanager
+def readable(path: PathLike, damaged: str, advice: str = "") -> Iterator[None]:
+    """Damaged files make the libraries that read them raise almost anything: a sentence instead."""
+    try:
+        yield
+    except (InvalidInputError, MissingExtraError):
+        raise
+    except MemoryError as error:
+        raise InvalidInputError(f"{path}: the data do not fit into memory.") from error
+    except Exception as error:
+        raise InvalidInputError(f"{path}: {damaged} ({shown(error)}).{advice}") from error
 
 
 def as_utf8(content: bytes, path: PathLike, encoding: str | None) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.extras import MissingExtraError, optional
+from smdeclust.extras import optional
 from smdeclust.io.arrays import header_of, read_arrays
 from smdeclust.io.files import (
     NPY_MAGIC,
@@ -23,6 +23,7 @@ from smdeclust.io.files import (
     decode_any,
     lines_of,
     read_bytes,
+    readable,
     shown,
 )
 from smdeclust.io.table_file import TableFile, column_names, has_header, read_csv
@@ -85,22 +86,13 @@ def read_frame(
         return TableFile(Path(path), None, found, points, k, beside=beside)
     with optional(f"{path}: reading a table"):
         import pandas  # noqa: F401
-    try:
+    advice = f" Save it again, or say what it is ({argument('table_format')})."
+    with readable(path, f"not a valid {found} file", advice):
         if found == "csv":
             return read_csv(content.pop(), Path(path), header, encoding)
         file: TableFile = _READERS[found](content.pop(), Path(path), sheet)
         if file.frame.empty:
             raise bad_line(path, None, "an empty table", "at least one point and feature")
-    except (InvalidInputError, MissingExtraError):
-        raise
-    except MemoryError as error:
-        raise InvalidInputError(f"{path}: the data do not fit into memory.") from error
-    # Damaged files make the libraries that read them raise almost anything.
-    except Exception as error:
-        raise InvalidInputError(
-            f"{path}: not a valid {found} file ({shown(error)}). Save it again, or say what it is "
-            f"({argument('table_format')})."
-        ) from error
     return file
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.io.files import PathLike, argument, bad_line, check_path, shown
+from smdeclust.io.files import PathLike, argument, bad_line, check_path, readable, shown
 from smdeclust.io.table import feature_columns
 from smdeclust.io.write import aside
 
@@ -60,7 +59,7 @@ def map_parquet(
         )
     files = {}
     for each in _files(path):
-        with _readable(each, "not a valid Parquet file"):
+        with readable(each, "not a valid Parquet file"):
             files[each] = pq.ParquetFile(each)
     names, dtype = _columns(files, features)
     n_points = sum(file.metadata.num_rows for file in files.values())
@@ -105,17 +104,6 @@ def _files(path: PathLike | Sequence[PathLike]) -> list[Path]:
     return found
 
 
-@contextmanager
-def _readable(path: Path, otherwise: str) -> Iterator[None]:
-    """Damaged files raise ArrowInvalid, OSError, ArrowNotImplementedError and others."""
-    try:
-        yield
-    except (InvalidInputError, MemoryError):
-        raise
-    except Exception as error:
-        raise InvalidInputError(f"{path}: {otherwise} ({shown(error)}).") from error
-
-
 def _columns(
     files: dict[Path, Any], features: Sequence[str] | None
 ) -> tuple[list[str], np.dtype[Any]]:
@@ -146,7 +134,7 @@ def _columns(
 def _pieces(path: Path, file: Any, names: list[str]) -> Iterator[np.ndarray]:
     """The rows of a file, some at a time, every number present and finite."""
     first, rows = 0, max(1, MOST_NUMBERS // len(names))
-    with _readable(path, "cannot be read"):  # damaged beyond its first pages
+    with readable(path, "cannot be read"):  # damaged beyond its first pages
         for batch in file.iter_batches(batch_size=rows, columns=names):
             columns = [batch.column(name) for name in names]
             for name, column in zip(names, columns, strict=True):
