@@ -138,7 +138,7 @@ def test_new_rows_under_what_is_left():
 
 
 def test_new_rows_that_cannot_keep_a_quota_are_explained():
-    """Which value, how many there are, how many are needed, and what would do."""
+    """Which value, how many there are, how many are needed, and what would work."""
     model = SMDEClust(K, search="quick", random_state=0).fit(points(3))
     known = Constraints(n_points=N).quota(GENDER, {"f": 2}, name="gender")
     with pytest.raises(InfeasibleConstraintsError, match="need 6, and there are 4. low=1 would"):
@@ -170,15 +170,15 @@ def test_fractions_of_zeros_and_ones_are_shares():
 @pytest.mark.parametrize(
     ("column", "bounds", "words"),
     [
-        (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low=1 would do"),
-        (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high=2 would do"),
-        (GENDER, {"low": {"f": 0.6}}, "it is 0.4444. low=0.44 would do"),
-        (GENDER, {"high": {"f": 0.3}}, "high=0.45 would do"),
+        (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low=1 would work"),
+        (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high=2 would work"),
+        (GENDER, {"low": {"f": 0.6}}, "it is 0.4444. low=0.44 would work"),
+        (GENDER, {"high": {"f": 0.3}}, "high=0.45 would work"),
         (AMOUNT, {"low": 6.0}, "need 18, and there are 14"),
     ],
 )
 def test_impossible_quotas_are_explained(column, bounds, words):
-    """Which value, how many there are, how many are needed, and what would do."""
+    """Which value, how many there are, how many are needed, and what would work."""
     known = Constraints(n_points=N).quota(column, **bounds, name="it")
     with pytest.raises(InfeasibleConstraintsError, match=words):
         SMDEClust(K).fit(points(0), constraints=known)
@@ -188,7 +188,7 @@ def test_pairs_in_the_way_are_explained():
     """A group that is too large for a quota names its rows; quotas that clash with pairs say so."""
     known = Constraints(must_link=[(0, 2), (2, 5)], n_points=N)
     known = known.quota(GENDER, high={"f": 2}, name="gender")
-    with pytest.raises(InfeasibleConstraintsError, match=r"rows 0, 2, 5.*high=3 would do"):
+    with pytest.raises(InfeasibleConstraintsError, match=r"rows 0, 2, 5.*high=3 would work"):
         SMDEClust(K).fit(points(0), constraints=known)
     apart = Constraints(cannot_link=[(1, 3), (3, 4), (1, 4)], n_points=N)
     apart = apart.quota([True, True] + [False] * 7, high=1, name="first")

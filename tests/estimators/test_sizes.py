@@ -57,7 +57,7 @@ def test_bad_bounds_are_named(given, words):
 
 
 def test_sums_that_cannot_fit():
-    """The sum that is in the way, and the nearest bounds that would do."""
+    """The sum that is in the way, and the nearest bounds that would work."""
     with pytest.raises(InfeasibleConstraintsError, match="only 150") as error:
         SMDEClust(3, size_min=51).fit(X)
     assert error.value.reason == "size_min_sum"
@@ -68,7 +68,7 @@ def test_sums_that_cannot_fit():
 
 
 def test_groups_that_are_too_large_or_do_not_pack():
-    """The group, or the groups, and bounds that would do: those are feasible indeed."""
+    """The group, or the groups, and bounds that would work: those are indeed feasible."""
     chain = [(i, i + 1) for i in range(19)]
     with pytest.raises(InfeasibleConstraintsError, match="one group of size 20") as error:
         SMDEClust(12, size_max=15).fit(X, must_link=chain)

@@ -53,7 +53,7 @@ def instance(seed: int) -> tuple[Constraints, int]:
 
 def test_errors_are_true():
     """Raised exactly where no labels hold; pairs and quotas named cannot hold and none of them is
-    too many; bounds named would do, and one less would not."""
+    too many; bounds named would work, and one less would not."""
     n_wrong = n_pairs = n_bounds = 0
     for seed in SEEDS:
         known, size = instance(seed)
@@ -75,7 +75,7 @@ def test_errors_are_true():
                 assert can_hold([p for p in named if p != one], blamed, size)
                 n_pairs += 1
             would = error.details["would_do"]
-            alone = "ogether these would do" not in str(error)
+            alone = "ogether these would work" not in str(error)
             for name, value, side, bound in would if alone else []:
                 other = [
                     replace(q, **{side: bound}) if (q.name, q.value) == (name, value) else q
@@ -100,22 +100,22 @@ def test_errors_are_true():
         (
             Constraints([(0, 2), (4, 6)], n_points=N).quota([True, False] * 4, 1, name="senior"),
             "No clustering keeps the quota on senior together with the pairs. Quota on senior: "
-            "there are 4 of True; 3 clusters with at least 1 need 3. These pairs stand in the way: "
-            "must-link 0 - 2; must-link 4 - 6. This would do: low=0 for True of senior.",
+            "there are 4 of True; 3 clusters with at least 1 need 3. These pairs prevent it: "
+            "must-link 0 - 2; must-link 4 - 6. This would work: low=0 for True of senior.",
         ),
         (
             Constraints([(0, 1), (1, 2), (2, 3)], n_points=N).quota([2.0] * N, high=7.5, name="it"),
-            "must-link 0 - 1; must-link 1 - 2; must-link 2 - 3. This would do: high=8.",
+            "must-link 0 - 1; must-link 1 - 2; must-link 2 - 3. This would work: high=8.",
         ),
         (
             Constraints(n_points=N).quota([3.0, 0.0] * 4, 3.5, 4.6, name="hours"),
             "Quota on hours: there are 12 units in the sum of hours; 3 clusters with at least 3.5 "
-            "need 10.5; 3 clusters with at most 4.6 hold 13.8. Together these would do: low=",
+            "need 10.5; 3 clusters with at most 4.6 hold 13.8. Together these would work: low=",
         ),
     ],
 )
 def test_words(known, words):
-    """Which value, how many there are, how many are needed, what would do, which pairs."""
+    """Which value, how many there are, how many are needed, what would work, which pairs."""
     with pytest.raises(InfeasibleConstraintsError) as caught:
         Structure.build(N, K, known.must_link, known.cannot_link, quotas=known.quotas)
     assert words in str(caught.value)

@@ -99,7 +99,7 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "nothing_better",
             improved == 0,
             f"Of {len(done)} configurations tried, {proven} are proven optimal to a relative 1e-4 "
-            f"within the time limit (largest gap left {gap:.1e}); the search for a proof met a "
+            f"within the time limit (largest gap left {gap:.1e}); the search for a proof found a "
             f"better clustering on {improved}.",
         )
 
@@ -167,7 +167,7 @@ def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
     yield _claim(
         "mutation_best",
         share[["SM-MDE", "SMG-MDE"]].min() >= share[["S-MDE", "SG-MDE"]].max(),
-        f"Best on {_shown(share, '.1f', '%')} of {ended.sum()} runs.",
+        f"Share of {ended.sum()} runs with the best value: {_shown(share, '.1f', '%')}.",
     )
     yield _claim(
         "mutation_costs",
@@ -177,7 +177,7 @@ def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
     yield _claim(
         "greedy_saves",
         time["SG-MDE"] < time["S-MDE"] and time["SMG-MDE"] < time["SM-MDE"],
-        f"Processor seconds on average: {_shown(time, '.3f')}.",
+        f"CPU seconds on average: {_shown(time, '.3f')}.",
     )
 
 
@@ -191,7 +191,7 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
         yield _claim(
             f"large_{metric}",
             share["SG-MDE"] > share.drop("SG-MDE").max(),
-            f"Best on {_shown(share, '.1f', '%')} of {n_cases} configurations.",
+            f"Share of {n_cases} configurations with the best value: {_shown(share, '.1f', '%')}.",
         )
 
 

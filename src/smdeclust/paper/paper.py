@@ -224,7 +224,7 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
                 resolve(data.loader)(data.name, data.configurations[0])
             except DataNotFoundError as error:
                 logger.warning("%s", error)
-                missing[data.name] = "neither in the folder of SMDECLUST_DATA nor downloadable"
+                missing[data.name] = "neither in the folder SMDECLUST_DATA nor downloadable"
     forget_points()
     found = []
     for plan in plans:

@@ -63,7 +63,7 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         write_text(folder / f"{table.name}.tex", to_latex(table))
     pictures = {name: _figures(plan, rows, folder) for name, plan in plans.items()}
     sections = [
-        "# The paper's experiments, run again\n",
+        "# The paper's experiments, repeated\n",
         "Generated from the rows of a run (`smdeclust paper`); do not edit. Figures in parentheses "
         "are the paper's. Tables as CSV and LaTeX, and figures as SVG, are in the folder "
         f"`{folder.name}/`.\n",
@@ -105,7 +105,7 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
     if ended:
         days = sorted({row["finished"][:10] for row in ended})
         total = in_words(sum(row["cpu_seconds"] or row["seconds"] or 0.0 for row in ended))
-        lines.append(f"- Between {days[0]} and {days[-1]}; {total} of computing in all.")
+        lines.append(f"- From {days[0]} to {days[-1]}; {total} of computing in total.")
     counts = []
     for name, plan in plans.items():
         runs = plan.runs()
@@ -119,15 +119,15 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
                 "runs planned": Cell(len(runs)),
                 "ended": Cell(len(found)),
                 "feasible": Cell(good),
-                "unfeasible": Cell(len(found) - good - sum(other.values())),
+                "infeasible": Cell(len(found) - good - sum(other.values())),
                 "other": Cell(", ".join(f"{n} {status}" for status, n in other.items()) or MISSING),
             }
         )
     lines += ["", to_markdown(Table("runs", "", tuple(counts)))]
     lines.append(
-        "Objective, broken pairs and agreement with classes are computed from the labels, the same "
-        "way for every method. Times are processor seconds of `fit` on one thread, after data are "
-        "loaded and kernels compiled. Runs that several experiments need are made once.\n"
+        "The objective, broken pairs and agreement with classes are computed from the labels, the "
+        "same way for every method. Times are CPU seconds of `fit` on one thread, after data are "
+        "loaded and kernels are compiled. Runs that several experiments share are made once.\n"
     )
     return "\n".join(lines)
 
@@ -150,8 +150,9 @@ def _claims_section(claims: list[Claim]) -> str:
         lines.append(f"- {verdict} {claim.text} ({claim.source}) {claim.evidence}{why}")
     lines.append(
         "- **Not comparable.** Times: the paper ran on an Intel Xeon E5-2430 v2 with Gurobi 11. In "
-        "Table 3 it counts the seconds until PC-SOS-SDP found its best solution; ours are those of "
-        "our own exact method with its proof. In Table 4 both methods are ours, compiled.\n"
+        "Table 3 it counts the seconds until PC-SOS-SDP found its best solution; we count the "
+        "seconds of our own exact method, including its proof. In Table 4 both methods are ours, "
+        "compiled.\n"
     )
     return "\n".join(lines)
 

@@ -121,7 +121,7 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
                 "%S L.S. iters: SG-MDE": Cell(
                     effort["SG-MDE"], paper[3], bold=effort["SG-MDE"] == 100.0
                 ),
-                "% unfeasible: COP-KM": Cell(_unfeasible(cases, "COP-KM"), paper[4]),
+                "% infeasible: COP-KM": Cell(_infeasible(cases, "COP-KM"), paper[4]),
                 "configurations x seeds": _extent(cases),
             }
         )
@@ -178,8 +178,8 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         )
     notes = [
         "O.F.: against the lowest objective known (the paper: that of PC-SOS-SDP); averages over "
-        f"seeds, up to a relative {TIE:g} counts as equal. Time: against our exact method, proof "
-        "of optimality included (the paper: until PC-SOS-SDP found its best solution). The "
+        f"seeds; relative differences up to {TIE:g} count as equal. Time: against our exact "
+        "method, proof of optimality included (the paper: until PC-SOS-SDP found its best solution). The "
         "paper's figures are SG-MDE's. Proven: configurations shown optimal to a relative 1e-4."
     ]
     if n_own:
@@ -245,7 +245,7 @@ def comparison_table(plan: Plan, rows: Rows) -> Table:
                     "Time: mean s": Cell(own["seconds"], digits=3),
                     "N° L.S.": Cell(own["local_searches"], digits=1),
                     "N° L.S. iters": Cell(own["local_iterations"], digits=1),
-                    "% unfeasible": Cell(_unfeasible(cases, method), digits=1),
+                    "% infeasible": Cell(_infeasible(cases, method), digits=1),
                     "runs": Cell(int(of_method(cases, method)["n_done"].sum())),
                 }
             )
@@ -304,7 +304,7 @@ def _extent(cases: DataFrame) -> Cell:
     return Cell(f"{n_cases} x {'-'.join(map(str, seeds))}")
 
 
-def _unfeasible(cases: DataFrame, method: str) -> float:
+def _infeasible(cases: DataFrame, method: str) -> float:
     """Runs of a method that ended without a feasible solution, in percent."""
     own = of_method(cases, method)
     return float(100.0 * own["n_infeasible"].sum() / own["n_done"].sum())

@@ -125,7 +125,7 @@ def reject_impossible_quotas(
                 unit = 100 if ratio else 1
                 nearest = float(sign * np.floor(sign * nearest * unit) / unit)
             _reject(
-                f"quota on {quota.name}: {said}. {side}={nearest:g} would do.",
+                f"quota on {quota.name}: {said}. {side}={nearest:g} would work.",
                 quota, **{f"nearest_{side}": nearest},
             )  # fmt: skip
         if quota.of == "count" and coupling.n_compound:
@@ -140,7 +140,7 @@ def _reject_large_group(quota: Quota, coupling: Coupling) -> None:
         shown = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
         _reject(
             f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} (rows "
-            f"{shown}), and a cluster may hold {quota.high:g}. high={held[largest]:g} would do, or "
+            f"{shown}), and a cluster may hold {quota.high:g}. high={held[largest]:g} would work, or "
             f"fewer must-links.",
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip

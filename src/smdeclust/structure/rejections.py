@@ -145,15 +145,15 @@ def reject_impossible_sizes(known: Structure) -> None:
     k = len(bounds.low)
     slack = SLACK * total * bounds.by_weight
     for side, given, sign, words, sums_up in (
-        ("min", bounds.low, 1, "asks for at least", "asked"),
+        ("min", bounds.low, 1, "requires at least", "asked"),
         ("max", bounds.high, -1, "allows at most", "allowed"),
     ):
         if sign * (given.sum() - total) <= slack:
             continue
         nearest = total / k if bounds.by_weight else float(sign * np.floor(sign * total / k))
-        advice = f"A size_{side} of {nearest:g} for all clusters would do."
+        advice = f"A size_{side} of {nearest:g} for all clusters would work."
         if bounds.by_weight:
-            advice = f"That is {nearest:g} per cluster: allow for some room beside it."
+            advice = f"That is {nearest:g} per cluster: allow some slack beyond that."
         _reject(
             f"size_{side} {words} {_list(given)} in {k} clusters, {given.sum():g} in all, and "
             f"there are {'only ' * (sign > 0)}{total:g} ({unit}). {advice}",
@@ -166,7 +166,7 @@ def reject_impossible_sizes(known: Structure) -> None:
         _reject(
             f"Must-links join rows {_list(rows)} into one group of size {size:g} ({unit}), more "
             f"than the largest size_max of {bounds.high.max():g}. A size_max of {size:g} for one "
-            f"cluster, or fewer must-links, would do.",
+            f"cluster, or fewer must-links, would work.",
             "size_max_group", rows=rows, size=size, nearest_size_max=size,
         )  # fmt: skip
 
@@ -199,7 +199,7 @@ def _reject_unpackable(known: Structure, deadline: float) -> None:
     _reject(
         f"The {n} groups that must stay whole{linked} cannot be packed into "
         f"clusters of size {_list(bounds.low)} to {_list(bounds.high)}: some cluster is off by at "
-        f"least {off:g}. Bounds that would do: {' with '.join(would)}. The largest groups are rows "
+        f"least {off:g}. Bounds that would work: {' with '.join(would)}. The largest groups are rows "
         f"{shown}.",
         "size_packing", groups=several, off_by=off,
         nearest_size_min=max(0.0, float(low) - off), nearest_size_max=float(high) + off,

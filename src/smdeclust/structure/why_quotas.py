@@ -1,4 +1,4 @@
-"""Why quotas cannot hold: which of them, beside which pairs, and which bounds would do."""
+"""Why quotas cannot hold: which of them, beside which pairs, and which bounds would work."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ STEPS, SHOWN = 256, 8
 
 
 def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
-    """Raise an error where the quotas of a structure cannot hold beside its sizes and pairs.
+    """Raise an error where the quotas of a structure cannot hold together with its sizes and pairs.
 
-    It names a smallest set of quotas and pairs that cannot hold together (beside the sizes), and
-    for each of these quotas a bound that would do; as far as all that is found out in time.
+    It names a smallest set of quotas and pairs that cannot hold together (given the sizes), and
+    for each of these quotas a bound that would work; as far as time allows.
     """
     n_pairs = len(known.must_link) + len(known.cannot_link)
     if (known.n_groups + n_pairs) * known.n_clusters > MOST_EXPLAINED:
@@ -50,7 +50,7 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     if pairs:
         more = f"; and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
         shown = "; ".join(f"{kind.replace('_', '-')} {i} - {j}" for kind, i, j in named[:SHOWN])
-        words.append(f"These pairs stand in the way: {shown}{more}.")
+        words.append(f"These pairs prevent it: {shown}{more}.")
     if would:
         each = "; ".join(
             f"{side}={bound:g} for {quota.what}"
@@ -58,7 +58,7 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
             for quota, side, bound in would
         )
         which = "This" if len(would) == 1 else "Each of these" if alone else "Together these"
-        words.append(f"{which} would do: {each}.")
+        words.append(f"{which} would work: {each}.")
     raise InfeasibleConstraintsError(
         " ".join(words),
         reason="quotas",
