@@ -140,8 +140,8 @@ def _reject_large_group(quota: Quota, coupling: Coupling) -> None:
         shown = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
         _reject(
             f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} (rows "
-            f"{shown}), and a cluster may hold {quota.high:g}. high={held[largest]:g} would work, or "
-            f"fewer must-links.",
+            f"{shown}), and a cluster may hold {quota.high:g}. high={held[largest]:g} would "
+            f"work, or fewer must-links.",
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip
 

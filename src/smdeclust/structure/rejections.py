@@ -199,8 +199,8 @@ def _reject_unpackable(known: Structure, deadline: float) -> None:
     _reject(
         f"The {n} groups that must stay whole{linked} cannot be packed into "
         f"clusters of size {_list(bounds.low)} to {_list(bounds.high)}: some cluster is off by at "
-        f"least {off:g}. Bounds that would work: {' with '.join(would)}. The largest groups are rows "
-        f"{shown}.",
+        f"least {off:g}. Bounds that would work: {' with '.join(would)}. The largest groups are "
+        f"rows {shown}.",
         "size_packing", groups=several, off_by=off,
         nearest_size_min=max(0.0, float(low) - off), nearest_size_max=float(high) + off,
     )  # fmt: skip
