@@ -67,7 +67,7 @@ def _program(
         bool, option("--version", "Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """k-means clustering that keeps your must-link and cannot-link pairs, all of them.
+    """Cluster data so that all your must-links and cannot-links hold.
 
     New here? Run [bold]smdeclust demo[/bold], then [bold]smdeclust fit --help[/bold].
     """

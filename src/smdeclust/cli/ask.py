@@ -31,21 +31,21 @@ def ask(
     budget: options.Count = 1000,
     seed: options.Seed = 0,
 ) -> None:
-    """Ask the question whose answer would help most, learn from the answer, and ask the next.
+    """Ask the question whose answer would help most, learn from the answer, and ask the next one.
 
-    Every answer is added to the pairs file at once, so nothing is lost; the same command goes on
-    where you stopped. Answer with y, n, ?, u (undo) or q (quit); with --labels by a number.
+    Every answer is added to the pairs file at once, so nothing is lost; the same command continues
+    where you stopped. Answer with y, n, ?, u (undo) or q (quit); with --labels, with a number.
 
     Example:
       smdeclust ask people.csv -k 5 --constraints pairs.csv --standardize
 
     Options:
       --answers FILE: CSV that answers are added to (default: the last --constraints file).
-      --labels: Ask "which of these is it like?" with one record of each cluster.
-      --strategy NAME: How pairs are chosen: influence, or random.
-      --metric NAME: guided (clusters of any shape), or round clusters in a distance: euclidean,
+      --labels: Ask "which of these does it belong with?" and show one record of each cluster.
+      --strategy NAME: How pairs are chosen: influence or random.
+      --metric NAME: guided (clusters of any shape), or round clusters under a distance: euclidean,
         diagonal, learned (from pairs) or auto.
-      --budget N: Largest number of questions.
+      --budget N: Maximum number of questions.
     """
     from smdeclust.queries.answer_file import AnswerFile
 

@@ -51,13 +51,13 @@ def certify(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Prove a lower bound on every feasible clustering, and so how good yours is.
+    """Prove a lower bound on the objective of every feasible clustering, to show how good yours is.
 
-    Exact up to some hundreds of groups; above 1,000 the points are split into parts, whose bounds
-    add up to a little less. Columns are prepared as by the fit whose folder has the labels, else as
-    the options say. The result is about the labels you give, even if better ones are found. Ctrl-C
-    ends the search and keeps the bound found so far.
-    'smdeclust verify' checks the certificate independently.
+    The bound is tight for up to about 1,000 groups. Above that, points are split into parts, and
+    the sum of their bounds is weaker. Columns are prepared as in the fit whose folder has the
+    labels, or else as the options say. The result is about the labels you give, even if better
+    ones are found. Ctrl-C ends the search and keeps the bound found so far. 'smdeclust verify'
+    checks the certificate independently.
 
     Example:
       smdeclust certify people.csv --labels result/labels.csv -c pairs.csv --out proof.npz
@@ -66,9 +66,9 @@ def certify(
       --labels -l FILE: labels.csv of a fit.
       --out -o FILE: Certificate to write (.npz).
       --tol GAP: Largest relative gap that counts as optimal.
-      --parts auto|N: Parts to split the points into: weaker bounds for large data.
-      --jobs N: Processes that prove parts at the same time.
-      --folder DIR: Keep finished parts here, to continue another time.
+      --parts auto|N: Number of parts to split large data into; more parts give weaker bounds.
+      --jobs N: Number of parts to prove at the same time, each in its own process.
+      --folder DIR: Save finished parts here, to continue another time.
     """
     from smdeclust.exact import certify as prove
 
@@ -149,7 +149,7 @@ def verify(
 ) -> None:
     """Check a certificate: derive its bound again from the data, trusting nothing in the file.
 
-    Ends with code 1 where the certificate does not stand. Pass -k to require a certain number of
+    The exit code is 1 if the certificate is not valid. Pass -k to require a certain number of
     clusters; without it, any number is accepted and printed.
 
     Example:
@@ -158,7 +158,8 @@ def verify(
     Options:
       --clusters -k K: Required number of clusters.
       --labels -l FILE: labels.csv of the clustering in question (default: the certificate's own).
-      --tol GAP: Gap that counts as optimal (default: 1e-4).
+      --tol GAP: Largest relative gap that counts as optimal (default: 1e-4, or the certificate's
+        own tolerance if that is smaller).
     """
     from smdeclust.exact import Certificate
     from smdeclust.exact import verify as check

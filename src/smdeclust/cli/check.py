@@ -38,19 +38,19 @@ def check(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Check pairs: are they consistent, can K clusters keep them, what do they ask for?
+    """Check pairs: are they consistent, can K clusters keep them, and what do they require?
 
-    Where they contradict each other, shows every independent contradiction with the lines where
-    its pairs stand, and the least repair: which pairs to drop so that the rest hold. Ends with
-    code 2 then; with --repair FILE, the file has the pairs without these. Sizes and quotas that
-    no clustering can keep are explained, too.
+    If they contradict each other, shows every independent contradiction with the line numbers of
+    its pairs, and the fewest pairs to drop so that the rest hold; the exit code is then 2.
+    --repair FILE writes the remaining pairs. Sizes and quotas that no clustering can keep are
+    also explained.
 
     Example:
       smdeclust check people.csv -k 4 --constraints pairs.csv --repair mended.csv
 
     Options:
-      --repair FILE: Write the pairs without those of the least repair (.csv, .json or .txt).
-      --soft: Soft pairs must hold too; those with low confidence are dropped first.
+      --repair FILE: Write the pairs that remain after dropping the fewest (.csv, .json or .txt).
+      --soft: Check soft pairs too; those with the lowest confidence are dropped first.
     """
     if repair is not None:
         check_file(repair, force=force)

@@ -24,15 +24,15 @@ def choose_k(
 ) -> None:
     """Try several numbers of clusters and recommend one, with the reason.
 
-    For each number: the objective, the share of held-out pairs that a clustering without them
-    keeps, and how well samples of the points agree.
+    For each number, shows the objective, the share of held-out pairs that a clustering keeps
+    without having seen them, and how well random samples of the points agree.
 
     Example:
       smdeclust choose-k people.csv -k 2..12 --constraints pairs.csv --standardize
 
     Options:
-      --clusters -k A..B: Numbers to try, as in 2..12.
-      --folds N: Number of parts; each is held out once.
+      --clusters -k A..B: Numbers to try, such as 2..12.
+      --folds N: Number of folds of the pairs; each is held out once.
       --plot FILE: Draw the table as a picture.
       --max-time SECONDS: Time limit of each fit.
     """

@@ -27,17 +27,17 @@ def convert(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Turn pairs of any format into json, links or csv.
+    """Convert pairs from any format to json, links or csv.
 
-    Rows are written as numbers from 0, whatever the files had. Where they have ids, name the data
-    file with --data.
+    Rows are written as positions from 0, whatever the input files use. If the files use ids, name
+    the data file with --data.
 
     Example:
       smdeclust convert must.link cannot.link --format graphs --out pairs.json
 
     Options:
       --out -o FILE: File to write (default: print).
-      --to NAME: json, links or csv (default: as the name of --out ends, or json).
+      --to NAME: json, links or csv (default: from the extension of --out, or json).
       --data DATA: Data file, to check rows and to look up ids (no other column is read).
     """
     target = to or (_SUFFIXES.get(out.suffix.lower(), "json") if out is not None else "json")

@@ -56,10 +56,10 @@ def fit(
     """Cluster a data file so that all must-links and cannot-links hold.
 
     Every column gets a role (number, category, date, id, ...), which is shown with its reason and
-    can be changed with --role; columns are then prepared so that all count alike, unless you pass
-    --raw. With --out, writes your table with a column cluster, labels.csv, centers.csv,
-    columns.json (how columns were prepared), result.json and report.html. Without, prints what the
-    clusters are like.
+    can be changed with --role. Columns are then prepared so that they have comparable influence,
+    unless you pass --raw. With --out, writes your table with a column cluster, labels.csv,
+    centers.csv, columns.json (how columns were prepared), result.json and report.html. Without
+    --out, prints a description of the clusters.
 
     Example:
       smdeclust fit people.xlsx -k 4 --constraints pairs.csv --role customer=id --out result
@@ -68,8 +68,8 @@ def fit(
       --out -o DIR: Folder for the table with its clusters, labels, centers, result and report.
       --report/--no-report: Write an HTML report into --out.
       --pair-costs N: For the report: how many pairs to leave out one by one, to see what they cost.
-      --certify: Prove how far from the best possible it is at most (half of --max-time, or a
-        minute), and write proof.npz.
+      --certify: Prove how far the result can be from the best possible one (in half of --max-time,
+        or a minute), and write proof.npz.
     """
     name = methods.check_method(method)
     patience = methods.Patience(max_time)

@@ -42,8 +42,8 @@ def generate(
       --clusters -k K: Number of Gaussians.
       --dimension -d D (n_features): Number of features.
       --spread S: Standard deviation of each Gaussian.
-      --pairs M: Number of random pairs, by the classes.
-      --data DATA: Make pairs for this file with classes, no new data.
+      --pairs M: Number of random pairs, drawn from the classes.
+      --data DATA: Make pairs for this file, which has classes, instead of new data.
     """
     files: dict[str, bytes] = {}
     check_folder(out, [PAIRS] if data is not None else [DATA, PAIRS], force=force)

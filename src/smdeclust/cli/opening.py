@@ -262,7 +262,7 @@ def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
 # A column with more of the variance than this decides nearly alone.
 _NEARLY_ALL = 0.9
 _SCALED = {
-    "robust": "prepared, so that all count alike",
+    "robust": "prepared to have comparable influence",
     "standard": "standardized",
     "none": "as given",
 }

@@ -95,7 +95,7 @@ DataFile = Annotated[
     typer.Argument(
         metavar="DATA",
         help="A table (CSV, Excel, OpenDocument, Parquet, Feather, JSON lines) or points (.npy, "
-        ".npz, .h5ad, text headed 'n d').",
+        ".npz, .h5ad, or text with a first line 'n d').",
     ),
 ]
 NClusters = Annotated[
@@ -104,7 +104,7 @@ NClusters = Annotated[
 ]
 ConstraintFiles = Annotated[
     list[Path] | None,
-    option("--constraints -c FILE", "File of pairs, in any format; repeat for several files."),
+    option("--constraints -c FILE", "File of pairs, in any format; repeat for more files."),
 ]
 
 
@@ -113,7 +113,7 @@ MaxTime = Annotated[
     float | None, option("SECONDS", "Time limit; the best clustering found so far is kept.", min=0)
 ]
 AsJson = Annotated[bool, option("--json", "Print the result as JSON, for machines.")]
-Force = Annotated[bool, option("--force", "Replace files that exist.")]
+Force = Annotated[bool, option("--force", "Replace existing files.")]
 Labels = Annotated[Path | None, option("--labels -l FILE", "labels.csv of a fit.")]
 MethodName = Annotated[str, option("--method -m NAME", "Method ('compare --help' lists them).")]
 
@@ -128,32 +128,33 @@ class Reading:
     Reading the data:
       --role COLUMN=ROLE: What a column is: number, category, yes/no, date, text, id, class, weight
         or 'left out' (default: guessed, and shown); repeat for more.
-      --id COLUMN (id_column): Column of ids: --role COLUMN=id.
-      --label COLUMN: Column of known classes, only to compare with: --role COLUMN=class.
+      --id COLUMN (id_column): Column of ids, short for --role COLUMN=id.
+      --label COLUMN: Column of known classes, used only for comparison; short for --role
+        COLUMN=class.
       --features A,B,...: The only columns to use (default: those with a suitable role).
       --sheet NAME: Sheet of a spreadsheet (default: the first that is not empty).
       --points FILE: Cluster these points (.npy, ...), one for each row of the table.
-      --data-format NAME: csv, excel, parquet, feather, jsonl, h5ad, npy, npz or text (default: seen
-        from the content).
+      --data-format NAME: csv, excel, parquet, feather, jsonl, h5ad, npy, npz or text (default:
+        recognized from the content).
       --no-header: The CSV has no header line.
-      --raw: Take columns of numbers as they are, and leave all others out.
+      --raw: Use only columns of numbers, without scaling.
       --drop-gaps: Leave out rows with a missing value in a column that is used (default: a missing
         value counts as average).
-      --standardize/--no-standardize: Only columns of numbers, with mean 0 and standard deviation 1;
-        --no-standardize is --raw.
+      --standardize/--no-standardize: Use only columns of numbers, scaled to mean 0 and standard
+        deviation 1; --no-standardize is the same as --raw.
       --result -r DIR: Folder written by 'fit --out': columns are prepared in the same way.
       --encoding NAME: Encoding of text files, such as cp1252 (default: recognized).
 
     Reading the pairs:
       --format NAME: json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids
-        (default: seen from the content).
-      --kind ml|cl: Kind of all pairs, if the file does not name it.
-      --index-base 0|1: Number of the first row in the pairs files (default: that of the format).
+        (default: recognized from the content).
+      --kind ml|cl: Kind of all pairs, if the file does not say.
+      --index-base 0|1: Number of the first row in the pairs files (default: from the format).
       --must-link-sign 1|-1: The sign that means must-link in a matrix.
-      --pairs-by-row/--pairs-by-id: Whether pairs files name rows or ids (default: ids if the data
-        have them).
-      --group-column COLUMN: Rows with equal values in this column go together (--kind ml) or apart
-        (--kind cl); it is not used for clustering.
+      --pairs-by-row/--pairs-by-id: Whether pairs files use row positions or ids (default: ids if
+        the data have them).
+      --group-column COLUMN: Rows with the same value in this column go together (--kind ml) or
+        apart (--kind cl); the column is not used for clustering.
     """
 
     role: list[str] | None = None

@@ -28,18 +28,19 @@ def paper(
 ) -> None:
     """Run the experiments of the paper, and write their tables and figures.
 
-    Started again with the same folder it goes on where it was. Data come from SMDECLUST_DATA or
-    are downloaded; the scale smoke downloads nothing.
+    Run it again with the same folder to continue after an interruption. Data come from
+    SMDECLUST_DATA or are downloaded; the scale smoke downloads nothing.
 
     Example:
       smdeclust paper --experiment variants --scale smoke --out results
 
     Options:
-      --experiment -e NAME: Which one: violations, variants, synthetic, large, exact, soft; repeat
-        for several (default: all).
-      --scale: How much to run: a minute, a quarter of an hour, all (71 minutes on two cores).
-      --out -o DIR: Folder for results; a run resumes.
-      --jobs -j N: Processes (default: one a core).
+      --experiment -e NAME: One of violations, variants, synthetic, large, exact, soft; repeat for
+        several (default: all).
+      --scale: How much to run: smoke takes a minute, small a quarter of an hour, and paper, which
+        runs everything, hours.
+      --out -o DIR: Folder for results; a run with the same folder resumes.
+      --jobs -j N: Number of processes (default: one per core).
       --budget SECONDS: Time limit; the next call continues.
       --retry: Repeat runs that failed before.
     """

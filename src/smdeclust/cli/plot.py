@@ -32,7 +32,7 @@ def plot(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Draw clusters with their pairs, margins, the graph of the pairs, or how a run went.
+    """Draw clusters with their pairs, margins, the graph of the pairs, or the course of a run.
 
     Example:
       smdeclust plot people.csv --labels result/labels.csv -c pairs.csv --out clusters.png

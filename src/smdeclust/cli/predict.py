@@ -28,9 +28,9 @@ def predict(
 ) -> None:
     """Place new rows in the clusters of an earlier fit.
 
-    Each row goes to its nearest center, or to the best place that the pairs allow. Pairs may be
-    among the new rows and between new and old ones, by id; by row, the old rows come first. Old
-    rows and centers stay as they are.
+    Each row goes to its nearest center, or to the best cluster that its pairs allow. Pairs may be
+    among new rows or between new and old rows. They name ids; if they name row positions, old rows
+    are counted before new ones. Old rows and centers do not change.
 
     Example:
       smdeclust predict new-people.csv --result result -c new-pairs.csv

@@ -19,11 +19,11 @@ class Settings:
 
     Setting up the method:
       --metric NAME: Distance: euclidean (the default), learned from the pairs, diagonal (one weight
-        a column) or auto.
-      --size-min N: Fewest points of a cluster; N,N,... for K bounds.
-      --size-max N: Most points of a cluster; N,N,... for each.
-      --penalty COST: What breaking a soft pair costs, times its confidence (default: from the
-        data).
+        per column) or auto.
+      --size-min N: Smallest number of points in a cluster; N,N,... for one bound per cluster.
+      --size-max N: Largest number of points in a cluster; N,N,... for one bound per cluster.
+      --penalty COST: Set the price of a broken soft pair to COST times its confidence (default:
+        computed from the data).
       --init DIR: Start from an earlier result (folder or labels.csv); clusters keep their numbers.
     """
 
@@ -74,7 +74,7 @@ Quotas = Annotated[
     list[str] | None,
     option(
         "--quota COLUMN=LOW..HIGH",
-        "What every cluster holds of a column: gender=0.4..0.6 (shares of each value), "
+        "What every cluster must contain: gender=0.4..0.6 (shares of each value), "
         "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3, "
         "level:share=0.2..0.4 (shares of each value, if these are numbers); repeat for more.",
     ),

@@ -36,9 +36,9 @@ def studio(
       smdeclust studio people.csv -k 4 --constraints pairs.csv
 
     Options:
-      --folder DIR: Work folder (default: DATA with -studio at its end).
-      --port N: Port to serve at (0: any free one).
-      --browser/--no-browser: Open the browser, or only serve.
+      --folder DIR: Work folder (default: the name of DATA with -studio added).
+      --port N: Port to serve on (0: any free one).
+      --browser/--no-browser: Open the browser, or only serve the page.
     """
     from smdeclust.extras import optional
 

@@ -37,7 +37,7 @@ def what_if(
 ) -> None:
     """Cluster with the pairs as they are and with some dropped or added, and compare.
 
-    Shows what the change does to the objective and which points move. The files stay as they are;
+    Shows what the change does to the objective and which points move. The files are not changed;
     --save writes the changed pairs.
 
     Example:
