@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from smdeclust.exceptions import SMDEClustError
 
@@ -25,6 +27,26 @@ EXTRA_OF = {
     "openpyxl": "excel",
     "pooch": "data",
 }
+
+
+@contextmanager
+def frugal() -> Iterator[None]:
+    """Around work with large tables: what is free afterwards goes back to the system.
+
+    The pool that text of tables comes from otherwise keeps as much as it gives, and so does malloc.
+    """
+    arrow = sys.modules.get("pyarrow")
+    usual = arrow and arrow.default_memory_pool()
+    if arrow:
+        arrow.set_memory_pool(arrow.system_memory_pool())
+    try:
+        yield
+    finally:
+        if arrow:
+            arrow.set_memory_pool(usual)
+        if sys.platform == "linux":
+            with suppress(AttributeError):  # another C library
+                ctypes.CDLL(None).malloc_trim(0)
 
 
 class MissingExtraError(SMDEClustError, ImportError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.extras import optional
+from smdeclust.extras import frugal, optional
 from smdeclust.io.files import (
     PathLike,
     bad_line,
@@ -110,9 +110,9 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     # A plain file is read where it lies: a large one is not in memory beside its table.
     plain = encoding == "utf-8" and b"\r" not in content and not content.endswith((b"\n\n", b" "))
     data = None if plain else text.rstrip("\n ").encode()
-    quoted = "'" in text
+    separator, quoted = _separator(sample), "'" in text
+    n_codes = _count_codes(content if data is None else data, separator)
     del text, content
-    separator = _separator(sample)
     first = [
         [cell.strip() for cell in cells] for _, cells in records(sample, separator, path) if cells
     ][:_LOOK]
@@ -129,7 +129,8 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     if separator == ",":
         decimal = "."  # a quoted 1,5 would be the only one
     how = TableFile(path, None, "csv", None, None, encoding, separator, named, decimal)
-    frame = _parse_csv(how, data, names, _text_columns(body, names, decimal))
+    with frugal():
+        frame = _parse_csv(how, data, names, _text_columns(body, names, decimal), n_codes)
     if quoted:
         for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
             frame[name] = frame[name].map(plain_cell, na_action="ignore")
@@ -138,7 +139,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
 
 
 def _parse_csv(
-    how: TableFile, data: bytes | None, names: list[str], text_columns: list[str]
+    how: TableFile, data: bytes | None, names: list[str], text_columns: list[str], n_codes: int
 ) -> DataFrame:
     """The table of the file, or of `data`, which is the file in UTF-8."""
     import pandas as pd
@@ -146,11 +147,9 @@ def _parse_csv(
     path, separator = how.path, how.separator
     options: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
 
-    def content() -> bytes:
-        return read_bytes(path) if data is None else data
-
     def check_widths() -> None:
-        _check_widths(content().decode().rstrip("\n "), separator, len(names), path)
+        content = read_bytes(path) if data is None else data
+        _check_widths(content.decode().rstrip("\n "), separator, len(names), path)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -170,7 +169,8 @@ def _parse_csv(
             except pd.errors.DtypeWarning:
                 options["low_memory"] = False
                 frame = parse(text_columns)
-            if _hidden_codes(frame, content(), separator):
+            text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufc"]
+            if n_codes > sum(int(c.str.fullmatch(_CODE).sum()) for c in text if c.notna().any()):
                 frame = parse(names)
         except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
             check_widths()
@@ -273,13 +273,11 @@ def _text_columns(body: list[list[str]], names: list[str], decimal: str) -> list
     return [name for name, cells in columns if not all(map(is_plain, cells))]
 
 
-def _hidden_codes(frame: DataFrame, data: bytes, separator: str) -> bool:
-    """Whether more codes such as 007 stand in the file than in the columns that are text."""
+def _count_codes(data: bytes, separator: str) -> int:
+    """How many cells of a file are codes such as 007."""
     edge = rb"\s" if separator == r"\s+" else re.escape(separator.encode())
     pattern = rb'(?:^|[%b"])0[0-9]+(?=[%b"\r\n]|$)' % (edge, edge)
-    n_codes = sum(1 for _ in re.finditer(pattern, data, re.MULTILINE))
-    text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufc"]
-    return n_codes > sum(int(c.str.fullmatch(_CODE).sum()) for c in text if c.notna().any())
+    return sum(1 for _ in re.finditer(pattern, data, re.MULTILINE))
 
 
 def _check_widths(text: str, separator: str, width: int, path: Path) -> None:

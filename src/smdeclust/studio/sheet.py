@@ -16,7 +16,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.studio.wishes import Ground
 from smdeclust.tables import guess_roles
 from smdeclust.tables.coding import levels_of
-from smdeclust.tables.features import TableFeatures, as_frame, read_columns
+from smdeclust.tables.features import Columns, TableFeatures, as_frame
 from smdeclust.tables.roles import check_roles
 from smdeclust.tables.values import Values, as_moments, as_numbers, mark_of_frame
 
@@ -86,7 +86,7 @@ class Sheet:
     @cached_property
     def values(self) -> dict[str, Values]:
         """The values of every column."""
-        return read_columns(self.frame, mark_of_frame(self.frame))
+        return dict(Columns(self.frame, mark_of_frame(self.frame)))
 
     @cached_property
     def read(self) -> dict[str, Values]:

@@ -160,8 +160,12 @@ class CategoryCoder(Coder):
     @classmethod
     def learn(cls, values: Values, name: str) -> CategoryCoder:
         """Learn levels and how frequent they are."""
-        counts = levels_of(values).dropna().value_counts()
-        counts = counts.iloc[np.lexsort((counts.index.astype(str), -counts.to_numpy()))]
+        import pandas as pd
+
+        codes, levels_found = _different_levels(values)
+        cells = pd.Series(np.bincount(codes[codes >= 0], minlength=len(levels_found)))
+        counts = cells.groupby(levels_found.to_numpy()).sum()  # in the order of the alphabet
+        counts = counts.sort_values(ascending=False, kind="stable")
         n = counts.sum()
         frequent = counts[counts >= max(2, 0.005 * n)].iloc[:_MOST_LEVELS]
         if len(frequent) < 2:
@@ -191,8 +195,7 @@ class CategoryCoder(Coder):
         """The number of each level, -1 where it was never seen; and which values are missing."""
         import pandas as pd
 
-        codes, words = pd.factorize(values.column)  # each once: a large table has many cells
-        different = levels_of(replace(values, column=pd.Series(words)))
+        codes, different = _different_levels(values)
         of_word = pd.Index(self.levels).get_indexer(pd.Index(different.astype(object)))
         missing = codes < 0
         position = np.append(of_word, -1)[codes]
@@ -214,6 +217,14 @@ class CategoryCoder(Coder):
         of_level = np.vstack([self.factor * of_level, np.full(len(self.names), np.nan)])
         # a level never seen before is missing too: both are in the last line
         return of_level[np.where(missing, -1, position)]
+
+
+def _different_levels(values: Values) -> tuple[np.ndarray, Series]:
+    """For each cell its number in a list of levels, -1 for none: a large table has many cells."""
+    import pandas as pd
+
+    codes, words = pd.factorize(values.column)
+    return codes, levels_of(replace(values, column=pd.Series(words)))
 
 
 def levels_of(values: Values) -> Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.extras import optional
+from smdeclust.extras import frugal, optional
 from smdeclust.tables.coding import CODERS, CategoryCoder, Coder, NumberCoder, coder_of
 from smdeclust.tables.roles import Guess, check_roles, guess_roles
 from smdeclust.tables.values import Values, mark_of_frame, values_of
@@ -93,9 +93,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             class or weight if they have one, and are otherwise left out.
         """
         del y
-        columns = self.fit_roles(X, only)
-        for name, values in columns.items():
-            self._learn(name, values, asked=name in self._asked)
+        with frugal():
+            columns = self.fit_roles(X, only)
+            for name, values in columns.items():
+                self._learn(name, values, asked=name in self._asked)
         if not self._coders:
             listed = "; ".join(f"{name}: {self.roles_[name]} ({self.reasons_[name]})"
                                for name in list(columns)[:10])  # fmt: skip
@@ -105,7 +106,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             )
         return self
 
-    def fit_roles(self, X: Any, only: Sequence[str] | None = None) -> dict[str, Values]:
+    def fit_roles(self, X: Any, only: Sequence[str] | None = None) -> Mapping[str, Values]:
         """Give each column a role, without learning scales, and return the values by column."""
         if self.scaling not in _SCALINGS:
             raise InvalidInputError(
@@ -119,7 +120,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             )
         given = check_roles(self.roles, list(frame.columns))
         self._decimal = mark_of_frame(frame)
-        columns = read_columns(frame, self._decimal)
+        columns = Columns(frame, self._decimal)
         guesses = guess_roles(columns) | {
             name: Guess(role, "as you said") for name, role in given.items()
         }
@@ -196,20 +197,21 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"{self.roles_[missing[0]]} in fit. It has "
                 f"{', '.join(map(str, list(frame.columns)[:20]))}."
             )
-        mark = mark_of_frame(frame[list(self._coders)], unclear=self._decimal)
+        used = frame[list(self._coders)]
+        columns = Columns(used, mark_of_frame(used, unclear=self._decimal))
         found, at = np.empty((len(frame), len(self.get_feature_names_out()))), 0
-        for name, coder in self._coders.items():  # one at a time: a large table takes memory
-            width = len(coder.names)
-            values = values_of(frame[name], mark)
-            found[:, at : at + width] = way(coder)(values, f"Column {name!r}")
-            at += width
+        with frugal():
+            for name, coder in self._coders.items():
+                width = len(coder.names)
+                found[:, at : at + width] = way(coder)(columns[name], f"Column {name!r}")
+                at += width
         return found
 
     def gaps(self, X: Any) -> np.ndarray:
         """Return a mask of the rows with a missing value in a used column, to drop them."""
         check_is_fitted(self)
         frame = as_frame(X, names=list(self.feature_names_in_))[list(self._coders)]
-        columns = read_columns(frame, mark_of_frame(frame, unclear=self._decimal))
+        columns = Columns(frame, mark_of_frame(frame, unclear=self._decimal))
         return np.any([values.column.isna() for values in columns.values()], axis=0)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -332,6 +334,17 @@ def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:
     return frame if columns == list(frame.columns) else frame.set_axis(columns, axis=1)
 
 
-def read_columns(frame: DataFrame, decimal: str) -> dict[str, Values]:
-    """The values of every column, by name."""
-    return {name: values_of(frame[name], decimal) for name in frame.columns}
+class Columns(Mapping[str, Values]):
+    """The values of every column, by name; read when asked for: a large table takes memory."""
+
+    def __init__(self, frame: DataFrame, decimal: str) -> None:
+        self._frame, self._decimal = frame, decimal
+
+    def __getitem__(self, name: str) -> Values:
+        return values_of(self._frame[name], self._decimal)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frame.columns)
+
+    def __len__(self) -> int:
+        return self._frame.shape[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smdeclust.tables.features import TableFeatures, read_columns
+from smdeclust.tables.features import Columns, TableFeatures
 from smdeclust.tables.values import as_moments, mark_of_frame
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def typical_rows(
 ) -> tuple[list[str], list[list[Any]]]:
     """Names, and a row a cluster: medians of numbers and dates, else the most frequent, or None."""
     names = features.used_columns
-    columns = read_columns(frame[names], mark_of_frame(frame))
+    columns = Columns(frame[names], mark_of_frame(frame))
     rows: list[list[Any]] = [[] for _ in range(n_clusters)]
     for name in names:
         values = columns[name]
