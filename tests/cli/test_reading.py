@@ -10,6 +10,7 @@ import pytest
 
 from smdeclust.cli.app import COMMANDS
 from smdeclust.cli.options import as_command
+from smdeclust.constraints import Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import read_table
 from smdeclust.io.files import COMMAND_LINE
@@ -88,6 +89,43 @@ def test_group_column(cli, tmp_path):
     labels = np.array(json.loads(together.out)["labels"])
     for photo in range(4):
         assert len(set(labels[3 * photo : 3 * photo + 3])) == 1
+
+
+def test_kind_is_about_groups_or_about_a_file(cli, tmp_path):
+    """With a group column, a file of pairs must say its kind itself: --kind is not about both."""
+    data, pairs, typed = (tmp_path / name for name in ("d.csv", "p.txt", "typed.csv"))
+    data.write_text("u,v,photo\n" + "".join(f"{i % 5},{i % 7},p{i // 2}\n" for i in range(12)))
+    pairs.write_text("0 4\n1 7\n")
+    groups = ["--group-column", "photo", "--kind", "cl"]
+    refused = cli("fit", data, "-k", 3, "-c", pairs, *groups)
+    assert refused.code == 1
+    assert "smdeclust convert" in refused.err
+    assert "--kind is about --group-column" in refused.err
+    assert cli("convert", pairs, "--kind", "ml", "--out", typed).code == 0
+    document = json.loads(cli("fit", data, "-k", 3, "-c", typed, *groups, "--json").out)
+    assert (document["n_must_links"], document["n_cannot_links"]) == (2, 6)
+
+
+def test_class_column(cli, tmp_path):
+    """Rows of a known class go together, different classes apart, empty cells anywhere."""
+    data = tmp_path / "d.csv"
+    kinds = ["red", "blue", "", "red", "blue", "-1"] * 2
+    lines = [f"{i % 5},{i % 7},{kind}" for i, kind in enumerate(kinds)]
+    data.write_text("\n".join(["u,v,kind", *lines]) + "\n")
+    advice = cli("fit", data, "-k", 2, "--group-column", "kind").err
+    assert "--class-column kind" in advice
+    result = cli("fit", data, "-k", 2, "--class-column", "kind", "--json")
+    document = json.loads(result.out)
+    labels = np.array(document["labels"])
+    assert document["columns"] == ["u", "v"]
+    red, blue = ({labels[i] for i, each in enumerate(kinds) if each == k} for k in ("red", "blue"))
+    assert len(red) == len(blue) == 1
+    assert red != blue
+    known = Constraints.from_labels([None if k in ("", "-1") else k for k in kinds])
+    assert document["n_must_links"] == len(known.must_link)
+    assert document["n_cannot_links"] == len(known.cannot_link)
+    assert "makes pairs" in result.err
+    assert "--class-column" in cli("fit", data, "-k", 2, "--class-column", "color").err
 
 
 def test_convert_needs_only_the_ids(cli, tmp_path):

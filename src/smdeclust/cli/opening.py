@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from smdeclust.constraints.constraints import format_of
 from smdeclust.datasets import standardize
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import pairs_from_groups, read_frame, read_table
+from smdeclust.io.files import COMMAND_LINE, use_words
 from smdeclust.io.frames import ARRAY_FORMATS
-from smdeclust.io.table import find_column, numeric_table, table_of
+from smdeclust.io.table import find_column, numeric_table, table_of, texts_of
 from smdeclust.io.write import check_writable
 from smdeclust.tables.values import values_of
 
@@ -30,7 +31,8 @@ class Inputs:
     points (None where points were given as such), `file` the table as read,
     `standardized` whether the columns of `X` were scaled to standard deviation 1, and `weight` how
     much each row counts (None: all alike). Where rows with gaps were left out, `kept` are the
-    others, and `whole` is the file with all of them. Pairs name points by ``id`` or ``row``.
+    others, and `whole` is the file with all of them. Pairs name points by ``id`` or ``row``, and
+    follow from the `pair_columns` of a group or a class, too.
     """
 
     path: Path
@@ -45,6 +47,7 @@ class Inputs:
     pair_paths: tuple[Path, ...] = ()
     constraints: Any = None
     pairs_by: str = "row"
+    pair_columns: dict[str, str | None] = field(default_factory=dict)
 
     def name(self, row: int) -> str:
         """The id of a row, or its number."""
@@ -95,8 +98,7 @@ def read_data(
     table = numeric_table(
         file, reading.label, reading.id_column, reading.feature_names(), reading.group_column
     )
-    wanted = {reading.label: "class", reading.id_column: "id", reading.group_column: "left out"}
-    if any(wanted.get(name, "left out") != role for name, role in reading.roles().items()):
+    if reading.role:
         raise CommandError(
             f"{path}: a {file.format} file has no columns, so --role has no meaning."
         )
@@ -114,7 +116,7 @@ def _prepare(
     names = [str(name) for name in file.frame.columns]
     for asked, name in (
         ("label", reading.label), ("id_column", reading.id_column or id_column),
-        ("group_column", reading.group_column),
+        ("group_column", reading.group_column), ("class_column", reading.class_column),
         *(("features", name) for name in reading.feature_names() or ()),
     ):  # fmt: skip
         if name is not None:
@@ -189,8 +191,9 @@ def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> 
     inputs = replace(
         data,
         pair_paths=tuple(pair_paths or ()),
-        constraints=_read_pairs(path, pair_paths, reading, table, by_id),
+        constraints=_read_pairs(data, pair_paths, reading, by_id),
         pairs_by="id" if by_id else "row",
+        pair_columns={"group": reading.group_column, "class": reading.class_column},
     )
     return inputs if inputs.kept is None else _without_gaps(inputs)
 
@@ -226,24 +229,37 @@ def _without_gaps(inputs: Inputs) -> Inputs:
     )
 
 
-def _read_pairs(
-    path: Path, pair_paths: list[Path] | None, reading: Reading, table: Any, by_id: bool
-) -> Any:
-    """The pairs of the files, and those of the group column."""
+def _read_pairs(data: Inputs, pair_paths: list[Path] | None, reading: Reading, by_id: bool) -> Any:
+    """The pairs of the files, and those of the columns of groups and of classes."""
+    table = data.table
     ids, n_points = (table.ids, None) if by_id else (None, len(table.X))
     known = Constraints(ids=ids, n_points=n_points)
     if pair_paths:
-        known = Constraints.read(
-            list(pair_paths), ids=ids, n_points=n_points, **reading.pair_options()
-        )
+        options, words = reading.pair_options(), COMMAND_LINE
+        if table.groups is not None:
+            options["kind"], words = None, {**COMMAND_LINE, "kind": _SAY_KIND}
+        with use_words(words):
+            known = Constraints.read(list(pair_paths), ids=ids, n_points=n_points, **options)
     if table.groups is not None:
         if reading.kind is None:
             raise CommandError(
                 f"Do rows with the same {table.group_name} go together or apart? Say --kind ml or "
-                "--kind cl."
+                "--kind cl. If these are known classes, together within a class and apart across "
+                f"classes, say --class-column {table.group_name} instead."
             )
-        known = known | pairs_from_groups(table, reading.kind, path)
+        known = known | pairs_from_groups(table, reading.kind, data.path)
+    if reading.class_column is not None:
+        columns = data.file.beside if data.file.table is None else data.file.frame
+        name = find_column(columns, data.path, "class_column", reading.class_column)
+        classes = replace(table, groups=tuple(texts_of(columns[name])))
+        known = known | pairs_from_groups(classes, "class", data.path)
     return known
+
+
+_SAY_KIND = (
+    "which in the file, as 'smdeclust convert FILE --kind ml --out NEW.csv' does (--kind is about "
+    "--group-column here),"
+)
 
 
 def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
@@ -286,11 +302,9 @@ def mention_columns(inputs: Inputs) -> None:
         lines = inputs.features.describe()
         if inputs.file.points is not None:
             lines = [(name, role, why, "not used: the points are") for name, role, why, _ in lines]
-        if inputs.table.group_name is not None:
-            lines = [
-                (name, "group", "as you said", "makes pairs") if name == inputs.table.group_name
-                else (name, *rest) for name, *rest in lines
-            ]  # fmt: skip
+        made = {name: (name, what, "as you said", "makes pairs")
+                for what, name in inputs.pair_columns.items()}  # fmt: skip
+        lines = [made.get(line[0], line) for line in lines]
         screen.print_table(lines, header=["column", "role", "why", "what was done"], stderr=True)
         if inputs.table.repeated_ids:
             screen.note(inputs.table.repeated_ids)

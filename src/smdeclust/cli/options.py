@@ -129,8 +129,8 @@ class Reading:
       --role COLUMN=ROLE: What a column is: number, category, yes/no, date, text, id, class, weight
         or 'left out' (default: guessed, and shown); repeat for more.
       --id COLUMN (id_column): Column of ids, short for --role COLUMN=id.
-      --label COLUMN: Column of known classes, used only for comparison; short for --role
-        COLUMN=class.
+      --label COLUMN: Column of known classes, used only for comparison (to cluster by them, see
+        --class-column); short for --role COLUMN=class.
       --features A,B,...: The only columns to use (default: those with a suitable role).
       --sheet NAME: Sheet of a spreadsheet (default: the first that is not empty).
       --points FILE: Cluster these points (.npy, ...), one for each row of the table.
@@ -148,13 +148,15 @@ class Reading:
     Reading the pairs:
       --format NAME: json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids
         (default: recognized from the content).
-      --kind ml|cl: Kind of all pairs, if the file does not say.
+      --kind ml|cl: Kind of all pairs, if the file does not say, or of --group-column.
       --index-base 0|1: Number of the first row in the pairs files (default: from the format).
       --must-link-sign 1|-1: The sign that means must-link in a matrix.
       --pairs-by-row/--pairs-by-id: Whether pairs files use row positions or ids (default: ids if
         the data have them).
       --group-column COLUMN: Rows with the same value in this column go together (--kind ml) or
-        apart (--kind cl); the column is not used for clustering.
+        apart (--kind cl); the column is not used as a feature.
+      --class-column COLUMN: Column of classes that are known for some rows: the same class goes
+        together, different classes apart, empty cells are unknown; it is not used as a feature.
     """
 
     role: list[str] | None = None
@@ -176,6 +178,7 @@ class Reading:
     pairs_by_row: Annotated[bool | None, {"show_default": False}] = None
     encoding: str | None = None
     group_column: str | None = None
+    class_column: str | None = None
 
     def feature_names(self) -> list[str] | None:
         """The columns of ``--features``."""
@@ -206,6 +209,6 @@ class Reading:
             if not mark:
                 raise CommandError(f"--role {written}: expected COLUMN=ROLE, as in city=category.")
             found[name.strip()] = role.strip()
-        special = {"id": self.id_column, "class": self.label, "left out": self.group_column}
-        found |= {name: role for role, name in special.items() if name}
-        return found
+        special = {self.group_column: "left out", self.class_column: "left out"}
+        special |= {self.id_column: "id", self.label: "class"}
+        return found | {name: role for name, role in special.items() if name}

@@ -243,6 +243,7 @@ def as_csv(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> bytes:
 # What is advised -> how it is written in Python, and on the command line.
 _BOTH = {
     "answers": ("save_to=...", "--answers FILE"),
+    "class_column": ("class_column=...", "--class-column COLUMN"),
     "encoding": ("encoding=...", "--encoding NAME"),
     "features": ("features=[...]", "--features A,B,..."),
     "format": ("format=...", "--format NAME"),

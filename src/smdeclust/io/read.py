@@ -146,7 +146,8 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
     table
         As :func:`read_table` gives it, with a group column.
     kind
-        ``"ml"``: rows of a group go together; ``"cl"``: they go apart.
+        ``"ml"``: rows of a group go together; ``"cl"``: they go apart; ``"class"``: groups are
+        classes, together within a class and apart across classes.
     path
         The file of the table; ``where`` names it.
     """
@@ -157,9 +158,10 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
         )
     words = ["" if name.lower() in per_point.NO_CLASS else name for name in table.groups]
     rows, n_points = range(len(words)), len(words)
-    reading = Reading(path, RowResolver(n_points), _parse_role(kind))
+    apart = kind == "class"
+    reading = Reading(path, RowResolver(n_points), None if apart else _parse_role(kind))
     lines = range(1, n_points + 1) if table.lines is None else table.lines
-    return per_point.pairs_of(rows, words, lines, reading)
+    return per_point.pairs_of(rows, words, lines, reading, apart=apart)
 
 
 def _check_options(
