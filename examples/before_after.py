@@ -1,7 +1,7 @@
-"""What pairs change: k-means, every pair kept, and pairs that also teach the shape of clusters.
+"""What pairs change: k-means, every pair kept, and clusters whose shape is learned from the pairs.
 
 k-means breaks pairs (red). SMDEClust keeps every pair at the smallest sum of squares.
-GuidedClustering keeps every pair as well and learns from them what a cluster looks like.
+GuidedClustering also keeps every pair, and learns from them what a cluster looks like.
 """
 
 import matplotlib

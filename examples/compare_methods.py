@@ -1,6 +1,6 @@
 """All methods on the same data: objective, agreement with the classes, time.
 
-Methods that break pairs are hatched: their objective solves another problem.
+Methods that break pairs are hatched: they solve a different problem.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Pairs that cannot all hold, and what the library says about them.
 
-Rows 0 to 3 are joined by must-links, and a cannot-link wants 0 and 3 apart. The picture shows the
-groups: the one in contradiction with itself is marked.
+Must-links join rows 0 to 3, and a cannot-link keeps 0 and 3 apart. The picture shows the groups;
+the one that contradicts itself is marked.
 """
 
 import matplotlib

@@ -1,7 +1,7 @@
 """A few labeled rows instead of pairs.
 
-Rows of one class go together, rows of different classes apart. The margins show which points sit
-where they are only because of the pairs: those below zero are nearer to another center.
+Rows of one class go together, rows of different classes apart. Points with a margin below zero are
+closer to another center: only the pairs keep them where they are.
 """
 
 import matplotlib
@@ -20,7 +20,7 @@ for share in (0.0, 0.1, 0.2, 0.4):
     pairs = make_constraints_from_labels(y, share, random_state=1)
     model = SMDEClust(n_clusters=3, random_state=0)
     model.fit(X, must_link=pairs.must_link, cannot_link=pairs.cannot_link)
-    print(f"{share:4.0%} of the rows labelled: ARI {adjusted_rand_score(y, model.labels_):.3f}")
+    print(f"{share:4.0%} of the rows labeled: ARI {adjusted_rand_score(y, model.labels_):.3f}")
 
 figure, ax = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
 plot_margins(X, model.labels_, ax=ax)

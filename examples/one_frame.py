@@ -1,7 +1,8 @@
 """People in a video: detections in one frame are different people.
 
-There are no labels at all, only the knowledge that detections of the same frame must be apart. That
-is a file of groups (`smdeclust fit --format groups --kind cl`), or simply all pairs within a frame.
+There are no labels, only the knowledge that detections in one frame are different people. In the
+shell, that is a file of groups (`smdeclust fit --format groups --kind cl`); here, it is all pairs
+within a frame.
 """
 
 import itertools

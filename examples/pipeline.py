@@ -1,6 +1,6 @@
 """In a scikit-learn pipeline: scale the columns, then cluster.
 
-Pairs reach the last step by its name: `smdeclust__must_link`.
+Prefix the argument with the name of the step: `smdeclust__must_link`.
 """
 
 from sklearn.datasets import load_wine
@@ -22,5 +22,5 @@ print(f"columns as they are: ARI {adjusted_rand_score(y, raw.labels_):.3f}")
 pipeline = make_pipeline(StandardScaler(), SMDEClust(n_clusters=3, random_state=0))
 pipeline.fit(X, smdeclust__must_link=pairs.must_link, smdeclust__cannot_link=pairs.cannot_link)
 labels = pipeline[-1].labels_
-print(f"columns standardised: ARI {adjusted_rand_score(y, labels):.3f}")
+print(f"columns standardized: ARI {adjusted_rand_score(y, labels):.3f}")
 print("three new rows go to", pipeline.predict(X[:3] + 0.01))

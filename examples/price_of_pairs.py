@@ -1,6 +1,6 @@
 """What pairs cost and what they bring.
 
-More pairs make the sum of squares larger, and bring the clusters nearer to the classes from which
+More pairs make the sum of squares larger, and bring the clusters closer to the classes from which
 the pairs were drawn (adjusted Rand index, 1 is perfect agreement).
 """
 

@@ -1,6 +1,6 @@
 """The same points without and with pairs.
 
-Plain k-means breaks some of the pairs, here crossed. With the pairs given, all of them hold.
+Plain k-means breaks the pairs that are crossed. With the pairs given, all of them hold.
 """
 
 import matplotlib

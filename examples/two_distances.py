@@ -1,7 +1,7 @@
-"""The same pairs, two distances: which columns the pairs say matter.
+"""The same pairs in two distances, and how much each column counts.
 
-Euclid's distance takes every column as equally telling. A learned distance sees that points which
-belong together differ in some columns and agree in others, and weighs them accordingly.
+The Euclidean distance gives every column the same weight. A learned distance gives less weight to
+columns in which points that belong together differ.
 """
 
 import matplotlib

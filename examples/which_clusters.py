@@ -1,7 +1,7 @@
 """Which clusters do you have in mind? Round ones, long ones, classes of several parts.
 
-The same handful of pairs, twice: SMDEClust looks for round clusters, GuidedClustering looks at the
-points in several ways and goes by the one that agrees with pairs it was not shown.
+The same few pairs, twice: SMDEClust looks for round clusters; GuidedClustering looks at the points
+in several ways and gives most weight to those that agree with held-out pairs.
 """
 
 import matplotlib

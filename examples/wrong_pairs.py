@@ -1,6 +1,6 @@
 """Some pairs are wrong: strict and soft methods side by side.
 
-A share of the pairs is turned into its opposite. Strict pairs hold all the same, wrong ones too,
+A share of the pairs is turned into the opposite kind. Hard pairs hold even when they are wrong,
 until they contradict each other; soft methods break some.
 """
 

@@ -188,7 +188,7 @@ def test_low_rank_map():
 
 
 def test_sparse(monkeypatch):
-    """Small sparse data are dense to us; large ones are kept, with one weight a column."""
+    """Small sparse data are dense to us; large ones are kept, with one weight per column."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     X = rng.random((60, 30)) * (rng.random((60, 30)) < 0.3)
@@ -210,7 +210,7 @@ def test_sparse(monkeypatch):
 
 
 def test_dask(stretched):
-    """A Dask collection learns one weight a column from rows that are fetched."""
+    """A Dask collection learns one weight per column from rows that are fetched."""
     da = pytest.importorskip("dask.array")
     X, _, pairs = stretched
     lazy = da.from_array(X, chunks=(50, 3))

@@ -1,4 +1,4 @@
-"""Soft prices are made once: one number a pair, everywhere, whatever the order of the rows."""
+"""Soft prices are made once: one number per pair, everywhere, whatever the order of the rows."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_unknown_names_are_errors_that_list_the_known_ones() -> None:
 
 
 def test_an_unconstrained_part_counts_pairs_instead_of_running_each_configuration() -> None:
-    """One run a data set and seed, which counts the broken pairs of every configuration."""
+    """One run per data set and seed, which counts the broken pairs of every configuration."""
     part = Part((toy.method(),), (toy.data("a", "b"),), (0, 1), unconstrained=True)
     runs = part.runs()
     assert [(run.configuration, run.count) for run in runs] == [("none", ("a", "b"))] * 2

@@ -35,5 +35,5 @@ def test_what_cannot_be_drawn_is_said() -> None:
         plot_feature_weights(SMDEClust(2, max_populations=1, random_state=0).fit(X))
     with pytest.raises(InvalidInputError, match="3 names"):
         plot_feature_weights([1.0, 1.0], ["a", "b", "c"])
-    with pytest.raises(InvalidInputError, match="one weight a column"):
+    with pytest.raises(InvalidInputError, match="one weight per column"):
         plot_feature_weights("weights")

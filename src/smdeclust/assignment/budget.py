@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Budget:
-    """What a proof may cost; the best feasible labels found by then come back whatever it is."""
+    """Limits on a proof; when they are reached, the best feasible labels found are returned."""
 
     deadline: float = float("inf")  # A moment of ``time.perf_counter()``; infinite for none
     # Branch and bound nodes and simplex pivots; infinite for no limit. They are the same on

@@ -80,10 +80,10 @@ def assign_groups(
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
-    """Label all groups of a structure at the least of the (G, K) `costs` and broken soft pairs.
+    """Label all groups of a structure at the lowest sum of `costs` (G, K) and broken soft pairs.
 
-    Returns labels (or ``None``), cost and lower bound as ``assign`` does, without what is broken
-    whatever the labels.
+    Returns labels (or ``None``), cost and lower bound like ``assign``, without the prices of soft
+    pairs that are broken whatever the labels.
     """
     bounds = known.group_bounds
     if bounds is None:

@@ -36,13 +36,13 @@ NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 SOLUTION = {
     "labels_": "(N,) cluster of each point; all constraints hold.",
     "cluster_centers_": "(K, d) means of the clusters, in lexicographic order.",
-    "inertia_": "Sum of (weighted) squared distances of the points to the centers of their\n"
+    "inertia_": "Sum of (weighted) squared distances from the points to the centers of their\n"
     "clusters.",
-    "soft_prices_": "What a broken soft pair would cost by its confidence; ``predict`` uses it.",
-    "n_iter_": "Rounds of the method's own loop; where several starts are made, of the best one.",
+    "soft_prices_": "Price of a broken soft pair by its confidence; ``predict`` uses it.",
+    "n_iter_": "Rounds of the method's own loop (of the best start, if there are several).",
 }
 SIZE_BOUND = (
-    "size of a cluster: a number for all of them, or K numbers, of which each cluster takes\n"
+    "size of a cluster: one number for all clusters, or K numbers, of which each cluster gets\n"
     "one (which one is part of the optimization); ``None``: no bound."
 )
 
@@ -170,13 +170,13 @@ class MultiStart(ConstrainedClusterer):
     """The best of ``n_init`` starts."""
 
     _attributes = {  # noqa: RUF012
-        "n_local_searches_, n_local_iterations_": "Starts made, and the iterations of all.",
+        "n_local_searches_, n_local_iterations_": "Number of starts, and of all their iterations.",
         "n_failed_starts_": "Starts that failed.",
     }
 
-    n_init: int = whole(10, "Starts; the best is kept.", low=1)
-    max_iter: int = whole(300, "Most iterations of one start.", low=1)
-    max_time: float | None = number(None, "No start begins after so many seconds.", low=0)
+    n_init: int = whole(10, "Number of starts; the best one is kept.", low=1)
+    max_iter: int = whole(300, "Maximum number of iterations per start.", low=1)
+    max_time: float | None = number(None, "No start begins after this many seconds.", low=0)
     verbose: int = anything(0, "1: log one line per start.")
 
     def _best_start(
@@ -244,10 +244,10 @@ class Sized(ConstrainedClusterer):
 
     _attributes = {  # noqa: RUF012
         "cluster_sizes_, size_bounds_": "With bounds on sizes: the (K,) sizes of the clusters,\n"
-        "and the (K, 2) bounds that each took.",
+        "and the (K, 2) bounds of each.",
     }
 
-    size_min: Any = anything(None, f"Least {SIZE_BOUND}")
+    size_min: Any = anything(None, f"Smallest {SIZE_BOUND}")
     size_max: Any = anything(None, f"Largest {SIZE_BOUND}")
     size_by: str = choice(
         "points", SIZE_BY, 'What sizes count: ``"points"``, or ``"weight"`` for sums of weights.'

@@ -36,7 +36,7 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
     _attributes = {  # noqa: RUF012
         "n_unproven_": "Whether the last assignment of the returned solution lacks a proof of\n"
         "optimality (1 or 0), as it may on dense cannot-links.",
-        "proven_": "Whether it has one.",
+        "proven_": "Whether that assignment is proven optimal.",
     }
 
     solver: str = choice(
@@ -88,7 +88,7 @@ class SizedKMeans(FromCenters, Sized, SoftBaseline):
     """
 
     _attributes = {  # noqa: RUF012
-        "labels_": "(N,) cluster of each point; all bounds on sizes hold, pairs play no part.",
+        "labels_": "(N,) cluster of each point; all bounds on sizes hold, pairs are ignored.",
     }
 
     init: Any = beginning("k-means++")

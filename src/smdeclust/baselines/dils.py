@@ -27,25 +27,23 @@ class DILS(UnweightedBaseline):
     Pairs may break; points have no weights. With few pairs that fitness is a poor guide: a cluster
     of one point has no distance, so outliers become clusters.
 
-    Our choices, where the text available to us is silent: the local search continues until no
+    Our choices, where the available text leaves them open: the local search continues until no
     relabeling helps, and no cluster is ever empty.
     """
 
     _attributes = {  # noqa: RUF012
         "objective_": "What the method minimizes.",
-        "n_evaluations_": "Relabelings weighed. (``n_iter_`` counts recombinations.)",
+        "n_evaluations_": "Number of relabelings evaluated. (``n_iter_`` counts recombinations.)",
     }
 
     inherit: float = number(
         0.5, "Probability that a label comes from the better solution.", low=0, high=1
     )
-    segment: float = number(
-        0.2, "Share of the points whose labels are drawn once more.", low=0, high=1
-    )
+    segment: float = number(0.2, "Share of the points whose labels are drawn again.", low=0, high=1)
     similarity: float = number(
-        0.5, "The worse solution is drawn once more where it is worse by more than this.", low=0
+        0.5, "The worse solution is drawn again if it is worse by more than this.", low=0
     )
-    max_evaluations: int = whole(300_000, "Relabelings weighed in all.", low=1)
+    max_evaluations: int = whole(300_000, "Maximum number of relabelings to evaluate.", low=1)
 
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline, together, apart = task

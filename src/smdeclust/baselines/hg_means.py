@@ -30,25 +30,25 @@ class HGMeans(SoftBaseline):
     each pair is kept at random; one center moves onto a point; k-means follows. When the population
     has grown to its largest size, the best of it survive, clones last.
 
-    Our choices, where the paper is silent: the first population starts from random points; the
-    weight of points far from their center in the mutation is drawn uniformly from 0 to 1 there, and
-    is later the mean of the parents' plus or minus up to 0.2; solutions with the same objective and
-    cluster sizes are clones.
+    Our choices, where the paper leaves them open: the first population starts from random points;
+    there, the weight of points far from their center in the mutation is drawn uniformly from 0 to
+    1, and later it is the mean of the parents' weights plus or minus up to 0.2; solutions with the
+    same objective and cluster sizes are clones.
     """
 
     _attributes = {  # noqa: RUF012
-        "labels_": "(N,) cluster of each point; pairs play no part.",
-        "n_local_searches_, n_local_iterations_": "Local searches, and their iterations in all.",
+        "labels_": "(N,) cluster of each point; pairs are ignored.",
+        "n_local_searches_, n_local_iterations_": "Local searches, and their iterations in total.",
         "stop_reason_": '``"no_improvement"``, ``"max_offspring"`` or ``"max_time"``.',
-        "history_": "Arrays of equal length, one entry a choice of survivors.",
+        "history_": "Arrays of equal length, one entry per choice of survivors.",
     }
 
     population_size: int = whole(10, "Solutions that survive.", low=2)
     largest_population: int = whole(20, "Solutions at which survivors are chosen.", low=3)
     max_no_improvement: int = whole(
-        500, "Stop after so many offspring in a row that do not improve the best solution.", low=1
+        500, "Stop after this many offspring in a row that do not improve the best solution.", low=1
     )
-    max_offspring: int = whole(5000, "Stop after so many local searches.", low=1)
+    max_offspring: int = whole(5000, "Stop after this many local searches.", low=1)
     callback: Callable[[State], None] | None = anything(
         None, "Called with the state of the run after every local search."
     )

@@ -29,15 +29,15 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
 
     Must-linked points are one group. For fixed centers, chains of the cannot-link graph are swapped
     between two clusters if that brings their groups closer; then centers move to the means,
-    perturbed now and then.
+    perturbed from time to time.
 
-    Our choices, where the text available to us is silent: the first labels are one exact
+    Our choices, where the available text leaves them open: the first labels are one exact
     assignment; a perturbation is Gaussian, starts at half the mean distance from points to their
     centers and shrinks by a fifth each time; the best solution is perturbed.
     """
 
-    n_perturbations: int = whole(10, "Perturbations of a start.", low=0)
-    max_iter: int = whole(300, "Most iterations between two perturbations.", low=1)
+    n_perturbations: int = whole(10, "Number of perturbations per start.", low=0)
+    max_iter: int = whole(300, "Maximum number of iterations between two perturbations.", low=1)
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
         """Run one start; `rng` draws the perturbations."""

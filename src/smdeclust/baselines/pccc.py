@@ -69,8 +69,8 @@ class PCCC(FromCenters, Baseline):
     )
     repositioning: bool = flag(
         True,
-        "Whether, at a local optimum, the cluster that is needed least is moved to where most\n"
-        "soft pairs are broken, then most inertia is, as long as that lowers the objective.",
+        "Whether, at a local optimum, the least needed cluster is moved to where most\n"
+        "soft pairs are broken, then to where most inertia is, if that lowers the objective.",
     )
     max_time: float | None = number(
         None,

@@ -39,11 +39,11 @@ class RepetitiveBB(StrictBaseline):
 
     _attributes = {  # noqa: RUF012
         "lower_bound_": "No clustering that keeps the pairs has a smaller sum of squares.",
-        "optimal_": "Whether the run ended before its limits: ``inertia_`` is the optimum then.",
+        "optimal_": "Whether the run ended before its limits, so that ``inertia_`` is the optimum.",
         "n_iter_": "Nodes.",
     }
 
-    max_nodes: int | None = whole(None, "Most nodes of all trees, or ``None``.", low=1)
+    max_nodes: int | None = whole(None, "Maximum number of nodes of all trees, or None.", low=1)
 
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline = task.problem, task.deadline

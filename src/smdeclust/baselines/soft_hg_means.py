@@ -46,9 +46,9 @@ class SoftHGMeans(UnweightedBaseline):
         "objective_": "What the method minimizes: minus the logarithm of the likelihood, up to a\n"
         "constant.",
         "n_local_searches_, n_local_iterations_": "Local searches, and their passes over the\n"
-        "points in all.",
+        "points in total.",
         "stop_reason_": '``"max_generations"``, ``"no_improvement"`` or ``"max_time"``.',
-        "history_": "Arrays of equal length, one entry a generation.",
+        "history_": "Arrays of equal length, one entry per generation.",
     }
 
     confidence: float | None = number(
@@ -59,17 +59,17 @@ class SoftHGMeans(UnweightedBaseline):
         optional=True,
     )
     accuracy: float | None = former("confidence")
-    population_size: int = whole(10, "Survivors of a generation.", low=2)
-    n_offspring: int = whole(10, "Offspring of a generation.", low=1)
+    population_size: int = whole(10, "Number of solutions that survive a generation.", low=2)
+    n_offspring: int = whole(10, "Number of offspring per generation.", low=1)
     max_generations: int = whole(50, "Generations.", low=0)
     max_no_improvement: int | None = whole(
         None,
-        "Stop after so many offspring in a row that do not improve the best solution, or ``None``.",
+        "Stop after this many offspring in a row that do not improve the best solution, or None.",
         low=1,
     )
     variance_floor: float = number(
         1e-3,
-        "Least variance of a cluster, as a share of the variance of all points. Without one a\n"
+        "Smallest variance of a cluster, as a share of the variance of all points. Without it, a\n"
         "cluster of a single point would have an infinite likelihood.",
         low=1e-12,
         high=1,

@@ -41,9 +41,11 @@ class VNSClustering(SoftBaseline):
         "local search can help it.",
         low=0,
     )
-    largest_shake: int | None = whole(None, "Most centers that move at once; ``None``: all.", low=1)
+    largest_shake: int | None = whole(
+        None, "Maximum number of centers that move at once; ``None``: all.", low=1
+    )
     max_no_improvement: int = whole(
-        100, "Stop after so many shakes in a row that find nothing better.", low=1
+        100, "Stop after this many shakes in a row that find nothing better.", low=1
     )
 
     _contract = True

@@ -262,7 +262,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
 
 
 def _cells(result: dict[str, Any], best: float | None) -> list[str]:
-    """What a method did, one cell a column."""
+    """What a method did, one cell per column."""
     mean, broken, ari, time, outside, soft = _means(result)
     above = "-"
     if best is not None and mean is not None and broken == 0 and outside == 0:

@@ -257,7 +257,7 @@ def used_columns(inputs: opening.Inputs) -> list[str]:
 
 
 def centers_csv(inputs: opening.Inputs, labels: Any, k: int) -> bytes:
-    """One line a cluster in the units of the data: what is typical of it, or its mean of points."""
+    """One line per cluster in the units of the data: what is typical of it, or its mean."""
     features = inputs.features
     if inputs.is_table and features.scaling == "robust":
         from smdeclust.tables.profile import typical_rows

@@ -179,13 +179,13 @@ def _prices(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_labels(path: Path, table: Any, *, partial: bool = False) -> Any:
-    """One cluster a point, from a CSV of row or id and label; -1 if missing, where `partial`."""
+    """One cluster per point, from a CSV of row or id and label; -1 if missing, where `partial`."""
     found = _read_column(path, table, "label", partial=partial)
     return np.array([-1 if label is None else label for label in found], np.int64)
 
 
 def read_weights(path: Path, table: Any) -> Any:
-    """Return one weight a point, from a CSV of two columns: row or id, and weight."""
+    """Return one weight per point, from a CSV of two columns: row or id, and weight."""
     return np.array(_read_column(path, table, "weight"), np.float64)
 
 
@@ -197,7 +197,7 @@ _KINDS: dict[str, tuple[Callable[[str], float], float, str]] = {
 
 
 def _read_column(path: Path, table: Any, what: str, *, partial: bool = False) -> list[Any]:
-    """The second column, one value a point (None where `partial` and missing), in order."""
+    """The second column, one value per point (None where `partial` and missing), in order."""
     parse, below, expected = _KINDS[what]
     text = decode(read_bytes(path), path)
     head = split_words(text.partition("\n")[0])

@@ -3,7 +3,7 @@
 A command's docstring describes its options: it ends with sections of entries such as ``--out -o
 DIR: Folder to write to.``: names, what the value is called, and help. Where the parameter has
 another name than the option, that follows in parentheses. The title of a section is that of the
-panel in the help (``Options``: none). Parameters that are dataclasses stand for one option a field,
+panel in the help (``Options``: none). Parameters that are dataclasses mean one option per field,
 described in the docstring of the class; some of them are chosen as in ``Annotated[Reading, "label
 encoding"]``.
 """

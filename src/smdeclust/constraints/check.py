@@ -34,7 +34,7 @@ class Check:
     feasible
         Whether all pairs can hold; ``None`` if that is not known.
     conflicts
-        Contradictions of which no two share a pair; ``must_link`` and ``cannot_link`` of each are
+        Contradictions, no two of which share a pair; ``must_link`` and ``cannot_link`` of each are
         positions in the pairs of `judged`.
     complete
         Whether there are no other contradictions.

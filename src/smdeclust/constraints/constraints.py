@@ -91,7 +91,7 @@ class Constraints(Store):
     soft_must_link_price, soft_cannot_link_price
         (m,) prices, NaN if there is a confidence.
     quotas
-        Bounds on what each cluster holds of some columns; see :meth:`quota`.
+        Bounds on what each cluster contains; see :meth:`quota`.
     ids
         (N,) ids, or ``None``.
     n_points
@@ -152,7 +152,7 @@ class Constraints(Store):
 
     @classmethod
     def from_labels(cls, labels: Any, *, ids: Any = None) -> Constraints:
-        """From the classes of some points: together within a class, apart across classes.
+        """Make constraints from known classes: together within a class, apart across classes.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Constraints(Store):
     def from_groups(
         cls, groups: Any, *, kind: str = "must_link", ids: Any = None, n_points: int | None = None
     ) -> Constraints:
-        """From groups of points that belong together, or whose members are all apart.
+        """Make constraints from groups of points that belong together, or are all apart.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Constraints(Store):
         ids
             Id of each point; files then contain ids (unless `by_row`).
         n_points
-            Number of points, where there are no ids.
+            Number of points, if there are no ids.
         by_row
             Whether files contain row positions even though there are `ids`.
         options
@@ -242,7 +242,7 @@ class Constraints(Store):
         return found._with(ids=ids, n_points=n_points)
 
     def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
-        """Write the pairs as ``json``, ``csv`` or ``links`` (by the ending of the file).
+        """Write the pairs as ``json``, ``csv`` or ``links`` (by the extension of the file).
 
         Ids are written if there are any, unless `by_row`. Only ``json`` can hold quotas.
         """
@@ -274,7 +274,7 @@ class Constraints(Store):
         of: str | None = None,
         name: str | None = None,
     ) -> Constraints:
-        """Return these constraints with bounds on what every cluster holds of a column.
+        """Return these constraints with bounds on what every cluster contains.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class Constraints(Store):
         return self._with(n_points=n_points, quotas=(*self.quotas, *more))
 
     def drop(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
-        """Return these constraints without some pairs, which must be among them (in either order).
+        """Return these constraints without some of their pairs (given in either order).
 
         Parameters
         ----------

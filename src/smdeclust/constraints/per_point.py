@@ -1,4 +1,4 @@
-"""Partial labels and groups, one entry a point: the pairs that they stand for."""
+"""Partial labels and groups, one entry per point: the pairs that they stand for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NONE = np.empty((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One entry a point, from which pairs follow for any choice of rows.
+    """One entry per point, from which pairs follow for any choice of rows.
 
     Together is transitive, so a chain through the rows of a class says it all, and one cannot-link
     between two classes does. A chain breaks where a row is left out: the column is kept so that

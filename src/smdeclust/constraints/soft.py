@@ -19,7 +19,7 @@ def split_soft(
     """Return pairs, their confidences and their prices (NaN where it is the other that counts).
 
     Pairs are ``(i, j)`` or ``(i, j, confidence)``, also mixed, or an array of two or three columns.
-    Confidences (None where the pairs say them) or prices are one number a pair, or one for all.
+    Confidences (None where the pairs say them) or prices are one number per pair, or one for all.
     """
     entries = [] if pairs is None else as_list(pairs)
     plain, said = [], np.full(len(entries), np.nan)

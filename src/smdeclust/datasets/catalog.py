@@ -35,9 +35,9 @@ class Dataset:
     X
         Points, shape (n, d), scaled as the paper's experiments use them.
     y
-        Class of each point from 0, None where not known.
+        Class of each point, from 0; None if not known.
     n_clusters
-        The number of clusters K that the paper asks for.
+        The number of clusters K that the paper uses.
     source
         The file or address that it was read from.
     """
@@ -51,7 +51,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set before it is loaded.
+    """What is known about a data set before it is loaded.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ _CATALOG = _build()
 
 
 def list_datasets(set: int | None = None) -> list[DatasetInfo]:
-    """Return what is known of all data sets of the paper, or of one of its three sets."""
+    """Describe all data sets of the paper, or those of one of its three sets."""
     if set not in (None, 1, 2, 3):
         raise InvalidInputError(f"set is {set!r}, expected 1, 2, 3 or None for all.")
     return [info for info in _CATALOG.values() if set in (None, info.set)]

@@ -86,7 +86,7 @@ def make_constraints(
     Parameters
     ----------
     y
-        Class of each point; -1, None or NaN where it is unknown: such points are in no pair.
+        Class of each point; -1, None or NaN if unknown (such points are in no pair).
     n_constraints
         Number of different pairs.
     random_state
@@ -127,7 +127,7 @@ def make_constraints_from_labels(
     Parameters
     ----------
     y
-        Class of each point; -1, None or NaN where it is unknown: such points are in no pair.
+        Class of each point; -1, None or NaN if unknown (such points are in no pair).
     fraction
         Share of the points of known class that is labeled, in [0, 1]; rounded up.
     random_state
@@ -162,6 +162,6 @@ def _by_class(pairs: NDArray[np.int64], classes: NDArray[np.int64]) -> Constrain
 def _as_classes(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the number of each point's class, and the rows whose class is known."""
     if np.ndim(y) != 1:
-        raise InvalidInputError(f"y has shape {np.shape(y)}, expected one class a point.")
+        raise InvalidInputError(f"y has shape {np.shape(y)}, expected one class per point.")
     classes = class_codes(y, "y")
     return classes, np.flatnonzero(classes >= 0)

@@ -111,7 +111,7 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
         Name (as in ``list_datasets``) or the loaded data set.
     configuration
         ``ml_A_cl_B_s`` for the first set, the number of pairs for the others; ``list_datasets``
-        gives them all.
+        lists them all.
     """
     info = find_dataset(dataset.name if isinstance(dataset, Dataset) else dataset)
     name, wanted = info.name, str(configuration)

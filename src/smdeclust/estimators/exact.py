@@ -18,8 +18,9 @@ class ExactMSSC(ConstrainedClusterer):
     """Proven optimal clustering under strict must-link and cannot-link constraints.
 
     `SMDEClust` finds a clustering; branch and cut on a semidefinite relaxation then proves how far
-    from the optimum it can be, and replaces it if a better one is found. Exact up to hundreds of
-    must-link groups; above a thousand, the data are split into parts and the bound is weaker.
+    from the optimum it can be, and replaces it if a better one is found. This is practical for up
+    to about 1,000 must-link groups; above that, the data are split into parts and the bound is
+    weaker.
 
     Parameters
     ----------

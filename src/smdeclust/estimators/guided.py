@@ -1,4 +1,4 @@
-"""GuidedClustering: several views of the points, weighed by knowledge held out."""
+"""GuidedClustering: several views of the points, weighted by held-out pairs and labels."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class GuidedClustering(ConstrainedClusterer):
     Several views of the points are clustered, each under all constraints: the points as given; two
     distances learned from pairs and clusters; the neighbor graph, along which pairs are propagated,
     on the data and on the learned distance; several centers per cluster; and classes that make the
-    pairs likely. Each view is weighed by held-out pairs and labels, and the views are merged by
+    pairs likely. Each view is weighted by held-out pairs and labels, and the views are merged by
     :class:`SMDEClust`. Every hard constraint holds.
 
     Parameters
@@ -88,8 +88,8 @@ class GuidedClustering(ConstrainedClusterer):
         ``"parts"``, ``"classes"``), which may include your own objects with the methods of
         :class:`~smdeclust.views.View`.
     size_min, size_max, size_by
-        Bounds on the sizes of clusters, as in :class:`SMDEClust`. (Quotas of `constraints` hold,
-        too.)
+        Bounds on the sizes of clusters, as in :class:`SMDEClust`. (Quotas of `constraints` also
+        hold.)
     max_time
         Seconds for the whole run, of which every view gets a share; views that do not finish in
         time are skipped. (Feasible labels are found first, whatever the limit.) ``None``: no limit.

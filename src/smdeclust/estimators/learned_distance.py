@@ -62,8 +62,8 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Attributes
     ----------
     components_
-        (r, d) the map. r is d up to 128 columns, and at most 128 leading directions beyond. With
-        ``diagonal=True`` a diagonal matrix, sparse where d is large.
+        (r, d) the map. r is d for up to 128 columns, and at most 128 (the leading directions) for
+        more. With ``diagonal=True``, a diagonal matrix, which is sparse if d is large.
     mean_
         (d,) means of the columns.
     feature_weights_
@@ -187,7 +187,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         }
 
     def criterion(self, X: Any, labels: np.ndarray) -> float:
-        """N log det(M + c W + v T) of these labels of the rows that it was learned from."""
+        """Return N log det(M + c W + v T) for labels of the rows that it was learned from."""
         check_is_fitted(self, "components_")
         points, total = self._frame.enter(self._check(X, reset=False)), float(self._weights.sum())
         inside = self._spread.within(points, np.asarray(labels), self._weights)
@@ -224,8 +224,8 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def inverse_transform(self, Z: Any) -> Any:
         """Return coordinates of the learned distance in the units of the data.
 
-        Exact where the map has as many directions as the data have columns that vary; otherwise
-        the nearest point that the map leads to the same place.
+        Exact if the map has as many directions as the data have columns that vary; otherwise the
+        nearest point that the map takes to the same coordinates.
         """
         check_is_fitted(self, "components_")
         if not self.diagonal:

@@ -33,11 +33,11 @@ class PairCost:
     pair
         Its two rows.
     names
-        Its two ids, or rows where there are no ids.
+        Its two ids, or rows if there are no ids.
     saves
         How much lower the objective is without the pair; never negative.
     moved
-        Rows that change clusters then.
+        Rows that would change clusters.
     implied
         Whether the other pairs imply it, so that dropping only this pair changes nothing.
     """
@@ -148,7 +148,7 @@ def pair_costs(
     Returns
     -------
     PairCostTable
-        One entry a pair, the one that saves most first; ``to_frame()`` makes a data frame of it.
+        One entry per pair, the one that saves most first; ``to_frame()`` returns a data frame.
     """
     check_is_fitted(model, "labels_")
     if not isinstance(constraints, Constraints) or "init" not in model.get_params(deep=False):

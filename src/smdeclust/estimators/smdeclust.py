@@ -115,7 +115,7 @@ class SMDEClust(ConstrainedClusterer):
         ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another PyTorch device: points are
         stored there, and with ``Search(replacement="generation")`` a whole generation is refined at
         once. (Needs ``smdeclust[torch]``; no Kempe swaps. Single precision if that is enough; the
-        processor repeats the last assignment in double precision.)
+        CPU repeats the last assignment in double precision.)
     metric
         ``"euclidean"``: squared distances of the data as given, as in the paper. ``"learned"``: a
         distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
@@ -128,8 +128,8 @@ class SMDEClust(ConstrainedClusterer):
         had as many clusters and features: the earlier solution (and the next best ones found) joins
         the population, repaired if new pairs break it; two populations that agree are enough
         (unless `max_time` or `callback` ended the last fit); and clusters keep their numbers. If
-        the last fit was complete, the points are the same, and pairs were only added, all of which
-        its solution keeps, that is returned.
+        the last fit was complete, the points are the same, and the only change is added pairs that
+        its solution already keeps, that solution is returned.
     init
         An earlier solution to start from in the same way: (N,) labels (-1 where unknown), (K, d)
         centers, or a fitted model (except if scikit-learn clones this estimator, because the clone
@@ -170,15 +170,15 @@ class SMDEClust(ConstrainedClusterer):
         and in ``predict``.
     quotas_
         One entry per quota: ``name``, ``value``, ``of``, ``low``, ``high``; ``held``, what each
-        cluster holds of it; and ``price``, what its bound costs each cluster: with the same
-        centers, one more (point, or unit of a number) than `high` would save up to this much, or
-        one less than `low` up to minus this much. NaN if that was not computed (Dask, more than
-        10^7 points x clusters).
+        cluster contains of it; and ``price``, what its bound costs each cluster. With the same
+        centers, allowing one more (point, or unit of a number) than `high` would save up to a
+        positive price; allowing one less than `low` would save up to minus a negative price. NaN if
+        that was not computed (Dask, more than 10^7 points x clusters).
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
-        The fitted :class:`LearnedDistance`, ``None``: Euclidean. ``predict``, ``transform``
-        and ``score`` use it.
+        The fitted :class:`LearnedDistance`, or ``None`` if the distance is Euclidean. ``predict``,
+        ``transform`` and ``score`` use it.
     feature_weights_
         (d,) how much each column counts in a learned distance, 1 on average.
     held_out_
@@ -191,7 +191,7 @@ class SMDEClust(ConstrainedClusterer):
     n_iter_
         Number of generations, over all populations.
     n_populations_
-        Number of populations, including the last one that unites the others.
+        Number of populations, including the last one, which combines the others.
     n_local_searches_, n_local_iterations_
         Local searches in all populations, counted as in ``Search.max_local_searches``, and their
         iterations in total (including those of further searches after jumps).
@@ -299,7 +299,7 @@ class SMDEClust(ConstrainedClusterer):
             return self
 
     def _price_bounds(self, problem: Problem) -> None:
-        """Set what the bounds cost, one price a bound and cluster."""
+        """Set what the bounds cost, one price per bound and cluster."""
         if problem.bounds is None or not self._proof_pivots[1]:
             return
         prices = prices_of_bounds(problem, self.labels_, self.cluster_centers_)
@@ -365,7 +365,7 @@ class SMDEClust(ConstrainedClusterer):
             )
             if not problem.points.abilities.contracted:
                 notes[-1] += (
-                    " Jumps, if any, were weighed on a sample of the points."
+                    " Jumps, if any, were evaluated on a sample of the points."
                     if problem.points.abilities.sampled
                     else " Searches were as with local_search='lloyd'."
                 )

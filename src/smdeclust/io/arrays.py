@@ -94,7 +94,7 @@ def parse_npz(
 
 # ---- points that are numbers only: .npy, .npz, and text headed n d or n d k; without pandas
 
-# Finite points, what stands beside them by name (one entry a point), and K where it is written.
+# Finite points, what stands beside them by name (one entry per point), and K where it is written.
 Arrays = tuple[NDArray[np.float64], dict[str, list[str]], int | None]
 
 
@@ -173,7 +173,7 @@ def check_points(
     if points.ndim != 2 or points.dtype.kind not in "biuf":
         raise bad_line(
             path, None, f"an array of shape {points.shape} and type {points.dtype}",
-            "a table of numbers, one row a point (n x d)",
+            "a table of numbers, one row per point (n x d)",
         )  # fmt: skip
     if 0 in points.shape:
         raise bad_line(path, None, f"a table of {points.shape}", "at least one point and feature")

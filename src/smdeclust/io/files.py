@@ -211,9 +211,9 @@ _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
 def safe_cell(text: str) -> str:
-    """Return text as it may stand in a spreadsheet: an apostrophe before what could be a formula.
+    """Return text that is safe in a spreadsheet: an apostrophe before a possible formula.
 
-    Numbers stay as they are, control bytes other than line breaks and tabs are left out, and an
+    Numbers stay as they are, control bytes other than line breaks and tabs are removed, and an
     apostrophe at the start is doubled, so that :func:`plain_cell` gives the text back.
     """
     text = "".join(c for c in text if (c >= " " and c != "\x7f") or c in "\t\r\n")

@@ -58,11 +58,11 @@ def read_frame(
         ``csv``, ``excel``, ``parquet``, ``feather``, ``jsonl``, ``h5ad``, ``npy``, ``npz`` or
         ``text``; None detects it from the content.
     sheet
-        Of a spreadsheet, its name or its number from 1; None takes the first that is not empty.
+        Sheet of a spreadsheet, by name or number from 1; None takes the first that is not empty.
     header
-        Whether the first line of a CSV names the columns; None looks.
+        Whether the first line of a CSV names the columns; None decides by looking at it.
     encoding
-        Of text; None recognizes it.
+        Encoding of text; None recognizes it.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     names = column_names(heads, path) if named else [f"x{i}" for i in range(len(heads))]
     frame = cells.iloc[int(named) :].reset_index(drop=True).set_axis(names, axis=1)
     if frame.empty:
-        raise bad_line(path, 1, "a header and no line below it", "one line a point")
+        raise bad_line(path, 1, "a header and no line below it", "one line per point")
     notes = []
     if len(filled) > 1:
         others = ", ".join(shown(name) for name in filled if name != chosen)

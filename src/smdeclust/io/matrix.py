@@ -90,7 +90,7 @@ def _from_entries(matrix: Any, numbers: np.ndarray | None, reading: Reading) -> 
     """Pairs from a sparse matrix; `numbers` are the lines of its rows in a text file."""
     path, n_points, size = reading.path, reading.rows.n_points, matrix.shape[0]
     if n_points is not None and size != n_points:
-        expected = f"{n_points} x {n_points}, one row a point of the data"
+        expected = f"{n_points} x {n_points}, one row per point of the data"
         raise bad_line(path, None, f"a matrix of {size} x {size}", expected)
     rows, columns, values = matrix.row, matrix.col, matrix.data * reading.must_link_sign
     own = (rows == columns) & (values < 0)

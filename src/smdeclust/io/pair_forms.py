@@ -93,7 +93,7 @@ LINE_FORMS: dict[str, tuple[str, _Words]] = {
 
 
 def read_lines(content: bytes, reading: Reading, form: str) -> Iterator[Entry]:
-    """Read one pair a line, in one of `LINE_FORMS`."""
+    """Read one pair per line, in one of `LINE_FORMS`."""
     expected, parse = LINE_FORMS[form]
     for number, line in data_lines(content, reading.path):
         found = parse(split_words(line), reading.kind)

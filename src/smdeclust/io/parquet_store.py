@@ -24,15 +24,15 @@ def map_parquet(
 ) -> np.ndarray:
     """Copy the columns of a Parquet file to an ``.npy`` file and return that, memory-mapped.
 
-    Parquet is compressed column by column, so rows cannot be read where they lie. The copy is made
-    once, piece by piece, and never held in memory; fit it like any other array.
+    Parquet is compressed column by column, so rows cannot be read in place. The copy is made
+    once, piece by piece, and is never in memory as a whole; use it like any other array.
 
     Parameters
     ----------
     path
         A Parquet file, a folder of them (all ``*.parquet`` in it, by name), or a list of files.
     store
-        The ``.npy`` file to write. It appears when it is complete; through a link, which stays.
+        The ``.npy`` file to write. It appears only when it is complete; a link is followed.
     features
         Columns to take, each once. By default all but a first column named id and a last one named
         class or label, as in :func:`read_table`.
@@ -40,7 +40,7 @@ def map_parquet(
     Returns
     -------
     numpy.ndarray
-        (N, d) the points, read-only: float32 where all columns fit into it exactly (float32 and
+        (N, d) the points, read-only: float32 if all columns fit into it exactly (float32 and
         shorter, integers of up to 16 bits), otherwise float64. Integers of 64 bits beyond 2^53 are
         rounded to it.
 

@@ -1,4 +1,4 @@
-"""``groups`` and ``labels``: one entry a point, from which the pairs follow.
+"""``groups`` and ``labels``: one entry per point, from which the pairs follow.
 
 ``groups``: rows of the same number >= 0 must be apart (cannot-link) or together (must-link), -1 is
 free. ``labels``: classes known for some points, empty or -1 where not; together within a class,
@@ -29,7 +29,7 @@ RowOf = Callable[[str, PathLike, int], int | None]
 
 
 def read_groups(content: bytes, reading: Reading) -> Constraints:
-    """Read one group number a point."""
+    """Read one group number per point."""
     rows, words, lines = _entries(content, reading)
     numbers = [parse_whole(word) for word in words]
     for word, number, line in zip(words, numbers, lines, strict=True):
@@ -40,7 +40,7 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
 
 
 def read_labels(content: bytes, reading: Reading) -> Constraints:
-    """Read one class label a point, empty or -1 where it is unknown."""
+    """Read one class label per point, empty or -1 where it is unknown."""
     rows, words, lines = _entries(content, reading)
     for word, line in zip(words, lines, strict=True):
         if word.lower() in NO_CLASS:
@@ -69,7 +69,7 @@ def _entries(content: bytes, reading: Reading) -> _Entries:
         array = parse_npy(content, path)
         if array.ndim != 1 or array.dtype.kind not in "biufU":
             found = f"an array of shape {array.shape} and type {array.dtype}"
-            raise bad_line(path, None, found, "one number a row")
+            raise bad_line(path, None, found, "one number per row")
         words = [str(value) for value in array.tolist()]
     else:
         # Blank lines count here: an empty label is an unknown one.
@@ -83,7 +83,7 @@ def _entries(content: bytes, reading: Reading) -> _Entries:
         first_line = 2 if header else 1
         words = [word.strip('"') for word in words[first_line - 1 :]]
     if n_points is not None and len(words) != n_points:
-        expected = f"{n_points}, one line a point of the data"
+        expected = f"{n_points}, one line per point of the data"
         raise bad_line(path, None, f"{len(words)} entries", expected)
     return range(len(words)), words, range(first_line, first_line + len(words))
 

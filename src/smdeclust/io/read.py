@@ -73,26 +73,26 @@ def read_constraints(
     Parameters
     ----------
     path_or_paths
-        One file, or several whose pairs are joined. Of the formats ``graphs`` and ``two-column``,
-        two files are the must-links and the cannot-links, in this order.
+        One file, or several whose pairs are joined. In the formats ``graphs`` and ``two-column``,
+        two files have the must-links and the cannot-links, in this order.
     format
         One of ``json``, ``links``, ``csv``, ``signed``, ``graphs``, ``two-column``, ``matrix``,
-        ``groups``, ``labels``; None detects it from the content of each file, and raises where
+        ``groups``, ``labels``; None detects it from the content of each file, which is an error if
         the content fits more than one. ``ids`` is any of the pair forms, detected, with ids.
     n_points
         Number of rows of the data: rows beyond it are an error. None does not check.
     ids
-        Id of each row of the data. Where given, files write ids and not row positions.
+        Id of each row of the data. If given, files contain ids, not row positions.
     kind
         ``"ml"`` or ``"cl"``: what the pairs of a single ``graphs`` or ``two-column`` file are, or
-        what a ``groups`` file asks of the rows of a group.
+        what a ``groups`` file says about the rows of a group.
     index_base
-        0 or 1: number of the first row in the files. None is what the format says (1 for
+        0 or 1: number of the first row in the files. None uses that of the format (1 for
         ``graphs``, else 0).
     must_link_sign
         1, or -1 for a matrix in which -1 means must-link.
     encoding
-        Of text files; None is UTF-8, or UTF-16 where a file begins with its mark.
+        Encoding of text files; None is UTF-8, or UTF-16 if a file begins with its mark.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
     Parameters
     ----------
     table
-        As :func:`read_table` gives it, with a group column.
+        As :func:`read_table` returns it, with a group column.
     kind
         ``"ml"``: rows of a group go together; ``"cl"``: they go apart; ``"class"``: groups are
         classes, together within a class and apart across classes.

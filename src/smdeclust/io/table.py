@@ -35,21 +35,21 @@ class Table:
         Points in the units of the file, shape (n, d), all finite. A category has a column of 0
         and 1 for each of its values, a missing value is the median or 0.
     feature_names
-        One name a column of ``X``.
+        One name per column of ``X``.
     ids
-        Id of each point as text, unique; None where the file has no id column.
+        Id of each point as text, unique; None if the file has no id column.
     labels
-        Class of each point, whole numbers or text; None where the file has no label column.
+        Class of each point, whole numbers or text; None if the file has no label column.
     groups
-        Group of each point as text, empty where it has none; None where no column was named.
+        Group of each point as text, empty if it has none; None if no column was named.
     n_clusters
         The K of an ``n d k`` header, else None.
     id_name, label_name, group_name
-        The columns that became ids, labels and groups, None where there are none.
+        The columns that became ids, labels and groups; None if there are none.
     lines
         Line of each point in a text file, else None.
     repeated_ids
-        Where the id column cannot name rows: why, in a sentence.
+        Why the id column cannot name rows, if so, in a sentence.
     """
 
     X: NDArray[np.float64]
@@ -111,17 +111,18 @@ def read_table(
         As there; None detects it from the content.
     label
         Column (in ``.npz`` the array) of the classes. None takes a last column named class or
-        label where there is one (in ``.npz`` also an array y), False none.
+        label if there is one (in ``.npz`` also an array y), False takes none.
     id_column
-        Column of the ids. None takes a first column named id where there is one, False none.
+        Column of the ids. None takes a first column named id if there is one, False takes none.
     features
         Columns to use as features; None takes all but label, id and group.
     group_column
-        Column whose equal values belong together or apart.
+        Column of groups: rows with the same value belong together, or apart.
     header
-        False for a CSV without a header; its columns are then called x0, x1, ... None looks.
+        False for a CSV without a header; its columns are then called x0, x1, ... None decides by
+        looking at the first line.
     encoding
-        Of text; None recognizes it.
+        Encoding of text; None recognizes it.
     only_ids
         Whether to read no features: ``X`` then has no column.
 

@@ -50,16 +50,16 @@ class TableFile:
     format
         One of `TABLE_FORMATS`.
     points
-        Coordinates that are taken as they are: of ``.npy``, ``.npz``, headed text and ``.h5ad``.
+        Coordinates that are used as they are: from ``.npy``, ``.npz``, headed text and ``.h5ad``.
         None for tables, whose columns have names and roles.
     n_clusters
         The K of an ``n d k`` header, else None.
     encoding, separator, header, decimal
-        How a text file is written.
+        Format of a text file.
     sheet
         The sheet of a spreadsheet that was read.
     notes
-        Sentences about what was guessed, for people.
+        Sentences that say what was guessed.
     """
 
     path: Path
@@ -106,7 +106,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     notes = [] if encoding.startswith("utf") else [f"Read as {encoding} text."]
     sample = _sample(text)
     if not sample.strip():
-        raise bad_line(path, 1, "an empty file", "a header and one line a point")
+        raise bad_line(path, 1, "an empty file", "a header and one line per point")
     # A plain file is read where it lies: a large one is not in memory beside its table.
     plain = encoding == "utf-8" and b"\r" not in content and not content.endswith((b"\n\n", b" "))
     data = None if plain else text.rstrip("\n ").encode()
@@ -122,7 +122,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     names = column_names(first[0], path) if named else [f"x{i}" for i in range(len(first[0]))]
     body = first[1:] if named else first
     if not body:
-        raise bad_line(path, 1, "a header and no line below it", "one line a point")
+        raise bad_line(path, 1, "a header and no line below it", "one line per point")
     decimal = decimal_mark(
         (cell for record in body for cell in record), "," if separator == ";" else "."
     )

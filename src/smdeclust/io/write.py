@@ -39,7 +39,7 @@ MOST_ROWS_OF_EXCEL = 1_048_575
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
-    """Write a file whole or not at all.
+    """Write a file, completely or not at all.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def aside(path: PathLike) -> Iterator[Path]:
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write UTF-8 text whole or not at all."""
+    """Write UTF-8 text, completely or not at all."""
     write_bytes(path, text.encode("utf-8"))
 
 
@@ -135,14 +135,14 @@ def write_labels(
     id_name: str = "id",
     label_name: str = "label",
 ) -> None:
-    """Write one label a point as CSV, with the ids of the data or else row positions.
+    """Write one label per point as CSV, with the ids of the data or else row positions.
 
     Parameters
     ----------
     path
         The CSV file.
     labels
-        One label a point.
+        One label per point.
     ids
         Id of each point; None writes row positions in a column ``row``.
     id_name, label_name
@@ -150,7 +150,7 @@ def write_labels(
     """
     column = np.asarray(labels)
     if column.ndim != 1:
-        raise InvalidInputError(f"labels has shape {column.shape}, expected one label a point.")
+        raise InvalidInputError(f"labels has shape {column.shape}, expected one label per point.")
     if ids is not None and len(ids) != len(column):
         raise InvalidInputError(f"There are {len(ids)} ids for {len(column)} labels.")
     write_bytes(path, labels_csv(column, ids, id_name, label_name))
@@ -162,7 +162,7 @@ def labels_csv(
     id_name: str | None = None,
     label_name: str = "label",
 ) -> bytes:
-    """One line a point: its id, or else its row, and its label."""
+    """One line per point: its id, or else its row, and its label."""
     header = ["row" if ids is None else id_name or "id", label_name]
     keys = range(len(labels)) if ids is None else ids
     return as_csv([header, *zip(keys, labels.tolist(), strict=True)])
@@ -171,10 +171,10 @@ def labels_csv(
 def write_centers(
     path: PathLike, centers: ArrayLike, feature_names: Sequence[str] | None = None
 ) -> None:
-    """Write cluster centers as CSV, one row a cluster, numbers in full precision."""
+    """Write cluster centers as CSV, one row per cluster, numbers in full precision."""
     table = np.asarray(centers, dtype=np.float64)
     if table.ndim != 2:
-        raise InvalidInputError(f"centers has shape {table.shape}, expected one row a cluster.")
+        raise InvalidInputError(f"centers has shape {table.shape}, expected one row per cluster.")
     names = [f"x{i}" for i in range(table.shape[1])] if feature_names is None else feature_names
     if len(names) != table.shape[1]:
         raise InvalidInputError(f"There are {len(names)} names for {table.shape[1]} features.")
@@ -183,14 +183,14 @@ def write_centers(
 
 
 def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
-    """Write a header and rows as CSV, whole or not at all."""
+    """Write a header and rows as CSV, completely or not at all."""
     write_bytes(path, as_csv([header, *rows]))
 
 
 def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
-    """A table as it came, in the same format and encoding, with columns more at its end.
+    """Return a table in its own format and encoding, with more columns at the end.
 
-    Cells of a CSV are those of the file, as they were written there. Formulas are made safe.
+    Cells of a CSV stay as they were written in the file. Formulas are made safe.
     """
     frame = file.frame
     if file.format == "csv":
@@ -232,7 +232,7 @@ def sheet_bytes(frame: DataFrame, sheet: str = "Table", *, excel: bool) -> bytes
 
 
 def write_json(path: PathLike, document: Any) -> None:
-    """Write a result as JSON, whole or not at all; what becomes of its values, see `as_json`."""
+    """Write a result as JSON, completely or not at all; `as_json` converts its values."""
     write_text(path, as_json(document))
 
 

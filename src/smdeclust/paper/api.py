@@ -24,12 +24,12 @@ REPORT_NAME = "reproduction.md"
 
 @dataclass(frozen=True)
 class PaperResult:
-    """What came of a call.
+    """The result of a call.
 
     Attributes
     ----------
     progress
-        Rows that were there before, rows written now, runs left.
+        Rows that existed before, rows written now, runs left.
     skipped
         For each experiment, what its scale or missing data left out.
     store, report
@@ -54,7 +54,7 @@ def run_paper(
 ) -> PaperResult:
     """Run the paper's experiments and write their tables and figures.
 
-    Started again with the same folder it goes on where it was.
+    Run it again with the same folder to continue after an interruption.
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ def run_paper(
     scale
         ``smoke``, ``small`` or ``paper``.
     out
-        Folder for the results: ``runs.sqlite`` with one row a run, ``reproduction.md`` and the
+        Folder for the results: ``runs.sqlite`` with one row per run, ``reproduction.md`` and the
         tables and figures beside it.
     jobs
-        Processes; by default one a core.
+        Number of processes; by default one per core.
     progress
-        Whether a terminal shows a bar.
+        Whether to show a progress bar in a terminal.
     budget
-        Seconds after which the runs stop; what is left is for the next call.
+        Seconds after which the runs stop; the next call continues with the rest.
     retry
-        Repeat what failed or ran into its limit before.
+        Whether to repeat runs that failed or reached their limit before.
     """
     plans = [paper_plan(name, scale) for name in experiments or EXPERIMENTS]
     plans = without_missing_data(plans)
@@ -92,7 +92,7 @@ def run_plans(
 ) -> PaperResult:
     """Run plans of any kind; the arguments are those of `run_paper`.
 
-    The docstring of `smdeclust.paper` has an example: one's own method on one's own data.
+    The docstring of `smdeclust.paper` has an example with your own method and your own data.
     """
     folder = Path(out)
     runs = in_order(plans)

@@ -78,7 +78,7 @@ class Run:
     def key(self) -> str:
         """Identity of the run in the store.
 
-        All that determines its result, the version of the library included, and nothing else: two
+        Everything that determines its result, including the version of the library: two
         experiments that need the same run share it.
         """
         identity = {
@@ -109,12 +109,12 @@ class Part:
     time_limit
         Seconds for one run; None for no limit.
     priority
-        Parts of lower numbers are run first, over all plans.
+        Parts with lower numbers are run first, across all plans.
     unconstrained
-        One run a data set and seed, without pairs; the broken pairs of every configuration are
+        One run per data set and seed, without pairs; the broken pairs of every configuration are
         counted instead.
     reference
-        Its methods are what the others are held against: they stand in no ranking.
+        Whether its methods are only a reference for the others, outside the ranking.
     """
 
     methods: tuple[Method, ...]
@@ -145,7 +145,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Something that the paper has and this plan has not."""
+    """Something that is in the paper and not in this plan."""
 
     what: str
     reason: str

@@ -43,7 +43,7 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         The Markdown file to write, tables and figures included; the tables as CSV and LaTeX and
         the figures as PNG and SVG go to the folder of the same name beside it.
     remark
-        A paragraph of one's own on how the runs were made.
+        Your own paragraph on how the runs were made.
     """
     target = Path(target)
     with Store(store) as opened:
@@ -193,7 +193,7 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
 
 
 def write_profiles(values: Mapping[str, Any], target: Path, title: str) -> list[Path]:
-    """Draw one panel a metric; write ``target`` with the ends ``.png`` and ``.svg``.
+    """Draw one panel per metric; write ``target`` with the ends ``.png`` and ``.svg``.
 
     Returns the files, none where there is nothing to draw.
     """

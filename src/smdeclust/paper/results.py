@@ -144,7 +144,7 @@ def spread(
 def best_share(values: DataFrame | Mapping[str, ArrayLike], *, tol: float = TIE) -> Series:
     """%S of each method: the share of problems, in percent, on which it has the lowest value.
 
-    There is one value a problem, NaN where a method has none. Ties (up to `tol`) count for all.
+    There is one value per problem, NaN where a method has none. Ties (up to `tol`) count for all.
     """
     import pandas as pd
 

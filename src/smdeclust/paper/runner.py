@@ -102,7 +102,7 @@ def run_all(
     budget: float | None = None,
     on_end: Listener = lambda run, outcome: None,
 ) -> Progress:
-    """Carry out what the store does not hold yet.
+    """Carry out the runs that are not in the store yet.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def run_all(
     store
         Where each run's row goes as it ends.
     jobs
-        Processes; by default one a core.
+        Number of processes; by default one per core.
     budget
         Seconds after which no further run is started and running ones are dropped, to be repeated
         by the next call.

@@ -1,4 +1,4 @@
-"""One row a run in an SQLite file, written when the run ends.
+"""One row per run in an SQLite file, written when the run ends.
 
 Rows are committed one by one, with a write-ahead log and full synchronisation: a process that is
 killed at any moment leaves all rows of ended runs behind, and the next one goes on from there.
@@ -58,9 +58,9 @@ class Store:
     Parameters
     ----------
     path
-        The SQLite file; made where there is none.
+        The SQLite file; created if it does not exist.
     writing
-        Ask to be the only writer.
+        Whether to be the only writer.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class Store:
             self._rows.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({marks})", row)
 
     def save_plans(self, plans: Iterable[Plan], scale: str) -> None:
-        """Remember what was asked for."""
+        """Save the plans and their scales."""
         with self._rows:
             self._rows.executemany(
                 "INSERT OR REPLACE INTO plans (name, scale, plan) VALUES (?, ?, ?)",
@@ -163,7 +163,7 @@ class Store:
     def is_done(self, run: Run) -> bool:
         """Whether a run need not be repeated.
 
-        One that was ended at its limit is repeated under a longer one only.
+        A run that ended at its limit is repeated only with a longer limit.
         """
         row = self._rows.execute(
             "SELECT status, time_limit FROM runs WHERE key = ?", (run.key,)
@@ -175,7 +175,7 @@ class Store:
         return run.time_limit is not None and run.time_limit <= row["time_limit"]
 
     def forget_failures(self) -> int:
-        """Delete the rows of runs that failed, crashed or ran into their limit; return how many."""
+        """Delete the rows of runs that failed, crashed or reached their limit; return how many."""
         with self._rows:
             gone = self._rows.execute(
                 "DELETE FROM runs WHERE status IN ('failed', 'crashed', 'timeout')"

@@ -33,10 +33,10 @@ def plot_clusters(
     ax: Axes | None = None,
     constraints: Constraints | None = None,
 ) -> Axes:
-    """Draw the clusters: must-links solid, cannot-links dashed, violated pairs crossed.
+    """Draw the clusters: must-links solid, cannot-links dashed, broken pairs crossed.
 
     More than two features are shown on their first two principal components. Points that take
-    part in a drawn pair have a dark edge. Where not everything is drawn the legend says so.
+    part in a drawn pair have a dark edge. If not everything is drawn, the legend says so.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def plot_clusters(
     feature_names
         Names of the features, for the axes of at most two.
     max_points
-        About how many points to draw at most; each cluster keeps its share.
+        Approximate maximum number of points to draw; each cluster keeps its share.
     max_pairs
-        How many must-links and how many cannot-links to draw at most; violated ones come first.
+        Maximum number of must-links, and of cannot-links, to draw; broken ones come first.
     seed
         Decides which points and pairs are left out.
     ax
@@ -155,7 +155,7 @@ def _draw_points(
     shown: NDArray[np.int64],
     in_pair: NDArray[np.int64],
 ) -> list[Artist]:
-    """One scatter a cluster; returns what the legend needs."""
+    """One scatter per cluster; returns what the legend needs."""
     size = float(np.clip(9000 / max(len(shown), 1), 7, 34))
     dense = size < 15
     edge_width = 0.45 if dense else 0.7

@@ -32,24 +32,24 @@ def plot_comparison(
     metrics: Sequence[str] = ("objective", "ari", "time"),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one panel of bars a metric, one bar a method.
+    """Draw one panel of bars per metric, one bar per method.
 
     A bar is the mean of a method's values and its whisker their range. The objective is shown as
-    the excess over the best mean among the methods that hold all constraints, so that small
-    differences can be seen on an axis that starts at zero; the value itself stands beside the
-    bar. Methods that break constraints are hatched, since their objective solves another problem.
+    the excess over the best mean among the methods that keep all constraints, so that small
+    differences can be seen on an axis that starts at zero; the value itself is written beside the
+    bar. Methods that break constraints are hatched, because they solve a different problem.
     The best valid method of each panel is dark, its value bold.
 
     Parameters
     ----------
     results
         For each method a mapping of metric to a value or to several (one a run). Besides the
-        metrics drawn, ``"violations"`` (broken pairs) is looked at. NaN says that a run failed.
-        Of a data frame with one row a method, pass ``frame.to_dict("index")``.
+        metrics drawn, ``"violations"`` (broken pairs) is used. NaN means that a run failed.
+        Of a data frame with one row per method, pass ``frame.to_dict("index")``.
     metrics
-        Which ones, from left to right; those that no method has are left out.
+        Metrics to draw, from left to right; those that no method has are left out.
     ax
-        Where to draw: its area is divided into one inset axes a metric (``ax.child_axes``). By
+        Where to draw: its area is divided into one inset axes per metric (``ax.child_axes``). By
         default a new figure.
 
     Returns

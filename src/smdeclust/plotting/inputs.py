@@ -43,8 +43,8 @@ def as_centers(
     array = np.asarray(centers, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != points.shape[1]:
         raise InvalidInputError(
-            f"centers must have one row a cluster and {points.shape[1]} columns like X; its shape "
-            f"is {array.shape}."
+            f"centers must have one row per cluster and {points.shape[1]} columns like X; the "
+            f"shape is {array.shape}."
         )
     if labels.min() < 0 or labels.max() >= len(array):
         raise InvalidInputError(

@@ -22,10 +22,10 @@ _CHUNK = 4096  # rows; N x K distances at once would not fit for large N
 def point_margins(
     X: ArrayLike, labels: ArrayLike, centers: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """The simplified silhouette (b - a) / max(a, b) of each point.
+    """Return the simplified silhouette (b - a) / max(a, b) of each point.
 
-    a is the distance to the own center, b to the nearest other center: 1 at the center, 0 half
-    way, below 0 where another center is nearer, which in an optimal clustering means that
+    a is the distance to the point's own center, b to the nearest other: 1 at the center, 0 half
+    way, below 0 if another center is nearer, which in an optimal clustering means that
     constraints hold the point where it is.
 
     Parameters
@@ -65,9 +65,9 @@ def point_margins(
 def plot_margins(
     X: ArrayLike, labels: ArrayLike, *, centers: ArrayLike | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw each cluster as a blade of its points' margins, largest on top.
+    """Draw each cluster as a silhouette of its points' margins, largest on top.
 
-    The margin compares the distance to the own center with that to the nearest other one; see
+    The margin compares a point's distance to its own center with that to the nearest other; see
     :func:`~smdeclust.plotting.point_margins`. Points below 0 would move if the constraints let
     them.
 
@@ -80,7 +80,7 @@ def plot_margins(
     centers
         (K, d) centers, row k for label k. By default the cluster means.
     ax
-        Where to draw. By default a new figure, higher for more clusters.
+        Where to draw. By default a new figure, taller for more clusters.
     """
     points = as_points(X)
     label = as_labels(labels, len(points))

@@ -23,7 +23,7 @@ class PerformanceProfile:
     methods
         Names, in the order given.
     ratios
-        (P, S) metric of each method on each problem over the best one there; infinite where the
+        (P, S) metric of each method on each problem, divided by the best one; infinite if the
         method failed.
     """
 
@@ -31,7 +31,7 @@ class PerformanceProfile:
     ratios: NDArray[np.float64]
 
     def at(self, tau: ArrayLike) -> NDArray[np.float64]:
-        """rho_s(tau): the share of problems with ratio at most `tau`, one row a method."""
+        """rho_s(tau): the share of problems with ratio at most `tau`, one row per method."""
         tau = np.atleast_1d(np.asarray(tau, dtype=np.float64))
         ordered = np.sort(self.ratios, axis=0)
         # A failure stays one at any factor, infinity included.
@@ -56,11 +56,11 @@ def performance_profile(
     Parameters
     ----------
     values
-        For each method, one value a problem, in the same order; smaller is better. NaN or
-        infinity says that the method failed there. A problem that all failed counts for none.
+        For each method, one value per problem, in the same order; smaller is better. NaN or
+        infinity means that the method failed. A problem on which all failed counts for none.
     tie_tol
-        Ratios up to ``1 + tie_tol`` count as 1. For objectives, where a relative 1e-6 is noise
-        and not a victory.
+        Ratios up to ``1 + tie_tol`` count as 1. Meant for objectives, where a relative 1e-6 is
+        noise and not a win.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def performance_profile(
     Raises
     ------
     InvalidInputError
-        Nothing given, unequal lengths, or a negative value (ratios would mean nothing).
+        Nothing is given, lengths differ, or a value is negative (ratios would mean nothing).
     """
     if not values:
         raise InvalidInputError("a performance profile needs at least one method.")
@@ -118,7 +118,7 @@ def plot_performance_profile(
     max_tau
         The largest factor drawn. By default the largest finite ratio.
     log
-        Logarithmic factors. By default where they reach 4 and more.
+        Whether the axis of factors is logarithmic. By default, if they reach 4 or more.
     ax
         Where to draw. By default a new figure.
     """

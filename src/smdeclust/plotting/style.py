@@ -56,7 +56,7 @@ def cluster_style(k: int) -> tuple[str, str]:
 
 
 def cluster_colors(places: NDArray[np.float64]) -> list[str]:
-    """One color a cluster: of few that of its number; of many, equal ones are far apart."""
+    """One color per cluster: of few that of its number; of many, equal ones are far apart."""
     n_clusters = len(places)
     if n_clusters <= MAX_LEGEND_CLUSTERS:
         return [cluster_style(k)[0] for k in range(n_clusters)]

@@ -45,7 +45,7 @@ def plot_sizes(model: Any, *, quota: int | None = None, ax: Axes | None = None) 
     """Draw a bar for each cluster, and the bounds on its size, or on what it holds of a quota.
 
     A bar of the second color touches a bound: that bound is tight, and without it the clusters
-    could be better. A line spans from the least to the largest that the cluster may have.
+    could be better. A line spans from the lower to the upper bound of the cluster.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def plot_feature_weights(
     """Draw how much each column counts, those that count most on top.
 
     A bar is the squared length of a step of one standard deviation in that column, 1 on average.
-    The mark beside it is the same for the Euclidean distance of the data as given, where it is
+    The mark beside it is the same for the Euclidean distance of the data as given, if that is
     known.
 
     Parameters
@@ -108,9 +108,9 @@ def plot_feature_weights(
         A fitted :class:`~smdeclust.LearnedDistance`, a fitted ``SMDEClust`` with a learned
         distance, or the weights themselves.
     feature_names
-        One name a column. By default those of the data that were fitted, or x0, x1, ...
+        One name per column. By default those of the data that were fitted, or x0, x1, ...
     max_features
-        Most columns to draw.
+        Maximum number of columns to draw.
     ax
         Where to draw. By default a new figure.
     """
@@ -164,6 +164,6 @@ def _weights(distance: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | 
     if weights.ndim != 1 or len(weights) == 0:
         raise InvalidInputError(
             "distance must be a fitted LearnedDistance, a fitted SMDEClust with a learned "
-            "distance, or one weight a column."
+            "distance, or one weight per column."
         )
     return weights, None

@@ -21,7 +21,7 @@ from smdeclust.structure.structure import Structure
 
 @dataclass(frozen=True)
 class Contracted:
-    """One row a group, linked groups first, and the cannot-link graph.
+    """One row per group, linked groups first, and the cannot-link graph.
 
     All arrays are C-contiguous and read-only, so that each kernel is compiled once.
     """
@@ -104,7 +104,7 @@ class Problem(Structure):
         soft
             Pairs that may be broken, with their prices; rows and prices are taken as valid.
         quotas
-            Bounds on what each cluster holds of some columns: ``Constraints.quota(...).quotas``.
+            Bounds on what each cluster contains: ``Constraints.quota(...).quotas``.
         deadline
             When to stop checking whether constraints can hold (by ``time.perf_counter()``).
 

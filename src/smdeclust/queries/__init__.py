@@ -1,4 +1,4 @@
-"""Which pair to ask next, the loop around it, and how many clusters there are."""
+"""Which pair to ask about next, the loop around it, and how many clusters there are."""
 
 from smdeclust.queries.active import ActiveClustering
 from smdeclust.queries.choose_k import Choice, choose_n_clusters

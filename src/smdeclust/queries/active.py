@@ -100,12 +100,12 @@ class ActiveClustering:
         ``None``: continue until the budget is spent.
     refit_every
         Cluster again after this many answers (and always after one that the clustering had wrong).
-        ``None``: after each; with `GuidedClustering` after ten, or fewer if they are surprising.
-        Only its heaviest view is then clustered again; all views are weighed again when the number
-        of answers has grown by half, and at the end.
+        ``None``: after each; with `GuidedClustering`, after ten, or fewer if they are unexpected.
+        Then only its view with the largest weight is clustered again; all views are weighted again
+        when the number of answers has grown by half, and at the end.
     save_to
         A file of pairs to which every used answer is added as it arrives; if the file exists, its
-        answers are used and not asked again.
+        answers are used, and those questions are not asked again.
     ids
         Id of each row, for that file.
     random_state
@@ -155,7 +155,7 @@ class ActiveClustering:
         return self
 
     def steps(self, X: Any, constraints: Constraints | None = None) -> Iterator[Self]:
-        """Like `fit`, one answer at a time: yields after each, with the clustering up to date."""
+        """Like `fit`, but yields after each answer, with the clustering up to date."""
         check_parameters(self)
         if self.error_rate == "auto" and self.ask == "labels":
             raise InvalidInputError(

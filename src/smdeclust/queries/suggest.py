@@ -1,4 +1,4 @@
-"""``suggest_pairs``: which pair to ask next, and why."""
+"""``suggest_pairs``: which pair to ask about next, and why."""
 
 from __future__ import annotations
 

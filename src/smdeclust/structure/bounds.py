@@ -82,7 +82,7 @@ class Bounds:
 
     "No cluster is empty", sizes by points or by weight, quotas: all are such sums. A share (between
     40 and 60% of the cluster) is the sum of 1[group in S] - 0.4, at least 0, and so on: counts may
-    be negative. The dual of a bound is one price a cluster: everybody goes to the least
+    be negative. The dual of a bound is one price per cluster: each group goes to the least
     cost[g, k] + sum over b of counts[b, g] prices[b, k].
     """
 
@@ -101,7 +101,7 @@ class Bounds:
     def of(
         cls, counts: Any, low: Any, high: Any, filled: Any = None, any_order: bool = False
     ) -> Self:
-        """Make them of (B, G) or (G,) counts and of bounds of the same kind."""
+        """Make bounds from (B, G) or (G,) counts and from lows and highs."""
         counts, low, high = (
             np.atleast_2d(np.asarray(v, dtype=np.float64)) for v in (counts, low, high)
         )
@@ -119,7 +119,7 @@ class Bounds:
 
     @property
     def only_none_empty(self) -> bool:
-        """Whether they say no more than that no cluster may be empty."""
+        """Whether the only bound is that no cluster may be empty."""
         return bool(
             len(self.low) == 1
             and (self.low == 1).all()
@@ -128,7 +128,7 @@ class Bounds:
         )
 
     def of_groups(self, groups: Any, filled: np.ndarray | None = None) -> Bounds:
-        """The same where only some groups take part, beside what is `filled` then."""
+        """The same if only some groups take part, in addition to what is `filled` then."""
         filled = self.filled if filled is None else filled
         return replace(self, counts=self.counts[:, groups], filled=filled, packing=None)
 
@@ -138,7 +138,7 @@ class Bounds:
         return np.stack([np.bincount(labels, c, k) for c in self.counts]) + self.filled
 
     def hold(self, labels: np.ndarray) -> bool:
-        """Whether these labels keep the bounds (in some order, where any will do)."""
+        """Whether these labels keep the bounds (in some order, if any order is allowed)."""
         held = self.held(labels)
         low, high = self.low, self.high
         if self.any_order:
@@ -169,22 +169,22 @@ class Bounds:
         return np.clip(prices, self.least_prices, self.largest_prices)
 
     def priced(self, costs: np.ndarray, prices: np.ndarray) -> np.ndarray:
-        """(G, K) costs with what the groups pay for what they count."""
+        """(G, K) costs plus the prices of what the groups count."""
         return np.asarray(costs + self.counts.T @ prices)
 
     def charge(self, prices: np.ndarray) -> float:
-        """What these prices pay for the bounds: to be taken from the priced cost for a bound."""
+        """What to subtract from the priced cost to get a lower bound on the cost."""
         at = prices != 0
         bound = np.where(prices > 0, self.high, self.low) - self.filled
         return float(prices[at] @ bound[at])
 
     def asked(self, held: np.ndarray, prices: np.ndarray) -> np.ndarray:
-        """(B, K) sums that these prices ask for: at a bound where there is a price."""
+        """(B, K) sums that these prices imply: at a bound if there is a price."""
         inside = np.clip(held, self.low, self.high)
         return np.where(prices > 0, self.high, np.where(prices < 0, self.low, inside))
 
     def off(self, held: np.ndarray) -> float:
-        """How far sums are outside of their bounds, all together."""
+        """How far sums are outside their bounds, in total."""
         return float(np.maximum(self.low - held, 0).sum() + np.maximum(held - self.high, 0).sum())
 
     def units(self, unit: float, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +202,7 @@ class Bounds:
     # ------------------------------------------------------- which cluster takes which bounds
 
     def ordered(self, order: np.ndarray) -> Bounds:
-        """The same where cluster k takes the bounds at ``order[k]``, and keeps them."""
+        """The same, with the bounds at ``order[k]`` fixed for cluster k."""
         if not self.any_order:
             return self
         packing = None if self.packing is None else np.argsort(order)[self.packing]
@@ -210,7 +210,7 @@ class Bounds:
         return replace(self, low=low, high=high, any_order=False, packing=packing)
 
     def match(self, held: np.ndarray) -> np.ndarray:
-        """(K,) which bounds each cluster takes so that sums are off by as little as can be."""
+        """(K,) which bounds each cluster gets so that sums are off by as little as possible."""
         if not self.any_order:
             return np.arange(self.low.shape[1])
         low, high, held = self.low[:, None], self.high[:, None], held[:, :, None]

@@ -241,10 +241,10 @@ def find_coloring(
     """Decide whether the graph has a proper coloring with `n_colors` colors.
 
     Nodes with fewer than K neighbors can always be colored last, so only the K-core matters.
-    There, a clique of more than K nodes is looked for, then colors are tried exhaustively, most
+    There, the search looks for a clique of more than K nodes, then tries colors exhaustively, most
     saturated node first (DSATUR), for at most `budget` placements beyond a straight run; then a
     tabu search makes at most `MOST_MOVES` moves, until `deadline` (of ``time.perf_counter()``).
-    But for the DSATUR budget and the moves, time and memory are linear in the pairs.
+    Apart from the DSATUR budget and the moves, time and memory are linear in the pairs.
     """
     indptr = np.ascontiguousarray(indptr, dtype=np.int64)
     indices = np.ascontiguousarray(indices, dtype=np.int64)

@@ -41,8 +41,8 @@ class Conflict:
     n_clusters
         K.
     minimal
-        Whether every one of the pairs is proven to be needed: without it, the others can hold.
-        False only where time or the budget of a coloring ended the search.
+        Whether each of the pairs is proven to be needed: without it, the others can hold.
+        False only if time or the budget of a coloring ended the search.
     """
 
     reason: str
@@ -64,13 +64,13 @@ class Findings:
     Attributes
     ----------
     feasible
-        Whether the pairs can hold together; None where that was neither found nor excluded.
+        Whether the pairs can hold together; None if that is not known.
     conflicts
-        Contradictions of which no two share a pair; each pair of one is needed for it.
+        Contradictions, no two of which share a pair; each needs all of its pairs.
     complete
-        Whether nothing is wrong beside them; False where time ended the search.
+        Whether there are no other contradictions; False if time ended the search.
     repair
-        The pairs to drop; None where no contradiction was found.
+        The pairs to drop; None if no contradiction was found.
     """
 
     feasible: bool | None
@@ -100,8 +100,8 @@ def find_conflicts(
     must_link_cost, cannot_link_cost
         What dropping each pair costs, positive; ``None``: 1 each.
     max_time
-        Seconds, a third of them for the list of contradictions. When they are over, what was found
-        so far is returned, and says that it is not proven.
+        Seconds, a third of them for the list of contradictions. When time runs out, the result so
+        far is returned and marked as not proven.
     """
     start = time.monotonic()
     pairs = NumberedPairs.of(n_points, must_link, cannot_link, must_link_cost, cannot_link_cost)

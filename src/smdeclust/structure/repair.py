@@ -36,11 +36,11 @@ class Repair:
     must_link, cannot_link
         Positions of the pairs in the arrays given, sorted.
     cost
-        What they cost together (each 1 where no costs were given).
+        What they cost together (1 each if no costs were given).
     bound
         No repair costs less.
     proven
-        Whether no repair is cheaper: cost and bound are the same.
+        Whether it is proven that no repair is cheaper: cost and bound are the same.
     """
 
     must_link: np.ndarray

@@ -159,7 +159,7 @@ class Sheet:
         return str(row) if self.ids is None else self.ids[row]
 
     def describe(self, counted: tuple[str, ...]) -> list[dict[str, Any]]:
-        """One entry a column: role, why, what is done with it, and whether it counts."""
+        """One entry per column: role, why, what is done with it, and whether it counts."""
         return [
             fact | {"counts": fact["feature"] and fact["name"] in counted} for fact in self.facts
         ]
@@ -186,7 +186,7 @@ class Sheet:
         return Ground(len(self), tuple(self.frame.columns), self.entries)
 
     def entries(self, name: str) -> list[Any]:
-        """One entry a row, as quotas count them: numbers, or words of everything else."""
+        """One entry per row, as quotas count them: numbers, or words of everything else."""
         if self.is_amount(name):
             return self.numbers(name).tolist()
         return levels_of(self.values[name]).tolist()

@@ -143,7 +143,7 @@ def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> n
 
 @dataclass
 class CategoryCoder(Coder):
-    """One coordinate a level, 1[x = level] - p with p its share of the rows, times a factor.
+    """One coordinate per level, 1[x = level] - p with p its share of the rows, times a factor.
 
     The factor makes the variances add up to 1, as of a number; to less where splitting one value
     off would remove more of them than the best split in two removes of a normal number. Clusters
@@ -189,7 +189,7 @@ class CategoryCoder(Coder):
         rest = " and (other)" if self.others else ""
         if len(self.levels) > 6:
             return f"one coordinate for each of {len(self.levels)} values{rest}"
-        return f"one coordinate a value ({', '.join(self.levels)}{rest})"
+        return f"one coordinate per value ({', '.join(self.levels)}{rest})"
 
     def _positions(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
         """The number of each level, -1 where it was never seen; and which values are missing."""

@@ -34,7 +34,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     centered at their median, divided by their spread and softly clipped; categories become one
     coordinate per value, scaled by frequency; dates become elapsed time, and the season if the
     dates favor one; text is used only if you set its role. A missing value is placed at the mean of
-    its coordinates. Ids, classes, weights and columns that are mostly empty are not used.
+    its column. Ids, classes, weights and columns that are mostly empty are not used.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         ``"date"``, ``"text"``, ``"id"``, ``"class"``, ``"weight"`` or ``"left out"``.
     scaling
         ``"robust"`` as above. ``"standard"`` (mean 0, standard deviation 1) and ``"none"`` use only
-        columns of numbers, which may have no missing values.
+        columns of numbers, which must not have missing values.
 
     Attributes
     ----------
@@ -182,8 +182,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def in_units(self, X: Any) -> np.ndarray:
         """Return the same columns as `transform`, in the units of the table.
 
-        Numbers as they are (missing ones: the median), 0 and 1 for the values of a category, dates
-        as years.
+        Numbers stay as they are (a missing one becomes the median), the values of a category become
+        0 and 1, and dates become years.
         """
         return self._coordinates(X, lambda coder: coder.units)
 

@@ -33,7 +33,7 @@ class Seen:
     labels
         (N,) clusters from 0 to K - 1, in any order.
     coordinates
-        (N, r) points as this view sees them, or ``None`` where it has no coordinates.
+        (N, r) points as this view sees them, or ``None`` if it has no coordinates.
     features
         (N, m) what the view offers to the last pass, which draws borders between classes on the
         features of all views; ``None`` for nothing.
