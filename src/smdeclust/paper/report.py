@@ -105,7 +105,8 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
     if ended:
         days = sorted({row["finished"][:10] for row in ended})
         total = in_words(sum(row["cpu_seconds"] or row["seconds"] or 0.0 for row in ended))
-        lines.append(f"- From {days[0]} to {days[-1]}; {total} of computing in total.")
+        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        lines.append(f"- Date: {when}; {total} of computing in total.")
     counts = []
     for name, plan in plans.items():
         runs = plan.runs()

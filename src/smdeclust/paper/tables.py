@@ -217,7 +217,7 @@ def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
         body.append(row)
     return Table(
         _name("table4", method, usual="SG-MDE"),
-        f"{method} against S-HG-MEANS where that breaks no pair (Table 4)",
+        f"{method} against S-HG-MEANS where the latter breaks no pair (Table 4)",
         tuple(body),
         notes=(
             "Configurations on which every run of S-HG-MEANS satisfies all pairs; Δ in percent of "
