@@ -90,6 +90,32 @@ def pair_at(graph, e):
 
 
 @kernel()
+def read_edges(nodes, graph, active, local, most, room):
+    """The edges of a component: how many, their ends by the positions of its nodes, the smaller one
+    first, and the entry of each in the graph. -1 edges: there are more than `most`.
+
+    Writes the positions to `local`. The ends have `room` for as many edges more.
+    """
+    indptr, indices = graph[0], graph[1]
+    n_ends = 0
+    for i in range(len(nodes)):
+        local[nodes[i]] = i
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            n_ends += active[indices[e]]
+    n_edges = n_ends // 2 if n_ends // 2 <= most else 0
+    ends, entry = np.empty((n_edges + room, 2), np.int64), np.empty(n_edges, np.int64)
+    if n_ends // 2 > most:
+        return -1, ends, entry
+    found = 0
+    for i in range(len(nodes)):
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            if active[indices[e]] and local[indices[e]] > i:
+                ends[found, 0], ends[found, 1], entry[found] = i, local[indices[e]], e
+                found += 1
+    return n_edges, ends, entry
+
+
+@kernel()
 def fold_into(folded, v, u, price, together):
     """Add to node u, for each label k of u, what its neighbor v costs then: its own cheapest that
     avoids k (or, of a pair to be together, is k), or the cheapest and the price. O(K)."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.assignment.components import pair_at, read_edges
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 
@@ -69,17 +70,17 @@ def _smallest_table(size, done, degree, head, after, ends):
 
 
 @kernel()
-def plan_elimination(size_of, n_edges, ends, order, scope, via, width):
+def plan_elimination(size_of, entry, ends, order, scope, via, width):
     """Plan the elimination of nodes, those with fewest neighbors first, joining the neighbors.
 
     `size_of` says how many labels each node needs; those with more than two neighbors go in the
-    order of the tables they leave. `ends` holds the nodes of `n_edges` edges, each smaller end
-    first, and has room for those that are made on the way. Writes, step by step, the node
-    (`order`), its neighbors at that time (`scope`, as many as `width` says) and the given edges to
-    them (`via`, -1 where it was made). Returns how many nodes can be eliminated. O(n + m) but for
-    nodes with more than two neighbors.
+    order of the tables they leave. `ends` holds the nodes of the edges, each smaller end first,
+    and has room for those that are made on the way; `entry` is that of each given one in the graph.
+    Writes, step by step, the node (`order`), its neighbors at that time (`scope`, as many as
+    `width` says) and the entries of the edges to them (`via`, -1 where an edge was made). Returns
+    how many nodes can be eliminated. O(n + m) but for nodes with more than two neighbors.
     """
-    n, n_given = len(size_of), n_edges
+    n, n_edges = len(size_of), len(entry)
     size = 8
     while size < 2 * (len(ends) + 1):
         size *= 2
@@ -119,7 +120,7 @@ def plan_elimination(size_of, n_edges, ends, order, scope, via, width):
         while half >= 0:
             e = half // 2
             scope[n_done, found] = ends[e, 0] + ends[e, 1] - v
-            via[n_done, found] = e if e < n_given else -1
+            via[n_done, found] = entry[e] if e < len(entry) else -1
             found += 1
             half = after[half]
             side = 1 if ends[e, 0] == v else 0
@@ -167,58 +168,21 @@ def cheapest_labels(costs, size, out):
 
 
 @kernel()
-def _read_component(nodes, costs, graph, active, local):
-    """The edges of a component over the positions of its nodes, and how many labels each needs.
-
-    Returns the number of edges, their ends (with room for more), prices and kinds, and the sizes;
-    `local` is work space. -1 edges mean that there are too many for elimination.
-    """
-    indptr, indices, price, together = graph
-    n, n_edges = len(nodes), 0
-    for i in range(n):
-        local[nodes[i]] = i
-        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            n_edges += active[indices[e]]
-    n_edges //= 2
-    too_many = n_edges > MOST_NEIGHBOURS * n
-    if too_many:
-        n_edges = 0
-    ends = np.empty((n_edges + 2 * n + min(16 * n, 4096), 2), np.int64)
-    prices = np.empty(n_edges)
-    kinds = np.empty(n_edges, np.bool_)
-    size = np.empty(n, np.int64)
-    if too_many:
-        return -1, ends, prices, kinds, size
-    n_edges = 0
-    for i in range(n):
+def _labels_needed(nodes, costs, graph, active, size):
+    """Write how many of its cheapest labels each node needs."""
+    indptr, indices = graph[0], graph[1]
+    for i in range(len(nodes)):
         degree, any_label = 0, False
         for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            u = indices[e]
-            if not active[u]:
-                continue
-            degree += 1
-            if len(price) > 0:
-                any_label |= together[e]
-            if local[u] > i:
-                ends[n_edges, 0], ends[n_edges, 1] = i, local[u]
-                prices[n_edges] = price[e] if len(price) > 0 else np.inf
-                kinds[n_edges] = together[e] if len(price) > 0 else False
-                n_edges += 1
+            if active[indices[e]]:
+                degree += 1
+                any_label |= pair_at(graph, e)[1]
         size[i] = 0
         for k in range(costs.shape[1]):
             size[i] += costs[nodes[i], k] < np.inf
-        if size[i] > degree + 1 and not any_label:
-            size[i] = degree + 1
-        if size[i] == 0:
-            size[i] = 1  # its one label is infinite: found out at the end
-    return n_edges, ends, prices, kinds, size
-
-
-@kernel()
-def _pair_cost(e, v, s, u, i, prices, kinds, domain, start):
-    """Cost of the given edge e between v and u where they take their s-th and i-th label."""
-    same = domain[start[v] + s] == domain[start[u] + i]
-    return prices[e] if same != kinds[e] else 0.0
+        if not any_label:
+            size[i] = min(size[i], degree + 1)
+        size[i] = max(size[i], 1)  # if that label is infinite, it is found out at the end
 
 
 @kernel()
@@ -230,21 +194,24 @@ def eliminate(nodes, costs, graph, active, local, most, labels):
     is work space. Writes `labels` at `nodes`.
     """
     n = len(nodes)
-    n_edges, ends, prices, kinds, size = _read_component(nodes, costs, graph, active, local)
+    room = 2 * n + min(16 * n, 4096)
+    n_edges, ends, entry = read_edges(nodes, graph, active, local, MOST_NEIGHBOURS * n, room)
     if n_edges < 0:
         return HARD
+    size = np.empty(n, np.int64)
+    _labels_needed(nodes, costs, graph, active, size)
     order, width = np.empty(n, np.int64), np.empty(n, np.int64)
     scope = np.empty((n, MOST_NEIGHBOURS), np.int64)
     via = np.empty((n, MOST_NEIGHBOURS), np.int64)
-    if plan_elimination(size, n_edges, ends, order, scope, via, width) < n:
+    if plan_elimination(size, entry, ends, order, scope, via, width) < n:
         return HARD
     # The table of a step is handed to the step of the neighbor that is eliminated next.
     turn = np.empty(n, np.int64)
     for step in range(n):
         turn[order[step]] = step
     first_child, next_child = np.full(n, -1, np.int64), np.empty(n, np.int64)
-    offset = np.zeros(n + 1, np.int64)
-    total, largest = 0, 0
+    stride, offset = np.zeros((n, MOST_NEIGHBOURS + 1), np.int64), np.zeros(n + 1, np.int64)
+    total = 0
     for step in range(n):
         entries, heir = 1, n
         for i in range(width[step]):
@@ -252,12 +219,12 @@ def eliminate(nodes, costs, graph, active, local, most, labels):
             heir = min(heir, turn[scope[step, i]])
             if entries * size[order[step]] > MOST_AT_ONCE:
                 return HARD
-        largest = max(largest, entries * size[order[step]])
         total += entries * size[order[step]]
         offset[step + 1] = offset[step] + entries
         if heir < n:
             next_child[step] = first_child[heir]
             first_child[heir] = step
+            _set_strides(step, heir, order, scope, width, size, stride)
     if total > most:
         return HARD
 
@@ -269,70 +236,57 @@ def eliminate(nodes, costs, graph, active, local, most, labels):
         cheapest_labels(costs[nodes[i]], size[i], domain[start[i] :])
         for s in range(size[i]):
             unary[start[i] + s] = costs[nodes[i], domain[start[i] + s]]
-    pool = np.empty(offset[n])
     place = np.zeros(n, np.int64)  # label (by place in the domain) of each node, as far as chosen
-    joint = np.empty(largest)
-    stride = np.empty(MOST_NEIGHBOURS, np.int64)
+    own, pool = np.empty(costs.shape[1]), np.empty(offset[n])
+    plan, choices = (order, scope, via, width), (start, domain, unary)
+    tables = (first_child, next_child, stride, offset, pool)
     for step in range(n):
-        v, entries = order[step], offset[step + 1] - offset[step]
-        n_own = size[v]
         for i in range(width[step]):
             place[scope[step, i]] = 0
-        for row in range(entries):
-            for s in range(n_own):
-                c = unary[start[v] + s]
-                for i in range(width[step]):
-                    e = via[step, i]
-                    if e >= 0:
-                        u = scope[step, i]
-                        c += _pair_cost(e, v, s, u, place[u], prices, kinds, domain, start)
-                joint[row * n_own + s] = c
-            _advance(scope[step], width[step], size, place)
-        child = first_child[step]
-        while child >= 0:
-            own = _strides(scope[child], width[child], size, v, scope[step], width[step], stride)
-            for row in range(entries):  # places are all zero again after a full turn
-                base = offset[child]
-                for i in range(width[step]):
-                    base += place[scope[step, i]] * stride[i]
-                for s in range(n_own):
-                    joint[row * n_own + s] += pool[base + s * own]
-                _advance(scope[step], width[step], size, place)
-            child = next_child[child]
-        for row in range(entries):
+        for row in range(offset[step], offset[step + 1]):
+            _own_costs(step, graph, plan, choices, tables, place, own)
             least = np.inf
-            for s in range(n_own):
-                least = min(least, joint[row * n_own + s])
-            pool[offset[step] + row] = least
-
+            for s in range(size[order[step]]):
+                least = min(least, own[s])
+            pool[row] = least
+            _advance(scope[step], width[step], size, place)
     for step in range(n - 1, -1, -1):
-        v, least = order[step], np.inf
-        chosen = 0
-        for s in range(size[v]):
-            c = unary[start[v] + s]
-            for i in range(width[step]):
-                e = via[step, i]
-                if e >= 0:
-                    u = scope[step, i]
-                    c += _pair_cost(e, v, s, u, place[u], prices, kinds, domain, start)
-            child = first_child[step]
-            while child >= 0:
-                own = _strides(
-                    scope[child], width[child], size, v, scope[step], width[step], stride
-                )
-                base = offset[child] + s * own
-                for i in range(width[step]):
-                    base += place[scope[step, i]] * stride[i]
-                c += pool[base]
-                child = next_child[child]
-            if c < least:
-                least = c
+        v, chosen = order[step], 0
+        _own_costs(step, graph, plan, choices, tables, place, own)
+        for s in range(1, size[v]):
+            if own[s] < own[chosen]:
                 chosen = s
-        if np.isinf(least):
+        if np.isinf(own[chosen]):
             return INFEASIBLE
         place[v] = chosen
         labels[nodes[v]] = domain[start[v] + chosen]
     return SOLVED
+
+
+@kernel(forceinline=True)
+def _own_costs(step, graph, plan, choices, tables, place, own):
+    """Write what each label of a step's node costs where its neighbors have the labels at `place`,
+    with all that was eliminated before it."""
+    order, scope, via, width = plan
+    start, domain, unary = choices
+    first_child, next_child, stride, offset, pool = tables
+    first, last = start[order[step]], start[order[step] + 1]
+    for s in range(last - first):
+        own[s] = unary[first + s]
+    for i in range(width[step]):
+        if via[step, i] >= 0:
+            price, together = pair_at(graph, via[step, i])
+            taken = domain[start[scope[step, i]] + place[scope[step, i]]]
+            for s in range(last - first):
+                own[s] += price if (domain[first + s] == taken) != together else 0.0
+    child = first_child[step]
+    while child >= 0:
+        at = offset[child]
+        for i in range(width[step]):
+            at += place[scope[step, i]] * stride[child, i]
+        for s in range(last - first):
+            own[s] += pool[at + s * stride[child, MOST_NEIGHBOURS]]
+        child = next_child[child]
 
 
 @kernel()
@@ -347,19 +301,15 @@ def _advance(scope, width, size, place):
 
 
 @kernel()
-def _strides(scope, width, size, v, among, n_among, stride):
-    """How far a label of each node of `among` moves in the table over `scope`; returns that of v.
-
-    Writes `stride`, 0 for nodes that are not in the scope.
-    """
-    for i in range(n_among):
-        stride[i] = 0
-    own, step = 0, 1
-    for j in range(width - 1, -1, -1):
-        if scope[j] == v:
-            own = step
-        for i in range(n_among):
-            if scope[j] == among[i]:
-                stride[i] = step
-        step *= size[scope[j]]
-    return own
+def _set_strides(child, step, order, scope, width, size, stride):
+    """Write how far a label of each neighbor of a step moves in the table of a `child`, and at the
+    end that of its own node; 0 where the table does not depend on it."""
+    far = 1
+    for j in range(width[child] - 1, -1, -1):
+        u = scope[child, j]
+        if u == order[step]:
+            stride[child, MOST_NEIGHBOURS] = far
+        for i in range(width[step]):
+            if u == scope[step, i]:
+                stride[child, i] = far
+        far *= size[u]

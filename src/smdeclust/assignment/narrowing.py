@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smdeclust.assignment.components import pair_at, read_edges
 from smdeclust.kernels import kernel
 
 # Sweeps over the pairs, and after how many of them labels are looked for again.
@@ -126,24 +127,11 @@ def narrow(nodes, costs, graph, active, local):
     `nodes` are all active ones that hang together, each with two or more finite labels; `local` is
     work space.
     """
-    indptr, indices, price, together = graph
     n, n_labels = len(nodes), costs.shape[1]
-    n_edges = 0
-    for i in range(n):
-        local[nodes[i]] = i
-        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            n_edges += active[indices[e]]
-    n_edges //= 2
-    if n_edges * n_labels > MANY_ENTRIES:
+    most_edges = MANY_ENTRIES // n_labels
+    n_edges, ends, entry = read_edges(nodes, graph, active, local, most_edges, 0)
+    if n_edges < 0:
         return False
-    ends, entry = np.empty((n_edges, 2), np.int64), np.empty(n_edges, np.int64)
-    n_edges = 0
-    for i in range(n):
-        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            if active[indices[e]] and local[indices[e]] > i:
-                ends[n_edges, 0], ends[n_edges, 1] = i, local[indices[e]]
-                entry[n_edges] = e
-                n_edges += 1
     regrets, dual = np.empty((n, n_labels)), np.empty((n, n_labels))
     for i in range(n):
         least = np.inf
@@ -164,11 +152,8 @@ def narrow(nodes, costs, graph, active, local):
     for sweep in range(1, SWEEPS + 1):
         for j in range(n_edges):
             e = j if sweep % 2 else n_edges - 1 - j
-            free = len(price) == 0
-            _hand_over(
-                dual, messages[e], ends[e, 0], ends[e, 1],
-                np.inf if free else price[entry[e]], False if free else together[entry[e]], most,
-            )  # fmt: skip
+            pair = pair_at(graph, entry[e])
+            _hand_over(dual, messages[e], ends[e, 0], ends[e, 1], *pair, most)
         if sweep % A_LOOK == 0:
             known = min(known, _known_cost(dual, regrets, nodes, graph, active, local, place))
     if known == np.inf:
