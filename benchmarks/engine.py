@@ -26,7 +26,7 @@ import numpy as np
 
 from smdeclust import SMDEClust
 from smdeclust.datasets import load_constraints, load_set1, load_set2, load_set3
-from smdeclust.local_search import Limits, local_search, make_search
+from smdeclust.local_search import Limits, Searches, local_search
 from smdeclust.problem import Problem, Solution
 
 SMALL = {  # data sets within the size limit of Gurobi's free licence, N K <= 2000
@@ -97,7 +97,7 @@ def compare_gurobi() -> None:
             rng = np.random.default_rng(0)
             start = data.X[rng.choice(len(data.X), data.n_clusters, replace=False)]
             inside = problem.enter(start)
-            search = make_search(problem, deep=False, limits=Limits())  # once, as a run does
+            search = Searches(problem, deep=False, limits=Limits())  # once, as a run does
             search(inside)
             ours_time, ours = best_of(lambda f=search, s=inside: f(s), 50)
             must, cannot = pairs.must_link.tolist(), pairs.cannot_link.tolist()

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from smdeclust.assignment import exact_assignment
 from smdeclust.exceptions import InfeasibleConstraintsError
-from smdeclust.local_search import Limits, compiled, local_search, make_search
+from smdeclust.local_search import Limits, Searches, compiled, local_search
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.problem import Problem
 from smdeclust.structure.graph import SoftPairs
@@ -194,7 +194,7 @@ def test_deep_searches_hurry_and_say_what_they_know(seed, soft):
     price = rng.uniform(0.1, 2.0, len(pairs[::2]))
     known = SoftPairs(pairs[::2], price, pairs[:0], price[:0]) if soft else None
     problem = Problem.build(X, 6, None, pairs[1::2] if soft else pairs, soft=known)
-    search = make_search(problem, deep=True, limits=Limits())
+    search = Searches(problem, deep=True, limits=Limits())
     for start in (X[:6], X[:6], X[20:26]):
         found = search(problem.enter(start))
         labels = problem.expand(found.labels)
@@ -228,7 +228,7 @@ def test_a_search_that_meets_the_same_partition_ends_where_the_first_one_did():
     X = rng.integers(0, 2, (60, 5)).astype(float)
     pairs = np.array([(i, j) for i in range(60) for j in range(i) if rng.random() < 0.12])
     problem = Problem.build(X, 8, cannot_link=pairs)
-    search = make_search(problem, deep=True, limits=Limits(proof_pivots=2000))
+    search = Searches(problem, deep=True, limits=Limits(proof_pivots=2000))
     starts = [problem.enter(X[rng.choice(60, 8, replace=False)]) for _ in range(20)]
     first = [search(start) for start in starts]
     ended = dict(search.compiled.ended)
@@ -238,7 +238,7 @@ def test_a_search_that_meets_the_same_partition_ends_where_the_first_one_did():
         assert again.objective == solution.objective
         assert again.proven == solution.proven
     assert search.compiled.ended.keys() == ended.keys()
-    short = make_search(problem, deep=True, limits=Limits(max_iter=1, proof_pivots=2000))
+    short = Searches(problem, deep=True, limits=Limits(max_iter=1, proof_pivots=2000))
     short(starts[0])
     assert not short.compiled.ended
 
@@ -249,7 +249,7 @@ def test_two_steps_end_where_labels_are_optimal():
     X = rng.integers(0, 2, (60, 5)).astype(float)
     pairs = np.array([(i, j) for i in range(60) for j in range(i) if rng.random() < 0.12])
     problem = Problem.build(X, 8, cannot_link=pairs)
-    search = make_search(problem, deep=True, limits=Limits(max_iter=500, proof_pivots=2000))
+    search = Searches(problem, deep=True, limits=Limits(max_iter=500, proof_pivots=2000))
     first, second = search.steps
     for _ in range(5):
         rough = first(problem.enter(X[rng.choice(60, 8, replace=False)]))
@@ -265,4 +265,4 @@ def test_two_steps_end_where_labels_are_optimal():
         assert again.objective == found.objective
         assert again.n_iterations >= many
     plain = Problem.build(X, 8)
-    assert make_search(plain, deep=True, limits=Limits()).steps is None
+    assert Searches(plain, deep=True, limits=Limits()).steps is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smdeclust.local_search import Limits, batch, local_search, make_search
+from smdeclust.local_search import Limits, Searches, batch, local_search
 from smdeclust.local_search.trades import climb, trade
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
@@ -96,7 +96,7 @@ def test_a_partition_is_proven_once(monkeypatch):
         return real(self, state, limits, quick)
 
     monkeypatch.setattr(batch.Engine, "_assign", counted)
-    search = make_search(problem, deep=True, limits=Limits())
+    search = Searches(problem, deep=True, limits=Limits())
     starts = [problem.enter(X[rng.choice(90, 3, replace=False)]) for _ in range(6)]
     found = [search(start) for start in starts]
     assert all(solution.proven for solution in found)

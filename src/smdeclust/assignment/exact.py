@@ -17,7 +17,7 @@ from smdeclust.assignment.compiled import assign_compiled
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import TOO_MANY_TO_COPY
-from smdeclust.points.distances import linked_costs
+from smdeclust.points.distances import costs_of
 from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Contracted, Problem
 from smdeclust.structure import Structure
@@ -61,7 +61,9 @@ def exact_assignment(
     if problem.group_bounds is None:
         labels, cost, bound = assign_points(contracted, within, upper, budget)
     else:
-        labels, cost, bound = assign_groups(problem, _costs(contracted, within), upper, budget)
+        every = np.arange(problem.n_groups)
+        costs = costs_of(contracted.points, contracted.weights, every, within)
+        labels, cost, bound = assign_groups(problem, costs, upper, budget)
     if labels is None:
         status = Status.INFEASIBLE if bound == np.inf else Status.UNKNOWN
         return Assignment(None, np.inf, bound + problem.constant, status, budget.nodes)
@@ -121,15 +123,8 @@ def assign_points(
         if status == SOLVED and np.bincount(labels[weights > 0], minlength=k).all():
             return labels, cost, cost
     bounds = Bounds.none_empty(weights, np.zeros(k))
-    return assign(_costs(contracted, centers), contracted.graph, bounds, upper, budget)
-
-
-def _costs(contracted: Contracted, centers: np.ndarray) -> np.ndarray:
-    """(G, K) costs of all groups."""
-    costs, centers_t = np.empty((len(contracted.points), len(centers))), centers.T.copy()
-    given = contracted.points, contracted.weights, len(contracted.points)
-    linked_costs(*given, centers, centers_t, costs)
-    return costs
+    costs = costs_of(contracted.points, weights, np.arange(len(weights)), centers)
+    return assign(costs, contracted.graph, bounds, upper, budget)
 
 
 def as_centers(centers: Any, problem: Problem) -> np.ndarray:

@@ -18,8 +18,14 @@ from smdeclust.kernels import kernel
 CHILD, AFTER, AHEAD, POINT = 0, 1, 2, 3
 
 
-@kernel()
-def transport(costs, low, high, prices, labels, limit):
+def transport(
+    costs: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    prices: np.ndarray,
+    labels: np.ndarray,
+    limit: float,
+) -> int:
     """Label unit points at the least cost with low <= points <= high in each cluster.
 
     `costs` (m, K) are finite; `low`, `high` (K,) whole numbers. Starts from `prices`, and writes
@@ -30,25 +36,12 @@ def transport(costs, low, high, prices, labels, limit):
     Returns SOLVED; PAUSED where the limit was reached: prices are better, labels mean nothing; or
     INFEASIBLE. O(m K) plus O(K^2 + K log m) a path; the better the prices, the fewer paths.
     """
-    first = np.zeros(len(costs) + 1, np.int64)
-    for g in range(len(costs)):
-        most = np.inf
-        for k in range(len(prices)):
-            most = min(most, costs[g, k] + prices[k] + limit)
-        first[g + 1] = first[g]
-        for k in range(len(prices)):
-            first[g + 1] += costs[g, k] + prices[k] <= most
-    cluster, cost = np.empty(first[-1], np.int32), np.empty(first[-1])
-    for g in range(len(costs)):
-        most = np.inf
-        for k in range(len(prices)):
-            most = min(most, costs[g, k] + prices[k] + limit)
-        node = first[g]
-        for k in range(len(prices)):
-            if costs[g, k] + prices[k] <= most:
-                cluster[node], cost[node] = k, costs[g, k]
-                node += 1
-    return transport_among(first, cluster, cost, low, high, prices, labels, limit)
+    priced = costs + prices
+    near = priced <= priced.min(axis=1, keepdims=True) + limit
+    first = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
+    cluster = np.nonzero(near)[1].astype(np.int32)
+    status = transport_among(first, cluster, costs[near], low, high, prices, labels, limit)
+    return int(status)
 
 
 @kernel()

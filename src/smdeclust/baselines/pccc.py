@@ -27,7 +27,7 @@ from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.points.centers import move_centers, sum_of_squares
-from smdeclust.points.distances import linked_costs, nearest_centers
+from smdeclust.points.distances import costs_of, nearest_centers
 from smdeclust.problem import Contracted, Problem, Solution
 from smdeclust.structure import SoftPairs
 from smdeclust.structure.pairs import as_pairs, count_broken
@@ -211,8 +211,7 @@ def soft_assignment(
     graph, n_linked, n_clusters = contracted.graph, contracted.n_linked, len(centers)
     if not graph.broken(labels[:n_linked]).any():
         return labels
-    costs = np.empty((n_linked, n_clusters))
-    linked_costs(contracted.points, contracted.weights, n_linked, centers, centers_t, costs)
+    costs = costs_of(contracted.points, contracted.weights, np.arange(n_linked), centers)
     while True:
         until = np.inf if deadline is None else deadline
         budget = Budget(deadline=until, max_pivots=PCCC_PIVOTS)

@@ -14,10 +14,11 @@ from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after, random_state_of
 from smdeclust.estimators.learned_distance import LearnedDistance, some_rows
-from smdeclust.estimators.warm import Earlier, cluster_means, digest_of
+from smdeclust.estimators.warm import Earlier, digest_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
+from smdeclust.points.centers import cluster_means
 from smdeclust.points.choose import fits_contracted
 from smdeclust.points.validation import as_weights
 from smdeclust.views import HeldOut, folds, kept_as_hard
@@ -193,7 +194,7 @@ def _take_over(
         model.cluster_centers_ = distance.inverse_transform(inner.cluster_centers_)
         return
     weight = as_weights(sample_weight, points.shape[0])
-    centers = cluster_means(points, inner.labels_, weight)
+    centers = cluster_means(points, inner.labels_, weight=weight)
     number = np.argsort(np.lexsort(centers.T[::-1]))
     if earlier is not None:
         number = earlier.numbers(inner.labels_, centers)

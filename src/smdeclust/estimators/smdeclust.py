@@ -35,9 +35,8 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import (
     PROOF_PIVOTS,
     Limits,
+    Searches,
     can_go_deep,
-    make_search,
-    make_search_all,
     prove,
 )
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
@@ -433,18 +432,15 @@ class SMDEClust(ConstrainedClusterer):
             mutate = RelocationMutation(
                 problem, REASSIGN[self._search.assignment], self._search.alpha
             )
-        setting: dict[str, Any] = {
-            "deep": self._search.local_search == "deep",
-            "limits": Limits.of(self._search.max_local_iter, self._proof_pivots[0], deadline),
-        }
-        together, search = self._search.replacement == "generation", make_search(problem, **setting)
+        limits = Limits.of(self._search.max_local_iter, self._proof_pivots[0], deadline)
+        search = Searches(problem, self._search.local_search == "deep", limits)
         return Operators(
             initialize=random_points(problem),
             crossover=DifferentialCrossover(factor),
             mutate=mutate,
             local_search=search,
             in_two_steps=search.steps,
-            search_all=make_search_all(problem, **setting) if together else None,
+            search_all=search.all if self._search.replacement == "generation" else None,
         )
 
     def _stopping_rule(self, problem: Problem, deadline: float | None) -> stopping.StoppingRule:

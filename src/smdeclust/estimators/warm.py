@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from smdeclust.constraints.per_point import class_codes
@@ -16,6 +15,7 @@ from smdeclust.constraints.rows import among
 from smdeclust.distance.spread import is_sparse
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
+from smdeclust.points.centers import cluster_means
 from smdeclust.structure.pairs import as_pairs, count_broken
 
 # Parameters that a solution does not depend on once it is found.
@@ -91,19 +91,6 @@ def _as_numbers(labels: np.ndarray) -> np.ndarray:
     if labels.dtype.kind not in "iu":
         return codes
     return np.where(codes >= 0, np.searchsorted(np.unique(labels[codes >= 0]), labels), -1)
-
-
-def cluster_means(X: Any, labels: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """(K, d) weighted means of the clusters; rows with a label of -1 are in none."""
-    known = np.flatnonzero(labels >= 0)
-    weight = np.ones(len(labels)) if weight is None else weight
-    totals = np.bincount(labels[known], weight[known])
-    share = weight[known] / totals[labels[known]]
-    shares = csr_array((share, (labels[known], known)), shape=(len(totals), len(labels)))
-    if is_sparse(X):
-        return (shares @ X).toarray()
-    middle = X.mean(axis=0, dtype=np.float64)
-    return shares @ (X - middle) + middle
 
 
 def _checked(earlier: Earlier, problem: Any) -> Earlier:

@@ -2,10 +2,9 @@
 
 from smdeclust.local_search.limits import PROOF_PIVOTS, Limits
 from smdeclust.local_search.search import (
+    Searches,
     can_go_deep,
     local_search,
-    make_search,
-    make_search_all,
     prove,
     search_all,
 )
@@ -13,10 +12,9 @@ from smdeclust.local_search.search import (
 __all__ = [
     "PROOF_PIVOTS",
     "Limits",
+    "Searches",
     "can_go_deep",
     "local_search",
-    "make_search",
-    "make_search_all",
     "prove",
     "search_all",
 ]

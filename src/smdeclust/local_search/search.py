@@ -58,9 +58,7 @@ def local_search(
     deadline
         Stop at this moment of ``time.perf_counter()``, after at least one iteration.
     """
-    return make_search(problem, deep=deep, limits=Limits.of(max_iter, proof_pivots, deadline))(
-        centers
-    )
+    return Searches(problem, deep, Limits.of(max_iter, proof_pivots, deadline))(centers)
 
 
 def search_all(
@@ -73,25 +71,15 @@ def search_all(
     deadline: float | None = None,
 ) -> list[Solution]:
     """The same from several starts, together where the storage refines them together."""
-    limits = Limits.of(max_iter, proof_pivots, deadline)
-    return make_search_all(problem, deep=deep, limits=limits)(starts)
-
-
-def make_search(problem: Problem, *, deep: bool, limits: Limits) -> Searches:
-    """The local search as a function of its start: all that is the same for many starts is done."""
-    return Searches(problem, deep, limits)
-
-
-def make_search_all(
-    problem: Problem, *, deep: bool, limits: Limits
-) -> Callable[[Sequence[np.ndarray]], list[Solution]]:
-    """The same as a function of several starts."""
-    return Searches(problem, deep, limits).all
+    return Searches(problem, deep, Limits.of(max_iter, proof_pivots, deadline)).all(starts)
 
 
 class Searches:
-    """Searches of one problem: one that finds no labels in its time, after others did, gives the
-    best of those again, and each is told from which objective on it is far behind them."""
+    """The local search as a function of its start: all that is the same for many starts is done.
+
+    One that finds no labels in its time, after others did, gives the best of those again, and each
+    is told from which objective on it is far behind them.
+    """
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
         self.problem, self.deep, self.limits = problem, deep and can_go_deep(problem), limits
@@ -164,7 +152,7 @@ def prove(
     elif abilities.contracted and not bounded:
         return prove_compiled(problem, solution, limits)
     try:
-        found = make_search(problem, deep=False, limits=limits)(solution.centers)
+        found = Searches(problem, False, limits)(solution.centers)
     except NoFeasibleSolutionError:
         if not bounded:
             raise

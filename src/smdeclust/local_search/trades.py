@@ -16,7 +16,7 @@ from smdeclust.local_search.jumps import sort_places
 from smdeclust.local_search.lloyd import _accept, _conclude, _settle
 from smdeclust.points.blocks import two_least
 from smdeclust.points.centers import sum_of_squares
-from smdeclust.points.distances import squared_distances, transposed
+from smdeclust.points.distances import costs_of
 from smdeclust.points.lanes import find_priced
 from smdeclust.structure.tabu import beyond
 
@@ -191,7 +191,7 @@ def _label_within(
     filled_up, held = np.empty(len(weights)), np.empty(low.shape)
     margins = filled_up[:n]
     statuses = np.zeros(1, np.int64)
-    linked_costs = _costs_of(points, weights, np.arange(n_linked), centers)
+    linked_costs = costs_of(points, weights, np.arange(n_linked), centers)
     off = 0.0
     for look in range(LOOKS):
         find_priced(lanes, weights, counted, centers, prices, labels, filled_up)
@@ -216,13 +216,13 @@ def _label_within(
             some = _near(margins, 0, 4 * reach)
         step = max(1, len(some) // SOME)
         some = some[::step]
-        _climb_on(_costs_of(points, weights, some, centers), counts, labels, some, step, held, low,
+        _climb_on(costs_of(points, weights, some, centers), counts, labels, some, step, held, low,
                   high, least, largest, prices, reach, fade, n_steps)  # fmt: skip
     share = (4 * off + 128) / max(1, n_free)
     for _ in range(4):
         limit = _margin(margins[n_linked:], share)
         few = _near(margins, n_linked, limit)
-        now, costs = held.copy(), _costs_of(points, weights, few, centers)
+        now, costs = held.copy(), costs_of(points, weights, few, centers)
         count, chosen = _rows(counts, few), np.empty(len(few), np.int64)
         for i in range(len(few)):
             chosen[i] = labels[few[i]]
@@ -245,18 +245,6 @@ def _near(margins, first, limit):
         near[n] = g
         n += margins[g] <= limit
     return near[:n]
-
-
-@kernel()
-def _costs_of(points, weights, which, centers):
-    """(n, K) costs of some groups."""
-    costs, centers_t = np.empty((len(which), len(centers))), transposed(centers)
-    for i in range(len(which)):
-        g = which[i]
-        squared_distances(points[g], centers, centers_t, costs[i])
-        for k in range(len(centers)):
-            costs[i, k] *= weights[g]
-    return costs
 
 
 @kernel()

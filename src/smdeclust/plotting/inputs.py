@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import validation
+from smdeclust.points.centers import cluster_means
 
 
 def as_points(X: ArrayLike) -> NDArray[np.float64]:
@@ -36,10 +37,8 @@ def as_centers(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The clusters' names in order, and a center of each: row k of `centers`, or the mean."""
     if centers is None:
-        names, position, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        sums = np.zeros((len(names), points.shape[1]))
-        np.add.at(sums, position, points)
-        return names, sums / counts[:, None]
+        names, position = np.unique(labels, return_inverse=True)
+        return names, cluster_means(points, position)
     array = np.asarray(centers, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != points.shape[1]:
         raise InvalidInputError(

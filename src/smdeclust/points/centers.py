@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from smdeclust.kernels import summing_kernel
+
+
+def cluster_means(
+    X: Any, labels: np.ndarray, n_clusters: int = 0, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """(K, d) weighted means of the clusters of any points; rows with a label of -1 are in none.
+
+    There are `n_clusters`, or as many as `labels` name; an empty one gets the mean of all points.
+    """
+    known = np.flatnonzero(labels >= 0)
+    share = np.ones(len(known)) if weight is None else weight[known]
+    totals = np.bincount(labels[known], share, n_clusters)
+    share = share / np.where(totals > 0, totals, 1.0)[labels[known]]
+    shares = csr_array((share, (labels[known], known)), shape=(len(totals), len(labels)))
+    if issparse(X):
+        return np.asarray((shares @ X).toarray())
+    middle = X.mean(axis=0, dtype=np.float64)
+    return np.asarray(shares @ (X - middle) + middle)
 
 
 @summing_kernel()

@@ -67,9 +67,12 @@ def nearest_centers(points, weights, start, centers, centers_t, labels):
 
 
 @kernel()
-def linked_costs(points, weights, n_linked, centers, centers_t, costs):
-    """Write cost[g, k] = w_g |m_g - y_k|^2 for the linked groups. O(L K d)."""
-    for g in range(n_linked):
-        squared_distances(points[g], centers, centers_t, costs[g])
+def costs_of(points, weights, which, centers):
+    """(n, K) costs w_g |m_g - y_k|^2 of some groups. O(n K d)."""
+    costs, centers_t = np.empty((len(which), len(centers))), transposed(centers)
+    for i in range(len(which)):
+        g = which[i]
+        squared_distances(points[g], centers, centers_t, costs[i])
         for k in range(len(centers)):
-            costs[g, k] *= weights[g]
+            costs[i, k] *= weights[g]
+    return costs

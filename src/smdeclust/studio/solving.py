@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import smdeclust
 from smdeclust.constraints import Constraints
+from smdeclust.points.centers import cluster_means
 from smdeclust.queries.picture import match_labels
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.view import chosen_points
@@ -185,7 +186,7 @@ class _Solver:
         X = self.points(wishes)
         distance = getattr(self.model, "distance_", None)
         places = X if distance is None else np.asarray(distance.transform(X))
-        centers = means_of(places, self.labels, wishes.n_clusters, self.sheet.weight)
+        centers = cluster_means(places, self.labels, wishes.n_clusters, self.sheet.weight)
         squares = ((centers - places[row]) ** 2).sum(axis=1)
         nearest = np.argsort(squares, kind="stable")[:4]
         pairs = [
@@ -276,14 +277,6 @@ class _Solver:
         send("answer", np.asarray(places, dtype=np.float32))
 
 
-def means_of(X: np.ndarray, labels: np.ndarray, k: int, weight: Any = None) -> np.ndarray:
-    """(K, d) means of the clusters; zero where one is empty."""
-    weight = np.ones(len(X)) if weight is None else weight
-    sizes = np.bincount(labels, weight, k)
-    sums = np.column_stack([np.bincount(labels, weight * column, k) for column in X.T])
-    return np.asarray(sums / np.where(sizes > 0, sizes, 1)[:, None])
-
-
 def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """(K, d) centers to start from where K changed: clusters split or merged, one at a time.
 
@@ -292,7 +285,7 @@ def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.nda
     """
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     k = int(labels.max()) + 1
-    centers, sizes = means_of(X, labels, k), np.bincount(labels, minlength=k).astype(float)
+    centers, sizes = cluster_means(X, labels, k), np.bincount(labels, minlength=k).astype(float)
     while k > n_clusters:
         gaps = ((centers[:, None] - centers[None]) ** 2).sum(axis=2)
         gaps *= sizes[:, None] * sizes[None] / (sizes[:, None] + sizes[None])

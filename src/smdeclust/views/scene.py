@@ -18,6 +18,7 @@ from scipy.spatial.distance import cdist
 from smdeclust.constraints import Constraints
 from smdeclust.distance import FULL, Frame, learn
 from smdeclust.distance.learn import MANY_ROUNDS, N_STARTS
+from smdeclust.points.centers import cluster_means
 from smdeclust.structure.groups import contract
 
 # Rows that a distance is learned from at most; those in pairs come first.
@@ -255,10 +256,7 @@ def rows_to_learn_from(
 
 def nearest_means(coordinates: np.ndarray, labels: np.ndarray, places: np.ndarray) -> np.ndarray:
     """For new places the cluster whose mean is nearest."""
-    centers = np.stack(
-        [coordinates[labels == k].mean(axis=0) for k in range(int(labels.max()) + 1)]
-    )
-    return cdist(places, centers, "sqeuclidean").argmin(axis=1)
+    return cdist(places, cluster_means(coordinates, labels), "sqeuclidean").argmin(axis=1)
 
 
 class OwnView:

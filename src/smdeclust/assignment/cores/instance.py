@@ -6,7 +6,7 @@ at its price. Rows of the linear program tie it to the labels of its two ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,82 +45,68 @@ class Instance:
     """Nodes to be labeled."""
 
     costs: FloatArray  # (n + m, K) cost of each label of the n nodes and of the m soft pairs
-    # the hard pairs, neighbors sorted
-    indptr: IntArray
-    indices: IntArray
-    # (m, 2) nodes of each soft pair, and its kind
-    ends: IntArray
-    together: BoolArray
+    pairs: PairGraph  # between the n nodes; the soft ones in the order of their rows of costs
 
     @classmethod
-    def of(cls, costs: FloatArray, graph: PairGraph) -> Instance:
+    def of(cls, costs: FloatArray, pairs: PairGraph) -> Instance:
         """Make one of (n, K) costs and their pairs."""
+        if pairs.is_hard:
+            return cls(costs, pairs)
         n, n_labels = costs.shape
-        if graph.is_hard:
-            none = np.empty((0, 2), np.int64), np.empty(0, dtype=bool)
-            return cls(costs, *graph.arrays[:2], *none)
-        hard = np.isinf(graph.price)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(graph.ends[hard], minlength=n))])
-        once = ~hard & (graph.ends < graph.indices)
-        m, width = int(np.count_nonzero(once)), max(n_labels, 2)
-        wide = np.full((n + m, width), np.inf)
+        soft = pairs.soft_part
+        wide = np.full((n + len(soft.edges), max(n_labels, 2)), np.inf)
         wide[:n, :n_labels] = costs
-        wide[n:, 0] = 0.0
-        wide[n:, 1] = graph.price[once]
-        return cls(
-            wide,
-            np.concatenate([indptr, np.full(m, indptr[-1])]).astype(np.int64),
-            np.ascontiguousarray(graph.indices[hard]),
-            np.column_stack([graph.ends[once], graph.indices[once]]),
-            graph.together[once],
-        )
+        wide[n:, 0], wide[n:, 1] = 0.0, soft.price[soft.ends < soft.indices]
+        return cls(wide, pairs)
+
+    def scaled(self, exponent: int) -> Instance:
+        """All costs times 2 to this power."""
+        if exponent == 0:
+            return self
+        pairs = replace(self.pairs, price=np.ldexp(self.pairs.price, exponent))
+        return Instance(np.ldexp(self.costs, exponent), pairs)
 
     @property
     def n_nodes(self) -> int:
         """n, without the soft pairs."""
-        return len(self.costs) - len(self.ends)
+        return self.pairs.n_nodes
 
-    @cached_property
+    @property
     def graph(self) -> Graph:
         """All pairs of the nodes, as the heuristics take them."""
-        n = self.n_nodes
-        if len(self.ends) == 0:
-            return self.indptr, self.indices, np.empty(0), np.empty(0, dtype=bool)
-        source = np.repeat(np.arange(n), np.diff(self.indptr[: n + 1]))
-        once = source < self.indices
-        hard = np.column_stack([source[once], self.indices[once]])
-        price = np.concatenate([np.full(len(hard), np.inf), self.costs[n:, 1]])
-        together = np.concatenate([np.zeros(len(hard), dtype=bool), self.together])
-        return PairGraph.from_edges(np.concatenate([hard, self.ends]), price, together, n).arrays
+        return self.pairs.arrays
+
+    @cached_property
+    def hard(self) -> tuple[IntArray, IntArray]:
+        """The hard pairs, neighbors sorted: indptr and indices, soft pairs as nodes without any."""
+        return self.pairs.hard_part.with_free(len(self.costs)).arrays[:2]
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """(m, 2) nodes of each soft pair."""
+        return self.pairs.soft_part.edges
+
+    @cached_property
+    def together(self) -> BoolArray:
+        """(m,) kind of each soft pair."""
+        soft = self.pairs.soft_part
+        return soft.together[soft.ends < soft.indices]
 
     def cost(self, labels: IntArray) -> float:
         """What these labels of the nodes cost; infinite where a hard pair is broken."""
-        n = self.n_nodes
-        same = np.repeat(labels, np.diff(self.indptr[: n + 1])) == labels[self.indices]
-        if same.any():
-            return np.inf
-        total = float(self.costs[np.arange(n), labels].sum())
-        if len(self.ends):
-            broken = (labels[self.ends[:, 0]] == labels[self.ends[:, 1]]) != self.together
-            total += float(self.costs[n:, 1][broken].sum())
-        return total
+        return float(self.costs[np.arange(len(labels)), labels].sum()) + self.pairs.penalty(labels)
 
     def part(self, nodes: IntArray, allowed: BoolArray) -> Instance:
         """Some nodes and soft pairs (ascending) with the hard pairs that still matter."""
-        position = np.full(len(self.costs), -1, np.int64)
-        position[nodes] = np.arange(len(nodes))
-        source = np.repeat(np.arange(len(self.costs)), np.diff(self.indptr))
-        inside = (position[source] >= 0) & (position[self.indices] >= 0)
-        source, target = source[inside], self.indices[inside]
-        shared = (allowed[source] & allowed[target]).any(axis=1)
-        source, target = position[source[shared]], position[target[shared]]
-        order = np.lexsort((target, source))
-        indptr = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=len(nodes)))))
-        pairs = nodes[nodes >= self.n_nodes] - self.n_nodes
-        return Instance(
-            np.ascontiguousarray(self.costs[nodes]),
-            indptr.astype(np.int64),
-            target[order].astype(np.int64),
-            position[self.ends[pairs]],
-            self.together[pairs],
-        )
+        inside, soft = np.split(nodes, [np.searchsorted(nodes, self.n_nodes)])
+        number = np.full(self.n_nodes, -1, np.int64)
+        number[inside] = np.arange(len(inside))
+        hard = self.pairs.hard_part.edges
+        shared = (allowed[hard[:, 0]] & allowed[hard[:, 1]]).any(axis=1)
+        hard = hard[shared & (number[hard] >= 0).all(axis=1)]
+        price = np.concatenate([np.full(len(hard), np.inf), self.costs[soft, 1]])
+        of_soft = soft - self.n_nodes
+        together = np.concatenate([np.zeros(len(hard), dtype=bool), self.together[of_soft]])
+        ends = number[np.concatenate([hard, self.ends[of_soft]])]
+        pairs = PairGraph.from_edges(ends, price, together, len(inside))
+        return Instance(np.ascontiguousarray(self.costs[nodes]), pairs)

@@ -29,8 +29,7 @@ class LinearRelaxation:
         n, n_labels = costs.shape
         self.costs = costs
         self.allowed = allowed.copy()  # columns that may exist
-        self.indptr = instance.indptr
-        self.indices = instance.indices
+        self.indptr, self.indices = instance.hard
         masked = np.where(allowed, costs, np.inf)
         self.nearest = masked.argmin(axis=1).astype(np.int64)
         self.nearest_cost = masked[np.arange(n), self.nearest]

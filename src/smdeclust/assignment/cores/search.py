@@ -94,7 +94,7 @@ def branch_and_cut(
     best = _Incumbent(cutoff, tolerance)
     allowed = allowed.copy()
     costs = instance.costs
-    if not propagate(allowed, instance.indptr, instance.indices):
+    if not propagate(allowed, *instance.hard):
         return CutResult(None, np.inf, np.inf)
     lp = LinearRelaxation(instance, allowed)
     before = int(allowed.sum())
@@ -182,14 +182,13 @@ def _components(instance: Instance, allowed: BoolArray) -> list[IntArray]:
     """
     n, n_nodes = len(allowed), instance.n_nodes
     several = allowed.sum(axis=1) > 1
-    source = np.repeat(np.arange(n), np.diff(instance.indptr))
-    target = instance.indices
+    source, target = instance.pairs.hard_part.edges.T
     open_pairs = np.flatnonzero(allowed[n_nodes:, 0])
     involved = several.copy()
     involved[n_nodes:] = False
     involved[instance.ends[open_pairs].ravel()] = True
     involved[n_nodes + open_pairs] = True
-    both = involved[source] & involved[target] & (source < target)
+    both = involved[source] & involved[target]
     source, target = source[both], target[both]
     shared = (allowed[source] & allowed[target]).any(axis=1)
     source = np.concatenate([source[shared], instance.ends[open_pairs].ravel()])

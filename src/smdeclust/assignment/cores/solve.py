@@ -94,14 +94,14 @@ def solve_core(
     largest = float(np.where(allowed, regrets.costs, 0.0).max())
     fits = LEAST_SIZE <= largest <= LARGEST_SIZE or largest == 0
     exponent = 0 if fits else int(np.frexp(largest)[1])
-    scaled = np.ldexp(regrets.costs, -exponent)
+    scaled = regrets.scaled(-exponent)
     value = float(np.ldexp(regret, -exponent)) if labels is not None else np.inf
-    reference = np.where(allowed, scaled, 0.0).max(axis=1).sum() if labels is None else value
+    reference = np.where(allowed, scaled.costs, 0.0).max(axis=1).sum() if labels is None else value
     # A bound is a sum over the open labels, each term of which may be rounded.
     share = min(RELATIVE_TOLERANCE, np.finfo(float).eps * np.count_nonzero(allowed))
     tolerance = share * float(reference) + float(np.ldexp(rounding, -exponent))
 
-    result = branch_and_cut(replace(regrets, costs=scaled), allowed, value, tolerance, budget)
+    result = branch_and_cut(scaled, allowed, value, tolerance, budget)
     if result.labels is not None:
         labels = result.labels
         if regrets.cost(labels) < regret / 16 and not budget.is_spent():
@@ -163,7 +163,7 @@ def useful_labels(instance: Instance) -> BoolArray:
     """
     n, n_labels = instance.costs.shape
     cannot = instance.ends[~instance.together].ravel()
-    degree = np.diff(instance.indptr) + np.bincount(cannot, minlength=n)
+    degree = np.diff(instance.hard[0]) + np.bincount(cannot, minlength=n)
     degree[instance.ends[instance.together].ravel()] = n_labels
     degree[instance.n_nodes :] = n_labels
     order = np.argsort(instance.costs, axis=1, kind="stable")
