@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from smdeclust import SMDEClust
-from smdeclust.local_search import jumps, local_search
+from smdeclust.local_search import jumps, limits, local_search
 from smdeclust.local_search.jumps import jump_descent
 from smdeclust.memetic import jumping
-from smdeclust.memetic.jumping import jump, thorough, with_jumps
+from smdeclust.memetic.jumping import Jumps, jump
 from smdeclust.problem import Problem
 
 
@@ -68,10 +68,10 @@ def test_cannot_links_hold_and_nothing_gets_worse(seed):
 
     start = problem.enter(X[:7])
     alone = search(start)
-    found = with_jumps(problem.contracted, search)(start)
+    found = Jumps(problem.contracted, search)(start)
     assert problem.violations(problem.expand(found.labels)) == (0, 0)
     assert found.objective <= alone.objective
-    better = thorough(problem.contracted, search)(found)
+    better = Jumps(problem.contracted, search).confirm(found)
     assert better.objective <= found.objective
 
 
@@ -115,7 +115,7 @@ def test_trials_that_fail_change_nothing(seed):
     def search(centers):
         return local_search(problem, centers)
 
-    best = thorough(problem.contracted, search)(search(problem.enter(X[:5])))
+    best = Jumps(problem.contracted, search).confirm(search(problem.enter(X[:5])))
     moved = best.centers.copy()
     assert jump(problem.contracted, moved, 50) == 0
     assert moved == pytest.approx(best.centers)
@@ -147,7 +147,7 @@ def test_a_deadline_is_looked_at_between_stretches(monkeypatch):
     found, expected = (local_search(problem, centers).objective for centers in (cut, at_once))
     assert found == pytest.approx(expected)
     moments = iter(range(100))
-    monkeypatch.setattr(jumping, "time", SimpleNamespace(perf_counter=lambda: next(moments)))
+    monkeypatch.setattr(limits, "time", SimpleNamespace(perf_counter=lambda: next(moments)))
     calls.clear()
     jump(problem.contracted, start.copy(), 20, deadline=3)
     assert len(calls) == 3
@@ -165,7 +165,7 @@ def test_jumps_lead_out_of_a_trap_under_sizes():
     right = search(problem.enter(places)).objective
     trapped = search(start)
     assert trapped.objective > 2 * right
-    found = with_jumps(problem.contracted, search, bounded=True)(start)
+    found = Jumps(problem.contracted, search, bounded=True)(start)
     assert found.objective == pytest.approx(right)
     assert problem.group_bounds.hold(found.labels)
     model = SMDEClust(6, size_min=5, size_max=45, random_state=0).fit(X)
@@ -188,7 +188,7 @@ def test_large_storages_jump_on_a_sample(storage, monkeypatch):
 
     right = search(problem.enter(places)).objective
     assert search(start).objective > 10 * right
-    assert with_jumps(ground, search)(start).objective == pytest.approx(right)
+    assert Jumps(ground, search)(start).objective == pytest.approx(right)
     monkeypatch.setattr(jumping, "SAMPLE", 2 * 100)
     assert jumping.ground_to_jump_on(problem) is None
 

@@ -42,7 +42,7 @@ from smdeclust.local_search import (
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
-from smdeclust.memetic.jumping import ground_to_jump_on, jumping_kinds
+from smdeclust.memetic.jumping import Jumps, ground_to_jump_on, jumping_kinds
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.population import SAME
 from smdeclust.memetic.replacement import Replacement
@@ -389,9 +389,9 @@ class SMDEClust(ConstrainedClusterer):
         kinds, confirm = [operators], None
         ground = ground_to_jump_on(problem) if self._search.local_search == "deep" else None
         if ground is not None:
-            kinds, confirm = jumping_kinds(
-                operators, ground, deadline, problem.group_bounds is not None
-            )
+            bounded, steps = problem.group_bounds is not None, operators.in_two_steps
+            jumps = Jumps(ground, operators.local_search, deadline, bounded, steps)
+            kinds, confirm = jumping_kinds(operators, jumps), jumps.confirm
         near: Solution | None = None
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))

@@ -127,7 +127,7 @@ def prove_in_parts(
     for rows in blocks:
         if not done[rows].any():
             task = _Task.of(problem, labels, jobs.group, rows, 0.0, None)
-            parts.append(Part(rows, without_search(task.problem(), labels[rows])))
+            parts.append(Part(rows, without_search(task.problem, task.labels)))
     return _together(problem, labels, parts, ending)
 
 
@@ -222,11 +222,13 @@ class _Jobs:
 
     def run(self, blocks: list[IntArray], tol: float) -> Iterator[Part]:
         """Prove all blocks, in any order."""
-        tasks = []
-        for index, rows in enumerate(blocks):
+
+        def prepare(index: int, rows: IntArray) -> Any:
             waiting = math.ceil((len(blocks) - index) / self.n_jobs)
             task = _Task.of(self.problem, self.labels, self.group, rows, tol, self.folder)
-            tasks.append(delayed(task.run)(self.deadline, waiting))
+            return delayed(task.run)(self.deadline, waiting)
+
+        tasks = (prepare(*block) for block in enumerate(blocks))
         n_jobs = self.n_jobs if time.time() + STARTING < self.deadline else 1
         kind: dict[str, Any] = {} if n_jobs > 1 else {"backend": "sequential"}
         backend = get_active_backend()[0]  # of joblib.parallel_config: processes, or a Dask cluster
@@ -240,14 +242,10 @@ class _Jobs:
 
 @dataclass(frozen=True)
 class _Task:
-    """One block, with all that a process needs to know about it."""
+    """One block as a problem of its own, with all that a process needs to know about it."""
 
     rows: IntArray
-    X: Any
-    n_clusters: int
-    must_link: IntArray
-    cannot_link: IntArray
-    weights: Any
+    problem: Problem
     labels: IntArray
     tol: float
     folder: Path | None
@@ -258,8 +256,6 @@ class _Task:
         folder: Path | None,
     ) -> _Task:  # fmt: skip
         """The block of these rows: groups whole, pairs that lie in it."""
-        place = np.full(problem.n_points, -1)
-        place[rows] = np.arange(len(rows))
         first = np.full(int(group.max()) + 1, -1)
         first[group[rows[::-1]]] = np.arange(len(rows))[::-1]
         must = np.column_stack([np.arange(len(rows)), first[group[rows]]])
@@ -267,18 +263,16 @@ class _Task:
         weights = None if problem.sample_weight is None else problem.sample_weight[rows]
         heavy = np.ones(len(rows), bool) if weights is None else weights > 0
         k = min(problem.n_clusters, len(np.unique(group[rows[heavy]])))
-        return cls(
-            rows, np.asarray(problem.X[rows]), k, must[must[:, 0] != must[:, 1]],
-            cannot[np.all(cannot >= 0, axis=1)], weights, labels[rows], tol, folder,
-        )  # fmt: skip
+        pairs = must[must[:, 0] != must[:, 1]], cannot[np.all(cannot >= 0, axis=1)]
+        block = Problem.build(np.asarray(problem.X[rows]), k, *pairs, weights)
+        return cls(rows, block, labels[rows], tol, folder)
 
     def run(self, deadline: float, waiting: int) -> tuple[IntArray, Proven, float]:
         """Prove it, in its share of the time that is left."""
         start = time.perf_counter()
-        known = self._read()
+        known, problem = self._read(), self.problem
         if known is not None:
             return self.rows, known, 0.0
-        problem = self.problem()
         share = (deadline - time.time()) / waiting
         if share < _LEAST_SHARE:  # not even one bound: what costs nothing, so that the limit holds
             return self.rows, without_search(problem, self.labels), 0.0
@@ -292,17 +286,13 @@ class _Task:
         self._write(proven)
         return self.rows, proven, time.perf_counter() - start
 
-    def problem(self) -> Problem:
-        """The block as a problem of its own."""
-        return Problem.build(
-            self.X, self.n_clusters, self.must_link, self.cannot_link, self.weights
-        )
-
     def _file(self) -> Path | None:
         if self.folder is None:
             return None
-        digest = hashlib.sha256(repr((self.n_clusters, self.tol, self.X.shape)).encode())
-        for array in (self.X, self.must_link, self.cannot_link, self.labels, self.weights):
+        known = self.problem
+        digest = hashlib.sha256(repr((known.n_clusters, self.tol, known.X.shape)).encode())
+        pairs = known.must_link, known.cannot_link
+        for array in (known.X, *pairs, self.labels, known.sample_weight):
             digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
         return self.folder / f"part-{digest.hexdigest()[:32]}.npz"
 
@@ -311,15 +301,16 @@ class _Task:
         path = self._file()
         if path is None or not path.is_file():
             return None
-        pairs = self.must_link, self.cannot_link
+        known = self.problem
+        pairs = known.must_link, known.cannot_link
         try:
             stored = Certificate.load(path)
-            data = admit(self.X, self.weights, *pairs, self.n_clusters)
+            data = admit(known.X, known.sample_weight, *pairs, known.n_clusters)
             lower = min(proven_below(data, stored.proof)[0], stored.lower_bound)
         except SMDEClustError as error:
             logger.warning("%s is not used: %s", path, error)
             return None
-        cost = cost_of(self.problem(), self.labels)
+        cost = cost_of(known, self.labels)
         return Proven(lower, cost, self.labels, False, lower, Ending.TARGET, stored.proof)
 
     def _write(self, proven: Proven) -> None:
@@ -329,7 +320,7 @@ class _Task:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_suffix(f".{os.getpid()}")
         Certificate(
-            self.labels, self.n_clusters, proven.lower_bound, proven.upper_bound, 0.0, "part", 0.0,
-            proof=proven.proof,
+            self.labels, self.problem.n_clusters, proven.lower_bound, proven.upper_bound, 0.0,
+            "part", 0.0, proof=proven.proof,
         ).save(aside)  # fmt: skip
         aside.replace(path)

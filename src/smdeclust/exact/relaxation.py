@@ -34,8 +34,7 @@ class PointData:
     n_clusters: int
     must_link: IntArray
     cannot_link: IntArray
-    z_low: float = 0.0  # bounds on Z[i, i]: one over the largest and the smallest size
-    z_high: float = np.inf
+    sizes: tuple[float, float] = (0.0, np.inf)  # bounds on those of clusters
 
     @property
     def n_points(self) -> int:
@@ -62,15 +61,11 @@ class PointData:
         points = points - (weights @ points) / weights.sum()
         if points.shape[1] > n:
             points = np.asarray(np.linalg.qr(points.T, mode="r")).T
-        return cls(
-            np.ascontiguousarray(points),
-            weights,
-            int(n_clusters),
-            np.asarray(must_link, np.int64).reshape(-1, 2),
-            np.asarray(cannot_link, np.int64).reshape(-1, 2),
-            1.0 / sizes[1],
-            1.0 / sizes[0] if sizes[0] > 0 else np.inf,
+        must_link, cannot_link = (
+            np.asarray(pairs, np.int64).reshape(-1, 2) for pairs in (must_link, cannot_link)
         )
+        points = np.ascontiguousarray(points)
+        return cls(points, weights, int(n_clusters), must_link, cannot_link, sizes)
 
 
 @dataclass(frozen=True)
@@ -119,7 +114,8 @@ def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | 
     mask[ends[:, 1], ends[:, 0]] = True
     constant = float(np.sum(data.weights[:, None] * data.points**2))
     unit = np.sqrt(weights / weights.sum())
+    z_high = 1.0 / data.sizes[0] if data.sizes[0] > 0 else np.inf
     return Relaxation(
         data.n_clusters, groups, weights, sqrt_weights, unit, factor, cost / scale, scale, constant,
-        mask, data.z_low, data.z_high,
+        mask, 1.0 / data.sizes[1], z_high,
     )  # fmt: skip

@@ -223,16 +223,9 @@ def proven_bound(
     data: PointData, node: Relaxation, multipliers: Multipliers
 ) -> tuple[float, float]:
     """The bound that `verify` will find for a node, and what rounding takes off it there."""
-    leaf = Leaf(
-        data.points,
-        data.weights,
-        node.group_of_point,
-        np.argwhere(np.triu(node.apart)),
-        data.n_clusters,
-        1.0 / data.z_high,
-        1.0 / data.z_low if data.z_low > 0.0 else np.inf,
-    )
-    return leaf_bound(leaf, multipliers, sys.maxsize)
+    apart = np.argwhere(np.triu(node.apart))
+    given = data.points, data.weights, node.group_of_point, apart, data.n_clusters, *data.sizes
+    return leaf_bound(Leaf(*given), multipliers, sys.maxsize)
 
 
 def representatives(node: Relaxation) -> IntArray:

@@ -58,6 +58,18 @@ class _Last:
     gain: float = -np.inf
 
 
+@dataclass(frozen=True)
+class _Look:
+    """Some free points: all up to a margin, or a share of them; and at which prices that is, with
+    the (B, K) sums of all points there."""
+
+    few: Fillers
+    limit: float
+    share: float
+    held: np.ndarray
+    prices: np.ndarray
+
+
 class Engine(ExitStack):
     """Iterations of some solutions at once (under bounds: of one); used in a ``with`` statement."""
 
@@ -312,13 +324,11 @@ class Engine(ExitStack):
             early = look < (2 if limits.is_late() else MOST_LOOKS // 2)
             reach = self.reach if n_wanted < self.n_free else np.inf
             few, limit, share = self.batch.undecided(n_wanted, reach, SAMPLE if early else NO_LIMIT)
+            at, status = _Look(few, limit, share, held, prices), SOLVED
             if len(bounds.counts) == 1:
-                status, chosen, state.prices = self._trade(bounds, few, share, held, prices, limit)
+                status, chosen, state.prices = self._trade(at)
             elif share < 1:
-                status = SOLVED
-                state.prices = self._climb(bounds, few, share, held, prices, limit)
-            else:
-                status = SOLVED
+                state.prices = self._climb(at)
             if share < 1 or (status != SOLVED and limit < np.inf and (self.units or early)):
                 moved = float(_spreads(state.prices - prices).max())
                 self.reach = moved / 4 if status == SOLVED else 4 * limit
@@ -357,31 +367,24 @@ class Engine(ExitStack):
                 return found.labels[:n_linked], moves, bool(sure and found.bound >= found.cost)
         raise NoFeasibleSolutionError(NOT_FOUND)
 
-    def _trade(
-        self,
-        bounds: Bounds,
-        few: Fillers,
-        share: float,
-        held: np.ndarray,
-        prices: np.ndarray,
-        limit: float,
-    ) -> tuple[int, np.ndarray, np.ndarray]:
+    def _trade(self, at: _Look) -> tuple[int, np.ndarray, np.ndarray]:
         """Label some of the points as if all counted the same, and nobody else moved.
 
         Their clusters may change by what the bounds leave, or by that share where they stand for
         more. Returns the status, labels and new prices.
         """
+        few, bounds, slack = at.few, self.in_order, (1e-9 if at.share == 1 else 1.0)
         counted = np.where(few.counts[0] > 0, few.counts[0], 1.0)
-        here, far = np.bincount(few.labels, minlength=held.shape[1]), 2.0**40
-        slack, unit = (1e-9 if share == 1 else 1.0), float(self.unit[0, 0])
-        least, most = (bounds.low - held)[0] / unit, (bounds.high - held)[0] / unit
-        low = here + np.ceil(np.clip(least * share - slack, -far, far)).astype(np.int64)
-        high = here + np.floor(np.clip(most * share + slack, -far, far)).astype(np.int64)
-        if share < 1:
+        here, far = np.bincount(few.labels, minlength=at.held.shape[1]), 2.0**40
+        share = at.share / float(self.unit[0, 0])
+        least, most = (bounds.low - at.held)[0] * share, (bounds.high - at.held)[0] * share
+        low = here + np.ceil(np.clip(least - slack, -far, far)).astype(np.int64)
+        high = here + np.floor(np.clip(most + slack, -far, far)).astype(np.int64)
+        if at.share < 1:
             high = np.maximum(high, 0)
-        labels, moved = np.empty(len(few.labels), dtype=np.int64), prices[0].copy()
-        heaviest = counted.max() if len(counted) else 1.0
-        status = transport(few.costs / counted[:, None], low, high, moved, labels, limit / heaviest)
+        labels, moved = np.empty(len(few.labels), dtype=np.int64), at.prices[0].copy()
+        limit = at.limit / counted.max(initial=0.0) if len(counted) else at.limit
+        status = transport(few.costs / counted[:, None], low, high, moved, labels, limit)
         return status, labels, moved[None]
 
     def _good(self, state: State, limits: Limits) -> Found | None:
@@ -403,43 +406,36 @@ class Engine(ExitStack):
             if off <= self.n_free / 64 or look == LOOKS - 1:
                 break
             n_wanted = self.n_free if look == 0 else int(2 * off) + 256
-            few, limit, share = self.batch.undecided(n_wanted, 0.0, SOME)
-            prices = self._climb(bounds, few, share, held, prices, limit)
+            at = _Look(*self.batch.undecided(n_wanted, 0.0, SOME), held, prices)
+            prices = self._climb(at)
         n_wanted = int(4 * off) + 128
         for _ in range(4):
-            few, limit, _ = self.batch.undecided(n_wanted, 0.0, NO_LIMIT)
-            labels, sums = few.labels.copy(), held / self.unit
+            at = _Look(*self.batch.undecided(n_wanted, 0.0, NO_LIMIT), held, prices)
+            few, labels, sums = at.few, at.few.labels.copy(), held / self.unit
             low, high = bounds.low - bounds.slack / 2, bounds.high + bounds.slack / 2
             priced = few.costs + few.counts.T @ prices
             counts = np.ascontiguousarray((few.counts / self.unit).T)
             ends = low / self.unit, high / self.unit
             if trade(priced, counts, *ends, sums, labels, MOST_ROUNDS):
-                state.prices = self._climb(bounds, few, 1.0, held, prices, limit, n_steps=2)
+                state.prices = self._climb(at, n_steps=2)
                 return answer, few.moves(labels), False
             n_wanted *= 4
         return None
 
-    def _climb(
-        self,
-        bounds: Bounds,
-        few: Fillers,
-        share: float,
-        held: np.ndarray,
-        prices: np.ndarray,
-        limit: float,
-        n_steps: int = 15,
-    ) -> np.ndarray:
-        """Better prices from some of the points, whose sums may change by that share of what all
-        may; `limit` is the margin up to which all are among them."""
+    def _climb(self, at: _Look, n_steps: int = 15) -> np.ndarray:
+        """Better prices from some of the points, whose sums may change by their share of what all
+        may."""
+        few, bounds = at.few, self.in_order
         if few.costs.size == 0 or few.costs.shape[1] < 2:
-            return prices
+            return at.prices
         here, room = Bounds.of(few.counts, bounds.low, bounds.high).held(few.labels), self.unit
-        low, high = (bounds.low - held) * share - room, (bounds.high - held) * share + room
-        reach, fade = limit / 4, 0.8
-        if limit == np.inf:  # they stand for all points: prices may go anywhere
+        low = (bounds.low - at.held) * at.share - room
+        high = (bounds.high - at.held) * at.share + room
+        reach, fade = at.limit / 4, 0.8
+        if at.limit == np.inf:  # they stand for all points: prices may go anywhere
             two = np.partition(few.costs, 1, axis=1)[:, :2]
             reach, fade, n_steps = float(np.median(np.ptp(two, axis=1))), 0.9, 40
-        moved = np.ascontiguousarray(prices * self.unit)
+        moved = np.ascontiguousarray(at.prices * self.unit)
         climb(
             few.costs, np.ascontiguousarray((few.counts / self.unit).T), (here + low) / self.unit,
             (here + high) / self.unit, bounds.least_prices, bounds.largest_prices, moved, reach,

@@ -10,13 +10,13 @@ pairs, show where to jump, and the search that follows sees all.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from smdeclust.local_search.jumps import LOCAL_ITERATIONS, NEAR, jump_descent
+from smdeclust.local_search.limits import is_past
 from smdeclust.memetic.algorithm import Operators
 from smdeclust.memetic.crossover import exchange
 from smdeclust.problem import Contracted, Problem, Solution
@@ -24,7 +24,6 @@ from smdeclust.structure.graph import PairGraph
 
 Search = Callable[[np.ndarray], Solution]
 Steps = tuple[Search, Callable[[Solution], Solution]]
-Confirm = Callable[[Solution], Solution]
 
 # Trials in a row that may fail: of an offspring, and of a solution that populations agree on.
 IDLE = 2
@@ -62,82 +61,82 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
     return Contracted(points, weights, PairGraph.hard(*nothing), problem.n_clusters, problem.points)
 
 
-def jumping_kinds(
-    operators: Operators,
-    contracted: Contracted,
-    deadline: float | None = None,
-    bounded: bool = False,
-) -> tuple[list[Operators], Confirm]:
-    """Two kinds of populations that take turns, and what confirms their agreement.
+def jumping_kinds(operators: Operators, jumps: Jumps) -> list[Operators]:
+    """Two kinds of populations that take turns.
 
     They differ in their crossover: two kinds seldom end in the same trap. Both jump, but not with
-    few clusters; there, under cannot-links, the first kind is the only one. Where clusters are
-    `bounded`, jumps are weighed as if they were not, and each must stand a search within bounds.
+    few clusters; there, under cannot-links or bounds, the first kind is the only one.
     """
-    search = operators.local_search
-    steps = operators.in_two_steps
-    confirm = thorough(contracted, search, deadline, bounded)
-    if contracted.n_clusters < FEW_CLUSTERS:
-        other = replace(operators, crossover=exchange)
-        alone = contracted.n_linked or bounded
-        return [operators] if alone else [operators, other], confirm
-    jumping = with_jumps(contracted, search, deadline=deadline, bounded=bounded, steps=steps)
-
-    def search_all(starts: list[np.ndarray]) -> list[Solution]:
-        return [jumping(start) for start in starts]
-
-    together = None if operators.search_all is None else search_all
-    first = replace(operators, local_search=jumping, search_all=together)
-    return [first, replace(first, crossover=exchange)], confirm
+    first = operators
+    if jumps.ground.n_clusters >= FEW_CLUSTERS:
+        together = None if operators.search_all is None else lambda starts: [*map(jumps, starts)]
+        first = replace(operators, local_search=jumps, search_all=together)
+    elif jumps.one_by_one:
+        return [first]
+    return [first, replace(first, crossover=exchange)]
 
 
-def with_jumps(
-    contracted: Contracted,
-    search: Search,
-    max_idle: int = IDLE,
-    deadline: float | None = None,
-    bounded: bool = False,
-    steps: Steps | None = None,
-) -> Search:
+@dataclass(frozen=True)
+class Jumps:
     """A local search that jumps as well; `search` is the exact one, from centers to a solution.
 
-    Up to `max_idle` trials in a row may fail. No jump begins after the `deadline`. Where `search`
-    can be done in two `steps`, the second one is left out until no jump helps.
+    No jump begins after the `deadline`. Where clusters are `bounded`, jumps are weighed as if they
+    were not, and each must stand a search within bounds. Where `search` can be done in two `steps`,
+    the second one is left out until no jump helps.
     """
-    first = search if steps is None else steps[0]
 
-    whole = contracted.storage.abilities.contracted
-    ended: dict[str, Solution] = {}  # where jumps from a solution of some objective led
+    ground: Contracted
+    search: Search
+    deadline: float | None = None
+    bounded: bool = False
+    steps: Steps | None = None
+    # Where jumps from a solution of some objective led.
+    ended: dict[str, Solution] = field(default_factory=dict)
 
-    def jump_first(centers: np.ndarray) -> Solution:
-        moved = np.array(centers, dtype=np.float64, order="C")
-        made = jump(contracted, moved, max_idle, deadline)
-        return search(moved if made or whole else centers)
+    @property
+    def one_by_one(self) -> bool:
+        """Whether a search must confirm each jump: there are links or bounds, which none sees."""
+        return self.bounded or self.ground.n_linked > 0
 
-    def jump_on(centers: np.ndarray) -> Solution:
-        many = bounded or 2 * contracted.n_linked > len(contracted.points)
-        found = first(centers) if many else jump_first(centers)
+    def __call__(self, centers: np.ndarray) -> Solution:
+        """Search from these centers."""
+        if not self.one_by_one:
+            return self._jump_first(centers)
+        first = self.search if self.steps is None else self.steps[0]
+        many = self.bounded or 2 * self.ground.n_linked > len(self.ground.points)
+        found = first(centers) if many else self._jump_first(centers)
         same = f"{found.objective:.12g}"
-        if same in ended:  # the same clusters again: jumps would lead there again
-            return replace(ended[same], n_iterations=found.n_iterations)
-        best = _confirmed_jumps(contracted, found, first, max_idle, deadline, bounded)
-        if steps is not None:
-            best = _confirmed_jumps(contracted, steps[1](best), search, max_idle, deadline, bounded)
-        ended[same] = best
+        if same in self.ended:  # the same clusters again: jumps would lead there again
+            return replace(self.ended[same], n_iterations=found.n_iterations)
+        best = self._jump_on(found, first, IDLE)
+        if self.steps is not None:
+            best = self._jump_on(self.steps[1](best), self.search, IDLE)
+        self.ended[same] = best
         return best
 
-    return jump_on if contracted.n_linked or bounded else jump_first
+    def confirm(self, solution: Solution) -> Solution:
+        """Try many jumps from a solution: returns a better one, or the same."""
+        return self._jump_on(solution, self.search, THOROUGH_IDLE)
 
+    def _jump_first(self, centers: np.ndarray) -> Solution:
+        moved = np.array(centers, dtype=np.float64, order="C")
+        made = jump(self.ground, moved, IDLE, self.deadline)
+        whole = self.ground.storage.abilities.contracted
+        return self.search(moved if made or whole else centers)
 
-def thorough(
-    contracted: Contracted, search: Search, deadline: float | None = None, bounded: bool = False
-) -> Confirm:
-    """Try many jumps from a solution: returns a better one, or the same."""
-
-    def confirm(solution: Solution) -> Solution:
-        return _confirmed_jumps(contracted, solution, search, THOROUGH_IDLE, deadline, bounded)
-
-    return confirm
+    def _jump_on(self, best: Solution, search: Search, max_idle: int) -> Solution:
+        """Jump and search as long as that finds a better solution."""
+        while not is_past(self.deadline):
+            moved = np.array(best.centers, dtype=np.float64, order="C")
+            most = 1 if self.one_by_one else MANY
+            if jump(self.ground, moved, max_idle, self.deadline, most) == 0:
+                break
+            found = search(moved)
+            found = replace(found, n_iterations=best.n_iterations + found.n_iterations)
+            if not found.objective < best.objective * (1 - LEAST_GAIN):
+                break
+            best = found
+        return best
 
 
 def jump(
@@ -160,7 +159,7 @@ def jump(
     at_a_stretch = sys.maxsize if deadline is None else _trials_at_a_stretch(contracted)
     n_jumps = n_idle = 0
     while n_jumps < most and n_idle < max_idle:
-        if deadline is not None and time.perf_counter() >= deadline:
+        if is_past(deadline):
             break
         limits = max_idle - n_idle, most - n_jumps, at_a_stretch
         made, trials = jump_descent(*given, centers, tried, *limits)
@@ -178,26 +177,3 @@ def _trials_at_a_stretch(contracted: Contracted) -> int:
     """
     most_of_one = (1 + LOCAL_ITERATIONS) * contracted.points.size * contracted.n_clusters
     return max(1 + contracted.n_clusters // NEAR, JUMPING_STRIDE // most_of_one)
-
-
-def _confirmed_jumps(
-    contracted: Contracted,
-    best: Solution,
-    search: Search,
-    max_idle: int,
-    deadline: float | None,
-    bounded: bool = False,
-) -> Solution:
-    """Jump and search as long as that finds a better solution; once at a time under links or
-    bounds, which jumps do not see."""
-    most = 1 if contracted.n_linked or bounded else MANY
-    while deadline is None or time.perf_counter() < deadline:
-        moved = np.array(best.centers, dtype=np.float64, order="C")
-        if jump(contracted, moved, max_idle, deadline, most) == 0:
-            break
-        found = search(moved)
-        found = replace(found, n_iterations=best.n_iterations + found.n_iterations)
-        if not found.objective < best.objective * (1 - LEAST_GAIN):
-            break
-        best = found
-    return best

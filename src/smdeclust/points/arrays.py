@@ -112,11 +112,7 @@ class ArrayPoints(PointsInMemory):
 
     def _new_batch(self) -> RowBatch:
         scale = float(np.sqrt(self.total_squares / self.total_weight)) or 1.0
-        blocks, starts, lone, n_data = self._blocks()
-        return RowBatch(
-            blocks, starts, lone, n_data, self.linked, self.scatter, scale, self.n_threads,
-            self._idle,
-        )  # fmt: skip
+        return RowBatch(self, *self._blocks(), scale)
 
     def _blocks(self) -> tuple[list[ArrayRows], list[int], np.ndarray, int]:
         """The rows as given, and the means of free groups of several points."""

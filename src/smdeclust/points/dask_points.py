@@ -150,7 +150,7 @@ class DaskBatch(RowBatch):
             blocks, starts = blocks + more, starts[:-1] + [n + start for start in further]
         self.n_remote = len(points.blocks)
         none = np.empty(0, np.int64)
-        super().__init__(blocks, starts, none, n, points.linked, points.scatter, points.scale)
+        super().__init__(points, blocks, starts, none, n, points.scale)
 
     def forget(self) -> None:
         local = zip(self.starts[self.n_remote :], self.starts[self.n_remote + 1 :], strict=False)

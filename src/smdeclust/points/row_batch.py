@@ -11,6 +11,7 @@ import numpy as np
 
 from smdeclust.points.protocol import ClusterSums, Fillers, Moves
 from smdeclust.points.rows import Centers, State, least_regrets, moved_by
+from smdeclust.points.stored import Points
 from smdeclust.points.threads import thread_pools
 
 # Blocks are cut by the data alone, never by the number of threads: sums are added in their order.
@@ -34,9 +35,8 @@ class RowBatch:
     `blocks` hold the rows as given, then, maybe, the means of free groups of several points;
     `starts` the name of the first row of each block, and the number of all rows. `lone` are names
     of the rows as given that are free, in the order of their groups; from `n_data` on names are
-    groups of several points. `scatter` is what the points inside groups add to the sum of squares,
-    `scale` the root of the mean squared distance of the points to their mean, `idle` where to wait
-    for the next search.
+    groups of several points. `scale` is the root of the mean squared distance of the points to
+    their mean.
     """
 
     rounding = 1e-13
@@ -45,20 +45,17 @@ class RowBatch:
 
     def __init__(
         self,
+        points: Points,
         blocks: Sequence[Any],
         starts: Sequence[int],
         lone: np.ndarray,
         n_data: int,
-        linked: Any,
-        scatter: float,
         scale: float = 1.0,
-        n_threads: int = 1,
-        idle: list[Any] | None = None,
     ) -> None:
         self.blocks, self.starts, self.lone = blocks, np.asarray(starts), lone
-        self.n_data, self.linked, self.scatter, self._scale = n_data, linked, scatter, scale
-        self._idle = idle
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self.n_data, self._scale = n_data, scale
+        self.linked, self.scatter, self._idle = points.linked, points.scatter, points._idle
+        self._pool = ThreadPoolExecutor(points.n_threads) if points.n_threads > 1 else None
         self.forget()
 
     @cached_property

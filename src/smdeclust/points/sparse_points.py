@@ -65,14 +65,13 @@ class SparsePoints(PointsInMemory):
 
     def _new_batch(self) -> SparseBatch:
         n_linked, n_compound = self.coupling.n_linked, self.coupling.n_compound
-        lone = self.coupling.free_rows()
         free = np.zeros(self.n_points, dtype=np.bool_)
-        free[lone] = True
+        free[self.coupling.free_rows()] = True
         wholes = [SparseRows(self.X, self.offset, self.row_weights, free)]
         wholes[0].sizes = self.rows.sizes
         if n_compound > n_linked:
             wholes.append(self.coupled.means.take(np.arange(n_linked, n_compound)))
-        return SparseBatch(wholes, lone, self.linked, self.scatter, self.n_threads, self._idle)
+        return SparseBatch(self, wholes)
 
     def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
         """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
@@ -91,15 +90,7 @@ class SparseBatch(RowBatch):
     `wholes` are the rows as given; then, maybe, the means of free groups of several points.
     """
 
-    def __init__(
-        self,
-        wholes: list[SparseRows],
-        lone: np.ndarray,
-        linked: SparseRows,
-        scatter: float,
-        n_threads: int,
-        idle: list[Any],
-    ) -> None:
+    def __init__(self, points: SparsePoints, wholes: list[SparseRows]) -> None:
         blocks, starts, self.wholes, n = [], [], [], 0
         for whole in wholes:
             for a, b in cut(whole.n_rows):
@@ -107,9 +98,8 @@ class SparseBatch(RowBatch):
                 starts.append(n + a)
             self.wholes.append((whole, slice(n, n + whole.n_rows)))
             n += whole.n_rows
-        super().__init__(
-            blocks, [*starts, n], lone, wholes[0].n_rows, linked, scatter, 1.0, n_threads, idle
-        )
+        lone = points.coupling.free_rows()
+        super().__init__(points, blocks, [*starts, n], lone, wholes[0].n_rows)
 
     def _ready(self, centers: np.ndarray) -> Against:
         return self.wholes[0][0].against(np.ascontiguousarray(centers))

@@ -22,6 +22,8 @@ class Points(ABC):
     """
 
     abilities = Abilities()
+    n_threads = 1  # that work on blocks
+    _idle: Any = None  # where batches wait for the next search
     offset: np.ndarray
     total_squares: Any
     coupled: Any
@@ -93,7 +95,7 @@ class PointsInMemory(Points):
 
     def __init__(self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None) -> None:
         super().__init__(X, coupling, sample_weight)
-        self._idle: list[Any] = []
+        self._idle = []
 
     def __getstate__(self) -> dict[str, Any]:
         """Work spaces, with their threads, stay behind."""

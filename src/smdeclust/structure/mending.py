@@ -29,16 +29,26 @@ def mend(
     if len(costs) == 0 or bounds.any_order:
         return None
     hard, n_linked = graph.hard_part, graph.n_nodes
+    unit = np.abs(bounds.counts).mean(axis=1, keepdims=True)
+    unit = np.where(unit > 0, unit, 1.0)  # what a group counts in each bound
+
+    def search(start: np.ndarray) -> np.ndarray | None:
+        found = np.array(start, dtype=np.int64)
+        within = (
+            np.ascontiguousarray((bounds.counts / unit).T), (bounds.low - bounds.slack) / unit,
+            (bounds.high + bounds.slack) / unit, bounds.held(found) / unit,
+        )  # fmt: skip
+        done = tabu_repair(costs, hard.arrays, found, most_moves, deadline, within)
+        return found if done and bounds.hold(found) else None
+
     found = None
     if (labels[hard.ends] == labels[hard.indices]).any():
         colors = hard.coloring(costs.shape[1], deadline)
         if colors is not None:
             colored = np.array(labels)
             colored[:n_linked] = best_renaming(costs[:n_linked], colors)
-            found = _search(costs, hard, bounds, colored, deadline, most_moves)
-    if found is None:
-        found = _search(costs, hard, bounds, labels, deadline, most_moves)
-    return found
+            found = search(colored)
+    return search(labels) if found is None else found
 
 
 def best_renaming(costs: np.ndarray, coloring: np.ndarray) -> np.ndarray:
@@ -48,23 +58,3 @@ def best_renaming(costs: np.ndarray, coloring: np.ndarray) -> np.ndarray:
     largest = float(np.abs(costs[np.isfinite(costs)]).max(initial=1.0))
     np.add.at(table, coloring, np.where(np.isfinite(costs), costs, len(costs) * largest))
     return linear_sum_assignment(table)[1].astype(np.int64)[coloring]
-
-
-def _search(
-    costs: np.ndarray,
-    graph: PairGraph,
-    bounds: Bounds,
-    labels: np.ndarray,
-    deadline: float,
-    most_moves: int,
-) -> np.ndarray | None:
-    """The tabu search from these labels, each bound in units of what a group counts in it."""
-    unit = np.abs(bounds.counts).mean(axis=1, keepdims=True)
-    unit = np.where(unit > 0, unit, 1.0)
-    labels = np.array(labels, dtype=np.int64)
-    within = (
-        np.ascontiguousarray((bounds.counts / unit).T), (bounds.low - bounds.slack) / unit,
-        (bounds.high + bounds.slack) / unit, bounds.held(labels) / unit,
-    )  # fmt: skip
-    done = tabu_repair(costs, graph.arrays, labels, most_moves, deadline, within)
-    return labels if done and bounds.hold(labels) else None

@@ -218,17 +218,11 @@ def _move(
 
 
 @kernel()
-def _anneal(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    pull: np.ndarray,
-    labels: np.ndarray,  # OUT
-    n_clusters: int,
-    n_sweeps: int,
-    scale: float,
-    rng: np.random.Generator,
-) -> None:
-    """Nodes draw labels by what their pairs gain there, at a temperature that falls to none."""
+def _anneal(indptr, indices, pull, labels, n_clusters, n_sweeps, scale, rng):
+    """Nodes draw labels by what their pairs gain there, at a temperature that falls to none.
+
+    Changes `labels`.
+    """
     gain = np.zeros(n_clusters)
     for sweep in range(n_sweeps + 1000):
         heat = scale * (1.0 - sweep / n_sweeps) if sweep < n_sweeps else 0.0
