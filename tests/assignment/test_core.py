@@ -166,7 +166,7 @@ def test_bounds_hold_under_a_tiny_budget(seed, budget):
 def test_warm_start_never_worsens(seed):
     """From given labels the result never costs more, also without any budget, and is optimal."""
     costs, indptr, indices, optimum = solved(seed)
-    first = construct(costs, PairGraph.hard(indptr, indices).arrays, descent=False)
+    first = construct(costs, PairGraph.hard(indptr, indices), descent=False)
     early = solve_core(
         costs, PairGraph.hard(indptr, indices), upper_labels=first, budget=Budget.of(max_time=0.0)
     )
@@ -197,10 +197,10 @@ def test_heuristics_stay_feasible_and_never_worsen(seed, density):
     indptr, indices = random_graph(n, density, rng)
     costs = rng.random((n, n_labels))
     costs[rng.random(costs.shape) < 0.1] = np.inf
-    built = construct(costs, PairGraph.hard(indptr, indices).arrays, descent=False)
+    built = construct(costs, PairGraph.hard(indptr, indices), descent=False)
     if built is None:
         return
-    down = swap_chains(costs, PairGraph.hard(indptr, indices).arrays, built)
+    down = swap_chains(costs, PairGraph.hard(indptr, indices), built)
     for labels in (built, down):
         assert_feasible(costs, indptr, indices, labels)
     assert cost_of(costs, down) <= cost_of(costs, built) + 1e-12
@@ -215,9 +215,7 @@ def test_construct_repairs_tight_colorings():
     indptr = np.concatenate(([0], np.cumsum(adjacent.sum(axis=1)))).astype(np.int64)
     indices = np.nonzero(adjacent)[1].astype(np.int64)
     costs = rng.random((80, 5))
-    assert_feasible(
-        costs, indptr, indices, construct(costs, PairGraph.hard(indptr, indices).arrays)
-    )
+    assert_feasible(costs, indptr, indices, construct(costs, PairGraph.hard(indptr, indices)))
 
 
 def test_inputs_stay_untouched_and_runs_repeat():

@@ -35,8 +35,7 @@ def instance_of(costs, indptr, indices):
 def feasible_labelings(costs, indptr, indices, rng, count=40):
     """Varied feasible labels: the answers of `construct` to random costs."""
     found = (
-        construct(rng.random(costs.shape), PairGraph.hard(indptr, indices).arrays)
-        for _ in range(count)
+        construct(rng.random(costs.shape), PairGraph.hard(indptr, indices)) for _ in range(count)
     )
     return [labels for labels in found if labels is not None]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from smdeclust import Problem
 from smdeclust.assignment import exact_assignment
 from smdeclust.local_search import local_search
-from smdeclust.local_search.kempe import _gain_bound, _swap_gain, kempe_chain, kempe_descent
+from smdeclust.local_search.kempe import _gain_bound, _swap_gain, kempe_descent
 
 
 def random_case(seed):

@@ -175,6 +175,6 @@ def repaired_labels(costs: np.ndarray, graph: PairGraph) -> np.ndarray:
     broken = graph.component_of[ends[labels[ends] == labels[graph.indices]]]
     for component in np.unique(broken):
         nodes = graph.components[component]
-        found = construct(costs[nodes], graph.component(nodes).arrays)
+        found = construct(costs[nodes], graph.component(nodes))
         labels[nodes] = greedy_labels(costs, graph)[nodes] if found is None else found
     return labels

@@ -11,9 +11,9 @@ from smdeclust.baselines.base import FromCenters, StrictBaseline, Task
 from smdeclust.estimators.parameters import documented, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS, local_search
-from smdeclust.local_search.kempe import kempe_chain
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Solution
+from smdeclust.structure.chains import kempe_chain
 
 # A perturbation moves a center by this share of the mean distance of the points to theirs, at
 # first; each further one by this factor less.

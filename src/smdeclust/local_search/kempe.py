@@ -16,6 +16,7 @@ import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.distances import FEW_FEATURES, transposed
+from smdeclust.structure.chains import kempe_chain, soft_gain
 
 # A move must gain more than these shares of the objective and of the scatter about the mean, which
 # is the scale of rounding: where every group is its own cluster the objective is 0, and chains
@@ -52,29 +53,6 @@ def _distances_to(x, centers, centers_t, wanted, row):
     for k in range(n_clusters):
         if wanted[k]:
             row[k] = squared_distance(x, centers[k])
-
-
-@kernel()
-def kempe_chain(g, target, labels, indptr, indices, mark, stamp, chain):
-    """Write the Kempe chain of `g` towards cluster `target` to `chain`; returns its length.
-
-    `mark` equals `stamp` exactly at the nodes of the chain afterwards. O(edges of the chain).
-    """
-    source = labels[g]
-    chain[0] = g
-    mark[g] = stamp
-    n, i = 1, 0
-    while i < n:
-        v = chain[i]
-        i += 1
-        other = target if labels[v] == source else source
-        for e in range(indptr[v], indptr[v + 1]):
-            u = indices[e]
-            if labels[u] == other and mark[u] != stamp:
-                mark[u] = stamp
-                chain[n] = u
-                n += 1
-    return n
 
 
 @kernel()
@@ -152,28 +130,6 @@ def _soft_prices(g, soft, labels, prices):
         prices[k] = 0.0
     for e in range(indptr[g], indptr[g + 1]):
         prices[labels[indices[e]]] += -price[e] if together[e] else price[e]
-
-
-@kernel()
-def _soft_gain(chain, soft, labels, a, b, mark, stamp):
-    """How much the broken soft pairs cost less if the chain is swapped between a and b.
-
-    Two groups of the chain keep their pair as it is: both go to the other cluster.
-    """
-    indptr, indices, price, together = soft
-    gain = 0.0
-    for g in chain:
-        other = b if labels[g] == a else a
-        for e in range(indptr[g], indptr[g + 1]):
-            u = indices[e]
-            if mark[u] == stamp:
-                continue
-            worth = price[e] if not together[e] else -price[e]
-            if labels[u] == labels[g]:
-                gain += worth
-            elif labels[u] == other:
-                gain -= worth
-    return gain
 
 
 @kernel()
@@ -276,7 +232,7 @@ def kempe_descent(
             if not _fits(held, flow, low, high, a, b):
                 continue
             after_a, after_b = total[a] - weight, total[b] + weight
-            cheaper = _soft_gain(members, soft, labels, a, b, mark, stamp) if has_soft else 0.0
+            cheaper = soft_gain(members, soft, labels, a, b, mark, stamp) if has_soft else 0.0
             bound = _gain_bound(members, weights, labels, a, b, distances, after_a, after_b)
             if bound + cheaper > best_gain:
                 gain = cheaper + _swap_gain(

@@ -17,8 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.cores.instance import FloatArray, Graph, IntArray
+from smdeclust.assignment.cores.instance import FloatArray, IntArray
 from smdeclust.kernels import kernel
+from smdeclust.structure.chains import kempe_chain, soft_gain
+from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.tabu import tabu_repair
 
 #: Moves of the tabu search.
@@ -110,21 +112,19 @@ def greedy_labels(costs, graph, by_saturation):
     return labels, stuck
 
 
-def is_feasible(labels: IntArray, costs: FloatArray, graph: Graph) -> bool:
+def is_feasible(labels: IntArray, costs: FloatArray, graph: PairGraph) -> bool:
     """Whether `labels` uses finite costs only and breaks no hard pair."""
     n, n_labels = costs.shape
     if labels.shape != (n,) or (n and (labels.min() < 0 or labels.max() >= n_labels)):
         return False
     if not np.isfinite(costs[np.arange(n), labels]).all():
         return False
-    indptr, indices, price, _ = graph
-    same = np.repeat(labels, np.diff(indptr)) == labels[indices]
-    return not (same if len(price) == 0 else same & np.isinf(price)).any()
+    return graph.hard_part.penalty(labels) == 0.0
 
 
 def construct(
     costs: FloatArray,
-    graph: Graph,
+    graph: PairGraph,
     *,
     descent: bool = True,
     max_repair_moves: int = MOST_MOVES,
@@ -139,7 +139,7 @@ def construct(
     best_cost = np.inf
     rows = np.arange(len(costs))
     for by_saturation in (False, True):
-        labels, stuck = greedy_labels(costs, graph, by_saturation)
+        labels, stuck = greedy_labels(costs, graph.arrays, by_saturation)
         if stuck:
             continue
         cost = float(costs[rows, labels].sum())
@@ -150,7 +150,7 @@ def construct(
         if not np.isfinite(costs[stuck_nodes]).any(axis=1).all():
             return None
         labels[stuck_nodes] = costs[stuck_nodes].argmin(axis=1)
-        if not tabu_repair(costs, graph, labels, max_repair_moves, budget.deadline):
+        if not tabu_repair(costs, graph.arrays, labels, max_repair_moves, budget.deadline):
             return None
         best = labels
     if descent:
@@ -163,70 +163,14 @@ VISITS_AT_ONCE, MOST_VISITS = 10_000_000, 200
 
 
 @kernel()
-def soft_change(graph, labels, v, source, target, stamp, mark):
-    """What the soft pairs of v cost more if v goes from `source` to `target`; those with nodes of
-    the same chain (marked) stay as they are, whichever way the chain is swapped."""
-    indptr, indices, price, together = graph
-    change = 0.0
-    for j in range(indptr[v], indptr[v + 1]):
-        w = indices[j]
-        if price[j] == np.inf or mark[w] == stamp:
-            continue
-        if labels[w] == target:
-            change += -price[j] if together[j] else price[j]
-        elif labels[w] == source:
-            change += price[j] if together[j] else -price[j]
-    return change
-
-
-@kernel()
-def _chain(costs, graph, labels, start, target, stamp, mark, members):
-    """Walk the chain of `start` towards `target`: members OUT, mark OUT.
-
-    Returns its size, the edges walked, and what its swap would change.
-    """
-    indptr, indices, price, _ = graph
-    source = labels[start]
-    members[0] = start
-    size = 1
-    mark[start] = stamp
-    change = costs[start, target] - costs[start, source]
-    i = walked = 0
-    while i < size:
-        u = members[i]
-        i += 1
-        walked += indptr[u + 1] - indptr[u]
-        wanted = target if labels[u] == source else source
-        for j in range(indptr[u], indptr[u + 1]):
-            w = indices[j]
-            if labels[w] != wanted or mark[w] == stamp:
-                continue
-            if len(price) > 0 and price[j] < np.inf:
-                continue
-            mark[w] = stamp
-            members[size] = w
-            size += 1
-            if wanted == target:
-                change += costs[w, source] - costs[w, target]
-            else:
-                change += costs[w, target] - costs[w, source]
-    if len(price) > 0:
-        for i in range(size):
-            u = members[i]
-            other = target if labels[u] == source else source
-            change += soft_change(graph, labels, u, labels[u], other, stamp, mark)
-    return size, walked, change
-
-
-@kernel()
-def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
+def _descend(costs, indptr, indices, soft, labels, tolerance, mark, members, state, visits):
     """Swap improving chains until none is left or so many edges were walked; `labels` changes.
 
-    `state` holds where the walk stands (node, nodes since the last swap, stamp) and is changed.
-    Returns the number of visits.
+    Chains follow the hard pairs; `soft` are the others. `state` holds where the walk stands (node,
+    nodes since the last swap, stamp) and is changed. Returns the number of visits.
     """
     n, n_labels = costs.shape
-    soft = len(graph[2]) > 0
+    has_soft = len(soft[1]) > 0
     visited = 0
     while state[1] < n and visited < visits:
         v = state[0]
@@ -239,16 +183,24 @@ def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
             # A chain can only pay if one of its nodes gains; walking every node's own chains
             # towards cheaper labels therefore misses none.
             gain = costs[v, source] - costs[v, target]
-            if soft:
-                gain = max(gain, gain - soft_change(graph, labels, v, source, target, -1, mark))
+            if has_soft:
+                members[0] = v
+                alone = soft_gain(members[:1], soft, labels, source, target, mark, -1)
+                gain = max(gain, gain + alone)
             if gain <= 0.0:
                 continue
             state[2] += 1
-            size, walked, change = _chain(costs, graph, labels, v, target, state[2], mark, members)
-            visited += walked
+            size = kempe_chain(v, target, labels, indptr, indices, mark, state[2], members)
+            change = 0.0
+            for u in members[:size]:
+                visited += indptr[u + 1] - indptr[u]
+                other = target if labels[u] == source else source
+                change += costs[u, other] - costs[u, labels[u]]
+            if has_soft:
+                chain = members[:size]
+                change -= soft_gain(chain, soft, labels, source, target, mark, state[2])
             if change < -tolerance:
-                for i in range(size):
-                    u = members[i]
+                for u in members[:size]:
                     labels[u] = target if labels[u] == source else source
                 state[1] = 0
         state[0] = v + 1 if v + 1 < n else 0
@@ -256,7 +208,7 @@ def _descend(costs, graph, labels, tolerance, mark, members, state, visits):
 
 
 def swap_chains(
-    costs: FloatArray, graph: Graph, labels: IntArray, budget: Budget | None = None
+    costs: FloatArray, graph: PairGraph, labels: IntArray, budget: Budget | None = None
 ) -> IntArray:
     """Swap Kempe chains of a feasible labeling while the cost falls; returns new labels.
 
@@ -268,9 +220,10 @@ def swap_chains(
     tolerance = 1e-13 * float(finite.max(axis=1, initial=0.0).sum())
     mark, members = np.zeros(n, np.int64), np.empty(n, np.int64)
     state = np.zeros(3, np.int64)
-    left = MOST_VISITS * (costs.size + len(graph[1]))
+    left = MOST_VISITS * (costs.size + len(graph.indices))
+    given = *graph.hard_part.arrays[:2], graph.soft_part.arrays, labels, tolerance, mark, members
     while state[1] < n and left > 0:
-        left -= _descend(costs, graph, labels, tolerance, mark, members, state, VISITS_AT_ONCE)
+        left -= _descend(costs, *given, state, VISITS_AT_ONCE)
         if budget is not None and budget.time_left() == 0.0:
             break
     return labels

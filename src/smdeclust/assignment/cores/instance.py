@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,6 @@ from smdeclust.structure.graph import PairGraph
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-AnyArray = NDArray[Any]
-#: indptr, indices, prices and kinds as `PairGraph.arrays` gives them.
-Graph = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 
 #: Relative tolerance (of the magnitude of the costs) within which two costs count as equal.
 RELATIVE_TOLERANCE = 1e-12
@@ -70,11 +66,6 @@ class Instance:
     def n_nodes(self) -> int:
         """n, without the soft pairs."""
         return self.pairs.n_nodes
-
-    @property
-    def graph(self) -> Graph:
-        """All pairs of the nodes, as the heuristics take them."""
-        return self.pairs.arrays
 
     @cached_property
     def hard(self) -> tuple[IntArray, IntArray]:

@@ -163,13 +163,13 @@ def _round(lp: LinearRelaxation, allowed: BoolArray, best: _Incumbent) -> None:
         _, reduced = lp.reduced_costs()
         scale = float(np.abs(lp.costs[allowed]).max(initial=1.0))
         guided = np.where(allowed, reduced - scale * lp.x, np.inf)[:n]
-        labels, stuck = greedy_labels(guided, instance.graph, False)
+        labels, stuck = greedy_labels(guided, instance.pairs.arrays, False)
         if stuck:
-            labels, stuck = greedy_labels(guided, instance.graph, True)
+            labels, stuck = greedy_labels(guided, instance.pairs.arrays, True)
         if stuck:
             return
         masked = np.where(lp.allowed, lp.costs, np.inf)[:n]
-        labels = swap_chains(masked, instance.graph, labels)
+        labels = swap_chains(masked, instance.pairs, labels)
         found = instance.cost(labels)
     best.offer(labels, found)
 

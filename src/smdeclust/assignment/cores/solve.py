@@ -138,7 +138,7 @@ def _first_labels(
     instance: Instance, given: IntArray | None, coloring: Coloring | None, budget: Budget
 ) -> tuple[IntArray | None, float]:
     """The given labels, if they are feasible, or constructed ones; improved by Kempe chains."""
-    costs, graph = np.ascontiguousarray(instance.costs[: instance.n_nodes]), instance.graph
+    costs, graph = np.ascontiguousarray(instance.costs[: instance.n_nodes]), instance.pairs
     labels: IntArray | None = None
     if given is not None and is_feasible(given, costs, graph):
         labels = swap_chains(costs, graph, given, budget)
