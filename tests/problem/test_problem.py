@@ -124,10 +124,10 @@ def test_more_clusters_than_points():
 @pytest.mark.parametrize(
     ("weight", "says"),
     [
-        ([1, 2], "shape (8,)"),
+        ([1, 2], "one for each of the 8 points, got 2 numbers"),
         ([-1] + [1] * 7, "sample_weight[0] is -1"),
         ([0] * 8, "zero everywhere"),
-        (["x"] * 8, "must hold numbers"),
+        (["x"] * 8, "one for each of the 8 points: could not convert"),
         ([np.nan] + [1] * 7, "sample_weight[0] is nan"),
     ],
 )

@@ -12,7 +12,7 @@ reduced costs fix nearly everything, and a small MILP decides the rest (`residue
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -191,7 +191,7 @@ def assign_bounded(
         return _assign_in_any_order(costs, graph, bounds, upper, budget)
     start = np.zeros(bounds.low.shape) if prices is None else np.array(prices, dtype=np.float64)
     found = Found(bounds.admit(start))
-    market = _Market.of(costs, graph, bounds, budget, active)
+    market = _Market(costs, graph, bounds, budget, active)
     if upper is not None and bounds.hold(upper):
         found.offer(upper, market.cost_of(upper))
     _bargain(found, market)
@@ -258,44 +258,33 @@ def _assign_in_any_order(
     return best
 
 
-@dataclass
 class _Market:
-    """One assignment: who sets prices (`points`) and who answers (`others`)."""
+    """One assignment: who sets prices (`points`) and who answers (`others`).
 
-    costs: np.ndarray
-    graph: PairGraph
-    bounds: Bounds
-    budget: Budget
-    unit: float
-    active: np.ndarray  # linked groups on pairs that have been broken
-    alike: np.ndarray  # groups that can set prices: under a single bound those of one unit
-    least: float  # the sizes of the least costs, added up
-    points: np.ndarray = field(init=False)
-    others: np.ndarray = field(init=False)
+    `active` are linked groups on pairs that have been broken, `alike` the groups that can set
+    prices: under a single bound those of one `unit`.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         costs: np.ndarray,
         graph: PairGraph,
         bounds: Bounds,
         budget: Budget,
         active: np.ndarray | None,
-    ) -> _Market:
-        unit, alike = 1.0, np.ones(len(costs), dtype=np.bool_)
+    ) -> None:
+        self.costs, self.graph, self.bounds, self.budget = costs, graph, bounds, budget
+        self.unit, self.alike = 1.0, np.ones(len(costs), dtype=np.bool_)
         if len(bounds.counts) == 1:
             counted = bounds.counts[0]
-            positive = counted[counted > 0]
-            if len(positive):
-                values, counts = np.unique(positive, return_counts=True)
-                unit = float(values[np.argmax(counts)])
-            alike = (counted == unit) & np.isfinite(costs).all(axis=1)
-        active = np.zeros(graph.n_nodes, dtype=np.bool_) if active is None else active.copy()
+            if (counted > 0).any():
+                values, counts = np.unique(counted[counted > 0], return_counts=True)
+                self.unit = float(values[np.argmax(counts)])
+            self.alike = (counted == self.unit) & np.isfinite(costs).all(axis=1)
+        self.active = np.zeros(graph.n_nodes, dtype=np.bool_) if active is None else active.copy()
         nearest = np.abs(costs.min(axis=1))
-        least = float(nearest[np.isfinite(nearest)].sum())
-        market = cls(costs, graph, bounds, budget, unit, active, alike, least)
-        market.divide()
-        return market
+        self.least = float(nearest[np.isfinite(nearest)].sum())  # the sizes of the least costs
+        self.divide()
 
     def divide(self) -> None:
         """Who is a point and who is not, after pairs have become active."""

@@ -37,8 +37,7 @@ def milp_assignment(
     """
     array = as_centers(centers, problem)
     distances = cdist(problem.X.astype(np.float64), array, metric="sqeuclidean")
-    if problem.sample_weight is not None:
-        distances = distances * problem.sample_weight[:, None]
+    distances *= problem.point_weights[:, None]
     if solver == "highs":
         return _solve_highs(problem, distances, max_time)
     if solver == "gurobi":
@@ -50,8 +49,7 @@ def label_program(problem: Problem) -> tuple[LabelProgram, np.ndarray]:
     """The feasible set X and L over x[i, k] at i K + k, and the columns of broken soft pairs."""
     n, k = problem.n_points, problem.n_clusters
     program = LabelProgram(np.ones((n, k), dtype=bool))
-    weights = np.ones(n) if problem.sample_weight is None else problem.sample_weight
-    program.add_bounds(Bounds.none_empty(weights, np.zeros(k)))
+    program.add_bounds(Bounds.none_empty(problem.point_weights, np.zeros(k)))
     bounds = _bounds_on_points(problem)
     if bounds is not None:
         program.add_bounds(bounds)
@@ -75,9 +73,8 @@ def _bounds_on_points(problem: Problem) -> Bounds | None:
     bounds, k = problem.bounds, problem.n_clusters
     if bounds is None:
         return None
-    ones = np.ones(problem.n_points)
-    weights = problem.sample_weight if bounds.by_weight else None
-    sums = [(ones if weights is None else weights, bounds.low, bounds.high)]
+    sizes = problem.point_weights if bounds.by_weight else np.ones(problem.n_points)
+    sums = [(sizes, bounds.low, bounds.high)]
     for quota in problem.quotas:
         sums += [(c, np.full(k, least), np.full(k, most)) for c, least, most in quota.sums()]
     counted, low, high = (np.array(each) for each in zip(*sums, strict=True))

@@ -17,7 +17,7 @@ from smdeclust.memetic import State
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Solution
 from smdeclust.structure.graph import PairGraph
-from smdeclust.structure.pairs import merge_repeated
+from smdeclust.structure.pairs import merge_repeated, one_each
 
 # Objectives closer than this share of them are the same.
 SAME = 1e-9
@@ -93,19 +93,7 @@ def signed_pairs(
 
 def one_per_pair(name: str, given: Any, n_pairs: int, rule: str, fits: Any) -> np.ndarray:
     """Return one number a pair, from one for all or one for each; `fits` says which are right."""
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"{name} must be a number or one number per pair, got {given!r}."
-        ) from None
-    if values.ndim == 0:
-        values = np.full(n_pairs, float(values))
-    if values.shape != (n_pairs,):
-        raise InvalidInputError(
-            f"{name} must be one number or one per soft pair (must-links first): {n_pairs} pairs "
-            f"were given, it has shape {values.shape}."
-        )
+    values = one_each(given, n_pairs, name, f"{n_pairs} soft pairs (must-links first)")
     bad = np.flatnonzero(~fits(values))
     if len(bad):
         raise InvalidInputError(

@@ -178,7 +178,7 @@ def _n_out_of_bounds(labels: Any, k: int, sizes: dict[str, Any]) -> int:
     if bounds is None:
         return 0
     counts = np.bincount(labels, minlength=k)
-    low, high = bounds.taken_by(bounds.match_sizes(counts))
+    low, high = bounds.taken(counts)
     return int(((counts < low) | (counts > high)).sum())
 
 

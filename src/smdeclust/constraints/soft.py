@@ -8,6 +8,7 @@ import numpy as np
 
 from smdeclust.constraints.rows import as_list
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.pairs import one_each
 
 # A soft pair without a number is right 19 times of 20.
 DEFAULT_CONFIDENCE = 0.95
@@ -39,11 +40,11 @@ def split_soft(
             f"{name}: the pairs already have confidences; leave out {name}_confidence and "
             f"{name}_price."
         )
-    sure, paid = said, np.full(len(entries), np.nan)
+    sure, paid, what = said, np.full(len(entries), np.nan), f"{len(entries)} soft pairs"
     if price is not None:
-        paid = _numbers(price, len(entries), f"{name}_price")
+        paid = one_each(price, len(entries), f"{name}_price", what)
     elif confidence is not None:
-        sure = _numbers(confidence, len(entries), f"{name}_confidence")
+        sure = one_each(confidence, len(entries), f"{name}_confidence", what)
     else:
         sure = np.where(np.isnan(said), DEFAULT_CONFIDENCE, said)
     priced = ~np.isnan(paid)
@@ -73,18 +74,3 @@ def not_a_confidence(value: Any, where: str) -> str:
             f"the pair as the other kind, with the confidence {1 - value:g}."
         )
     return f"{where} has the confidence {value!r}, expected 0.5 to 1."
-
-
-def _numbers(values: Any, n_pairs: int, name: str) -> np.ndarray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} is not a list of numbers: {error}.") from error
-    if array.ndim == 0:
-        array = np.full(n_pairs, float(array))
-    if array.shape != (n_pairs,):
-        raise InvalidInputError(
-            f"{name} has shape {array.shape}, expected one number for each of the {n_pairs} soft "
-            f"pairs."
-        )
-    return array.copy()

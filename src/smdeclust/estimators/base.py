@@ -389,7 +389,7 @@ class ConstrainedClusterer(
             ]
         if problem.bounds is not None and problem.has_sizes:
             sizes = problem.sizes(group_labels)[_ranks(number)]
-            taken = problem.bounds.taken_by(problem.bounds.match_sizes(sizes))
+            taken = problem.bounds.taken(sizes)
             whole = not problem.bounds.by_weight
             self.cluster_sizes_ = sizes.astype(np.int64) if whole else sizes
             self.size_bounds_ = np.column_stack(taken)

@@ -190,8 +190,7 @@ def keeps_sizes(labels: IntArray, sizes: tuple[float, float]) -> bool:
 
 def cost_of(problem: Problem, labels: IntArray) -> float:
     """Cost of labels, rounded up; about the first row of each cluster, so that it has digits."""
-    weights = np.ones(problem.n_points) if problem.sample_weight is None else problem.sample_weight
-    total = 0.0
+    weights, total = problem.point_weights, 0.0
     for label in np.unique(labels):
         rows = (labels == label) & (weights > 0)
         X, w = np.asarray(problem.X[rows], dtype=np.float64), weights[rows]

@@ -193,9 +193,8 @@ def _check_cost(problem: Problem, labels: IntArray) -> None:
     """Costs must be numbers with digits: what vanishes would be proven at once."""
     if cost_of(problem, labels) >= VANISHING:
         return
-    weights = np.ones(problem.n_points) if problem.sample_weight is None else problem.sample_weight
     for label in range(problem.n_clusters):
-        rows = np.asarray(problem.X[(labels == label) & (weights > 0)])
+        rows = np.asarray(problem.X[(labels == label) & (problem.point_weights > 0)])
         if len(rows) and np.ptp(rows, axis=0).any():
             raise InvalidInputError(
                 "The squares of the distances to centers, times the weights, are too small for "

@@ -261,8 +261,8 @@ class _Task:
         must = np.column_stack([np.arange(len(rows)), first[group[rows]]])
         cannot = first[group[problem.cannot_link]]
         weights = None if problem.sample_weight is None else problem.sample_weight[rows]
-        heavy = np.ones(len(rows), bool) if weights is None else weights > 0
-        k = min(problem.n_clusters, len(np.unique(group[rows[heavy]])))
+        heavy = rows[problem.point_weights[rows] > 0]
+        k = min(problem.n_clusters, len(np.unique(group[heavy])))
         pairs = must[must[:, 0] != must[:, 1]], cannot[np.all(cannot >= 0, axis=1)]
         block = Problem.build(np.asarray(problem.X[rows]), k, *pairs, weights)
         return cls(rows, block, labels[rows], tol, folder)

@@ -28,7 +28,7 @@ def split(problem: Problem, labels: IntArray, n_parts: int, seed: int = 0) -> In
     group = close(problem.n_points, problem.must_link, problem.cannot_link, problem.n_clusters)
     assert group is not None
     n_groups = int(group.max()) + 1
-    point_weights = np.broadcast_to(problem.point_weights, problem.n_points)
+    point_weights = problem.point_weights
     weights = np.bincount(group, point_weights, n_groups)
     sums = np.zeros((n_groups, problem.n_features))
     np.add.at(sums, group, point_weights[:, None] * (problem.X - problem.offset))

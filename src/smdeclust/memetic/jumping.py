@@ -55,7 +55,7 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
         return None
     rows = np.sort(np.random.default_rng(0).choice(problem.n_points, n_rows, replace=False))
     points = np.array(problem.enter(problem.points.fetch(rows)), dtype=np.float64, order="C")
-    weights = np.ones(n_rows) if problem.sample_weight is None else problem.sample_weight[rows]
+    weights = problem.point_weights[rows]
     points.flags.writeable = weights.flags.writeable = False
     nothing = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
     return Contracted(points, weights, PairGraph.hard(*nothing), problem.n_clusters, problem.points)

@@ -30,17 +30,9 @@ class History:
         """Add the present state."""
         values = state.objectives()
         assert state.best is not None
-        self._rows.append(
-            (
-                self._earlier + state.generation,
-                state.n_local_searches,
-                state.elapsed,
-                state.best.objective,
-                float(values.mean()),
-                float(values.max()),
-                state.diversity(),
-            )
-        )
+        counts = self._earlier + state.generation, state.n_local_searches, state.elapsed
+        found = state.best.objective, float(values.mean()), float(values.max()), state.diversity()
+        self._rows.append((*counts, *found))
 
     def begin_population(self) -> None:
         """The next records are those of a new population."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.arrays import BlockPoints, DensePoints
@@ -29,7 +29,7 @@ def admit(X: Any, storage: str | Storage | None) -> Any:
         return as_dask_array(X)
     if not issparse(X):
         points = as_points(X)
-        return _as_csr(points) if storage == "sparse" else points
+        return csr_array(points) if storage == "sparse" else points
     from smdeclust.points.sparse_validation import as_sparse_points
 
     points = as_sparse_points(X)
@@ -83,9 +83,3 @@ def _named(name: str) -> Storage:
     raise InvalidInputError(
         f"storage must be dense, blocks, sparse or torch, or a function; got {name!r}."
     )
-
-
-def _as_csr(points: np.ndarray) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array(points)

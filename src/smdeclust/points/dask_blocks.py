@@ -75,16 +75,6 @@ def ask(
         return state, getattr(block, method)(state, *args, *more)
 
 
-def first(both: tuple[Any, Any]) -> Any:
-    """The large part of an answer, that stays on the worker."""
-    return both[0]
-
-
-def second(both: tuple[Any, Any]) -> Any:
-    """The small part, that goes back to the driver."""
-    return both[1]
-
-
 def squares_about_offset(block: ArrayRows) -> float:
     """Sum of weighted squared distances of all rows to the mean of the data."""
     labels, middle = np.zeros(block.n_rows, dtype=np.int32), np.zeros((1, block.X.shape[1]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from smdeclust.points.rows import Centers, State
 from smdeclust.points.stored import CoupledRows, Points
 from smdeclust.points.validation import read_only, reject_extreme, reject_value
 from smdeclust.structure.groups import Coupling
+
+# The parts of what `dask_blocks.ask` returns.
+STATE, ANSWER = itemgetter(0), itemgetter(1)
 
 
 @dataclass(frozen=True)
@@ -199,8 +203,8 @@ class DaskBatch(RowBatch):
             given = self.blocks[b], self.states[b], method, sent, r
             answers.append(self.cluster.submit(dask_blocks.ask, *given))
             if changes:
-                self.states[b] = self.cluster.submit(dask_blocks.first, answers[-1])
-        found = self.cluster.gather([self.cluster.submit(dask_blocks.second, a) for a in answers])
+                self.states[b] = self.cluster.submit(STATE, answers[-1])  # large: it stays there
+        found = self.cluster.gather([self.cluster.submit(ANSWER, each) for each in answers])
         return found + super()._each(method, *args, more=rest[len(there) :], only=here)
 
 

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.graph import read_only as read_only
+from smdeclust.structure.pairs import one_each
 
 # Squares of larger spreads overflow, of smaller ones vanish.
 LARGEST, SMALLEST = 1e140, 1e-140
@@ -38,7 +39,9 @@ def as_points(X: Any) -> np.ndarray:
     if points.shape[0] == 0 or points.shape[1] == 0:
         raise InvalidInputError(f"X is empty: shape {points.shape}.")
     points = np.ascontiguousarray(points)
-    _reject_non_finite(points)
+    bad = first_bad(points)
+    if bad is not None:
+        reject_value(points[bad], *bad)
     reject_extreme(points.min(axis=0), points.max(axis=0))
     return points
 
@@ -47,17 +50,7 @@ def as_weights(sample_weight: Any, n_points: int) -> np.ndarray | None:
     """Return weights as an (N,) float64 array, or ``None`` where none are given."""
     if sample_weight is None:
         return None
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"sample_weight must hold numbers: {error}.") from None
-    if weight.ndim == 0:
-        weight = np.full(n_points, float(weight))
-    if weight.shape != (n_points,):
-        raise InvalidInputError(
-            f"sample_weight must have one number per point, shape ({n_points},), got shape "
-            f"{weight.shape}."
-        )
+    weight = one_each(sample_weight, n_points, "sample_weight", f"{n_points} points")
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if len(bad):
         raise InvalidInputError(
@@ -71,13 +64,7 @@ def as_weights(sample_weight: Any, n_points: int) -> np.ndarray | None:
         )
     if not weight.any():
         raise InvalidInputError("sample_weight is zero everywhere.")
-    return np.ascontiguousarray(weight)
-
-
-def _reject_non_finite(points: np.ndarray) -> None:
-    bad = first_bad(points)
-    if bad is not None:
-        reject_value(points[bad], *bad)
+    return weight
 
 
 def first_bad(values: np.ndarray) -> tuple[int, ...] | None:

@@ -169,8 +169,8 @@ class Problem(Structure):
 
     @property
     def point_weights(self) -> np.ndarray:
-        """(N,) weights of the points, or a single 1 that stands for all of them."""
-        return np.ones(1) if self.sample_weight is None else self.sample_weight
+        """(N,) weights of the points."""
+        return np.ones(self.n_points) if self.sample_weight is None else self.sample_weight
 
     @property
     def means(self) -> np.ndarray:
@@ -181,13 +181,7 @@ class Problem(Structure):
     def contracted(self) -> Contracted:
         """The contracted problem as compiled kernels see it."""
         points, _ = self._in_memory("contracted")
-        return Contracted(
-            points=points,
-            weights=self.weights,
-            graph=self.graph,
-            n_clusters=self.n_clusters,
-            storage=self.points,
-        )
+        return Contracted(points, self.weights, self.graph, self.n_clusters, self.points)
 
     @property
     def constant(self) -> float:
@@ -201,12 +195,8 @@ class Problem(Structure):
 
     def centers(self, group_labels: np.ndarray) -> np.ndarray:
         """Return the (K, d) cluster means in the coordinates of the data; NaN where empty."""
-        return self.group_centers(group_labels) + self.offset
-
-    def group_centers(self, group_labels: np.ndarray) -> np.ndarray:
-        """Return the (K, d) cluster means minus `offset`; NaN where empty."""
-        means = self._in_memory("centers_of")
-        return np.asarray(means(self.expand(group_labels), self.n_clusters))
+        means = self._in_memory("centers_of")(self.expand(group_labels), self.n_clusters)
+        return np.asarray(means + self.offset)
 
     def objective(self, group_labels: np.ndarray) -> float:
         """Return f at the best centers for these labels, recomputed point by point."""

@@ -131,7 +131,7 @@ def _candidates(
     implied = implied_pairs(must, cannot, len(labels))
     # Only the rows in pairs count: all others stay where they are.
     rows = np.unique(np.concatenate([must, cannot]))
-    weights = np.broadcast_to(problem.point_weights, len(labels))[rows, None]
+    weights = problem.point_weights[rows, None]
     of_rows = weights * cdist(problem.X[rows], centers, "sqeuclidean")
     groups, group = np.unique(problem.group_of_point[rows], return_inverse=True)
     costs, own = np.zeros((len(groups), len(centers))), own[groups]

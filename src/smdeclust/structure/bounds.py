@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.pairs import one_each
 
 SIZE_BY = ("points", "weight")
 # Sums of weights are met up to this share of their total: the rounding of sums.
@@ -53,22 +54,14 @@ class SizeBounds:
         """Whether all clusters have the same bounds."""
         return bool((self.low == self.low[0]).all() and (self.high == self.high[0]).all())
 
-    def filling(self, least: float) -> SizeBounds:
-        """The same where no cluster may be empty: every size is at least that of any group."""
-        return SizeBounds(np.maximum(self.low, least), self.high, self.by_weight)
-
-    def taken_by(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(K,) bounds of each cluster where cluster k takes those at ``order[k]``."""
+    def taken(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) bounds of each cluster in the order that these sizes miss by as little as can be."""
+        order = self.on(np.empty(0)).match(sizes[None])
         return self.low[order], self.high[order]
-
-    def match_sizes(self, sizes: np.ndarray) -> np.ndarray:
-        """(K,) which bounds each cluster takes so that sizes are off by as little as can be."""
-        return self.on(np.empty(0)).match(sizes[None])
 
     def hold(self, sizes: np.ndarray) -> bool:
         """Whether some order of the bounds fits these sizes."""
-        order, slack = self.match_sizes(sizes), 1e-9 * float(sizes.sum()) * self.by_weight
-        low, high = self.taken_by(order)
+        (low, high), slack = self.taken(sizes), 1e-9 * float(sizes.sum()) * self.by_weight
         return bool((sizes >= low - slack).all() and (sizes <= high + slack).all())
 
     def on(self, counts: np.ndarray, filled: Any = None) -> Bounds:
@@ -279,28 +272,14 @@ def _as_bounds(given: Any, name: str, absent: float, n_clusters: int, whole: boo
     """(K,) numbers, or an error that names what is wrong."""
     if given is None:
         return np.full(n_clusters, absent)
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"{name} must be a number or {n_clusters} numbers, got {given!r}."
-        ) from None
-    if values.ndim > 1 or (values.ndim == 1 and len(values) != n_clusters):
-        got = f"{len(values)} numbers" if values.ndim == 1 else f"shape {values.shape}"
-        raise InvalidInputError(
-            f"{name} must be one number or one for each of the n_clusters={n_clusters} clusters, "
-            f"got {got}."
-        )
-    flat = np.atleast_1d(values)
-    bad = np.flatnonzero(np.isnan(flat) | (flat < 0) | (np.isinf(flat) & (absent == 0)))
+    values = one_each(given, n_clusters, name, f"n_clusters={n_clusters} clusters")
+    bad = values[np.isnan(values) | (values < 0) | (np.isinf(values) & (absent == 0))]
     if len(bad):
-        raise InvalidInputError(f"{name} must not be negative or infinite, got {flat[bad[0]]:g}.")
-    if whole:
-        finite = flat[np.isfinite(flat)]
-        broken = finite[finite != np.floor(finite)]
-        if len(broken):
-            raise InvalidInputError(
-                f"{name} must be a whole number of points, got {broken[0]:g}. For sums of "
-                f"sample_weight use size_by='weight'."
-            )
-    return np.broadcast_to(values, (n_clusters,)).copy()
+        raise InvalidInputError(f"{name} must not be negative or infinite, got {bad[0]:g}.")
+    broken = values[np.isfinite(values) & (values != np.floor(values))]
+    if whole and len(broken):
+        raise InvalidInputError(
+            f"{name} must be a whole number of points, got {broken[0]:g}. For sums of "
+            f"sample_weight use size_by='weight'."
+        )
+    return values

@@ -1,4 +1,4 @@
-"""Pairs as people give them -> one validated (m, 2) integer array."""
+"""Pairs and numbers as people give them -> validated arrays."""
 
 from __future__ import annotations
 
@@ -57,6 +57,19 @@ def as_pairs(pairs: Any, n_points: int | None, name: str) -> np.ndarray:
             f"together with X.)"
         )
     return np.ascontiguousarray(integers)
+
+
+def one_each(given: Any, n: int, name: str, what: str) -> np.ndarray:
+    """(n,) numbers, from one for all or one each; `what` they are for is said in an error."""
+    wanted = f"{name} must be one number or one for each of the {what}"
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{wanted}: {error}.") from None
+    if values.shape not in ((), (n,)):
+        got = f"{len(values)} numbers" if values.ndim == 1 else f"shape {values.shape}"
+        raise InvalidInputError(f"{wanted}, got {got}.")
+    return np.broadcast_to(values, (n,)).copy()
 
 
 def broken_pairs(

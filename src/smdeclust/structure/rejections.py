@@ -29,11 +29,10 @@ def reject_self_cannot_links(apart: np.ndarray) -> None:
     loops = np.flatnonzero(apart[:, 0] == apart[:, 1])
     if len(loops):
         where, row = int(loops[0]), int(apart[loops[0], 0])
-        raise InfeasibleConstraintsError(
+        _reject(
             f"cannot_link: pair {where} says that row {row} must be apart from itself.",
-            reason="self_cannot_link",
-            details={"pair": (row, row), "position": where},
-        )
+            "self_cannot_link", pair=(row, row), position=where,
+        )  # fmt: skip
 
 
 def reject_contradictions(edges: np.ndarray, together: np.ndarray, apart: np.ndarray) -> None:
@@ -44,24 +43,22 @@ def reject_contradictions(edges: np.ndarray, together: np.ndarray, apart: np.nda
     i, j = (int(v) for v in apart[where])
     path = must_link_path(together, i, j)
     shown = path if len(path) <= 12 else [*path[:6], "...", *path[-5:]]
-    raise InfeasibleConstraintsError(
+    _reject(
         f"cannot_link: pair {where} keeps rows {i} and {j} apart, but must-links join them: "
         f"{' - '.join(map(str, shown))}. Remove that pair or one of these must-links.",
-        reason="must_link_path",
-        details={"pair": (i, j), "position": where, "path": path},
-    )
+        "must_link_path", pair=(i, j), position=where, path=path,
+    )  # fmt: skip
 
 
 def reject_too_few_groups(n_filling: int, n_groups: int, n_points: int, n_clusters: int) -> None:
     if n_filling >= n_clusters:
         return
     why = "" if n_filling == n_groups else " with positive weight"
-    raise InfeasibleConstraintsError(
+    _reject(
         f"n_clusters={n_clusters}, but the must-links leave only {n_filling} groups{why} of the "
         f"{n_points} points, and every cluster needs one. Use at most {n_filling} clusters.",
-        reason="too_few_groups",
-        details={"n_groups": n_filling, "n_clusters": n_clusters},
-    )
+        "too_few_groups", n_groups=n_filling, n_clusters=n_clusters,
+    )  # fmt: skip
 
 
 def reject_uncolorable(
@@ -76,24 +73,21 @@ def reject_uncolorable(
     Returns colors that keep them, if found.
     """
     result = find_coloring(indptr, indices, n_clusters, deadline=deadline)
-    if result.verdict is not Verdict.INFEASIBLE:
-        return result.colors
-    assert result.witness is not None
-    rows = [coupling.rows_of(g)[0] for g in result.witness.tolist()]
-    shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
-    if result.is_clique:
-        raise InfeasibleConstraintsError(
-            f"{len(rows)} groups of points are all cannot-linked to each other, which needs at "
-            f"least {len(rows)} clusters, not n_clusters={n_clusters}. One row of each: {shown}.",
-            reason="clique",
-            details={"rows": rows, "n_clusters": n_clusters},
-        )
-    raise InfeasibleConstraintsError(
-        f"The cannot-links among {len(rows)} groups of points cannot be kept with "
-        f"n_clusters={n_clusters}: every way to place them was tried. One row of each: {shown}.",
-        reason="no_coloring",
-        details={"rows": rows, "n_clusters": n_clusters},
-    )
+    if result.verdict is Verdict.INFEASIBLE:
+        assert result.witness is not None
+        rows = [coupling.rows_of(g)[0] for g in result.witness.tolist()]
+        shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
+        reason, why = "no_coloring", (
+            f"The cannot-links among {len(rows)} groups of points cannot be kept with "
+            f"n_clusters={n_clusters}: every way to place them was tried."
+        )  # fmt: skip
+        if result.is_clique:
+            reason, why = "clique", (
+                f"{len(rows)} groups of points are all cannot-linked to each other, which needs at "
+                f"least {len(rows)} clusters, not n_clusters={n_clusters}."
+            )  # fmt: skip
+        _reject(f"{why} One row of each: {shown}.", reason, rows=rows, n_clusters=n_clusters)
+    return result.colors
 
 
 # Entries of an integer program that is asked for a packing: more would take longer than that.

@@ -121,26 +121,22 @@ class Structure:
         coupling = Coupling.of_pairs(n_points, together, linked)
         edges = coupling.groups_of(apart)
         reject_contradictions(edges, together, apart)
-        indptr, indices = cannot_link_graph(edges, coupling.n_linked)
         _reject_unfillable(coupling, weight, n_clusters)
-        # Groups of several points without cannot-links take any color.
-        placed = np.zeros(coupling.n_compound, dtype=np.int64)
-        found = None
-        if labels is not None:
-            placed[coupling.groups] = labels[coupling.rows]
-        elif not colorable:
-            until = max(deadline, time.perf_counter() + FIRST_SECONDS)
-            found = reject_uncolorable(indptr, indices, n_clusters, coupling, until)
-        if found is not None:
-            placed[: coupling.n_linked] = found
-        colors = None if labels is None and found is None else placed
         if quotas and bounds is None:
             bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
         if bounds is not None:
-            bounds = bounds if again else _fillable(bounds, weight)
             # Groups of several points depend on each other through the sizes.
             coupling = replace(coupling, n_linked=coupling.n_compound)
-            indptr, indices = cannot_link_graph(edges, coupling.n_linked)
+        indptr, indices = cannot_link_graph(edges, coupling.n_linked)
+        colors = None
+        if labels is not None:
+            colors = np.empty(coupling.n_compound, dtype=np.int64)
+            colors[coupling.groups] = labels[coupling.rows]
+        elif not colorable:
+            until = max(deadline, time.perf_counter() + FIRST_SECONDS)
+            colors = reject_uncolorable(indptr, indices, n_clusters, coupling, until)
+        if bounds is not None and not again:
+            bounds = _fillable(bounds, weight)
         known = Structure(
             n_points=n_points,
             n_clusters=n_clusters,
@@ -169,11 +165,12 @@ class Structure:
         pairs = {"must_link": self.must_link, "cannot_link": self.cannot_link}
         pairs[kind] = np.delete(pairs[kind], position, axis=0)
         labels = self.feasible_labels
-        return self._again(pairs["must_link"], pairs["cannot_link"], self.soft, labels, True)
+        return self._again(*pairs.values(), self.soft, labels=labels, colorable=True)
 
     def with_soft(self, soft: SoftPairs | None) -> Structure:
         """The same with these soft pairs instead."""
-        return self._again(self.must_link, self.cannot_link, soft, self.feasible_labels, True)
+        pairs, labels = (self.must_link, self.cannot_link), self.feasible_labels
+        return self._again(*pairs, soft, labels=labels, colorable=True)
 
     def keeping(self, position: int) -> Structure:
         """The same where one soft pair must hold; InfeasibleConstraintsError where it cannot."""
@@ -184,16 +181,11 @@ class Structure:
         return self._again(must, cannot, self.soft.without(position))
 
     def _again(
-        self,
-        must: np.ndarray,
-        cannot: np.ndarray,
-        soft: SoftPairs | None,
-        labels: np.ndarray | None = None,
-        colorable: bool = False,
+        self, must: np.ndarray, cannot: np.ndarray, soft: SoftPairs | None, **known: Any
     ) -> Structure:
         return Structure.contract(
             self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds,
-            self.quotas, again=True, labels=labels, colorable=colorable,
+            self.quotas, again=True, **known,
         )  # fmt: skip
 
     @property
@@ -346,7 +338,7 @@ def _fillable(bounds: SizeBounds, weight: np.ndarray | None) -> SizeBounds:
     by_weight = bounds.by_weight and weight is not None
     least = float(weight.min()) * (1 - 1e-9) if by_weight else 1.0  # type: ignore[union-attr]
     reject_closed_clusters(bounds, least)
-    return bounds.filling(least)
+    return replace(bounds, low=np.maximum(bounds.low, least))
 
 
 def _reject_unfillable(coupling: Coupling, weight: np.ndarray | None, n_clusters: int) -> None:

@@ -32,8 +32,6 @@ class CoreResult:
     # A true lower bound on the cost of every feasible labeling; equals `cost` when proven
     bound: float
     proven: bool  # whether `labels` is proven optimal, or, without labels, proven not to exist
-    nodes: int  # nodes of the search tree; 0 where the bound alone closed the gap
-    pivots: int = 0  # simplex pivots of all linear programs
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,6 @@ def solve_core(
         lower bound. ``None``: no limit.
     """
     budget = Budget() if budget is None else budget
-    before = budget.nodes, budget.pivots
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.ndim != 2 or graph.n_nodes != len(costs):
         raise InvalidInputError(
@@ -70,11 +69,11 @@ def solve_core(
         raise InvalidInputError("costs must be numbers or +inf; found nan or -inf")
     n = len(costs)
     if n == 0:
-        return CoreResult(np.zeros(0, np.int64), 0.0, 0.0, True, 0)
+        return CoreResult(np.zeros(0, np.int64), 0.0, 0.0, True)
     instance = Instance.of(costs, graph)
     allowed = useful_labels(instance)
     if not allowed.any(axis=1).all():
-        return CoreResult(None, np.inf, np.inf, True, 0)
+        return CoreResult(None, np.inf, np.inf, True)
 
     # Only what a label costs above the cheapest one of its node matters.
     cheapest = np.where(allowed, instance.costs, np.inf).min(axis=1)
@@ -83,13 +82,13 @@ def solve_core(
     regrets = replace(instance, costs=instance.costs - cheapest[:, None])
     labels, regret = _first_labels(regrets, upper_labels, coloring, budget)
     if regret <= rounding:
-        return _result(instance, labels, base, 0.0, rounding, 0, 0)
+        return _result(instance, labels, base, 0.0, rounding)
     if labels is not None:
         # A label whose regret alone exceeds the total regret of the incumbent cannot pay.
         allowed &= regrets.costs < regret
     limited = min(budget.deadline, budget.max_nodes, budget.max_pivots) < np.inf
     if budget.is_spent() or (limited and np.count_nonzero(allowed) > MOST_OPEN):
-        return _result(instance, labels, base, 0.0, rounding, 0, 0)
+        return _result(instance, labels, base, 0.0, rounding)
     # The linear programs have absolute tolerances. Powers of two round nothing.
     largest = float(np.where(allowed, regrets.costs, 0.0).max())
     fits = LEAST_SIZE <= largest <= LARGEST_SIZE or largest == 0
@@ -106,32 +105,22 @@ def solve_core(
         labels = result.labels
         if regrets.cost(labels) < regret / 16 and not budget.is_spent():
             # The first labels were poor, and so was the tolerance taken from them: once more.
-            again = solve_core(costs, graph, upper_labels=labels, budget=budget)
-            return replace(again, nodes=budget.nodes - before[0], pivots=budget.pivots - before[1])
-    spent = budget.nodes - before[0], budget.pivots - before[1]
+            return solve_core(costs, graph, upper_labels=labels, budget=budget)
     if labels is None and result.bound == np.inf:
-        return CoreResult(None, np.inf, np.inf, True, *spent)
+        return CoreResult(None, np.inf, np.inf, True)
     bound = float(np.ldexp(max(0.0, result.bound), exponent))
-    return _result(instance, labels, base, bound, float(np.ldexp(tolerance, exponent)), *spent)
+    return _result(instance, labels, base, bound, float(np.ldexp(tolerance, exponent)))
 
 
 def _result(
-    instance: Instance,
-    labels: IntArray | None,
-    base: float,
-    regret: float,
-    tolerance: float,
-    nodes: int,
-    pivots: int,
+    instance: Instance, labels: IntArray | None, base: float, regret: float, tolerance: float
 ) -> CoreResult:
     """These labels, and the proof that no labels cost less than `regret` above `base`."""
     if labels is None:
-        return CoreResult(None, np.inf, base + regret, False, nodes, pivots)
+        return CoreResult(None, np.inf, base + regret, False)
     cost = instance.cost(labels)
-    above = cost - base
-    proven = regret >= above - tolerance
-    bound = cost if proven else min(base + regret, cost)
-    return CoreResult(labels, cost, bound, proven, nodes, pivots)
+    proven = regret >= cost - base - tolerance
+    return CoreResult(labels, cost, cost if proven else min(base + regret, cost), proven)
 
 
 def _first_labels(
