@@ -101,9 +101,13 @@ def assign_block(
                     X, offset, rows[r], centers, products, r, scale * scale, squares[r], norms,
                     largest, work, upper, lower,
                 )  # fmt: skip
-                if labels[rows[r]] != best:
+                old = labels[rows[r]]
+                if old != best:
                     changed += 1
-                    _move(X, weights, offset, rows[r], best, labels, sums, totals, counts)
+                    labels[rows[r]] = best
+                    _add(X, weights, offset, rows[r], best, 1, sums, totals, counts)
+                    if old >= 0:
+                        _add(X, weights, offset, rows[r], old, -1, sums, totals, counts)
             n_rows = 0
     return changed
 
@@ -140,21 +144,13 @@ def _nearest(
 
 
 @summing_kernel()
-def _move(X, weights, offset, i, best, labels, sums, totals, counts):
-    """Take row `i` from its cluster, if it has one, to another."""
-    old = labels[i]
-    labels[i] = best
-    w = weights[i if len(weights) > 1 else 0]
-    filling = 1 if w > 0 else 0
-    totals[best] += w
-    counts[best] += filling
+def _add(X, weights, offset, i, k, sign, sums, totals, counts):
+    """Add row i to cluster k, or take it away (-1)."""
+    w = sign * weights[i if len(weights) > 1 else 0]
+    totals[k] += w
+    counts[k] += sign if w != 0 else 0
     for j in range(len(offset)):
-        sums[best, j] += w * (X[i, j] - offset[j])
-    if old >= 0:
-        totals[old] -= w
-        counts[old] -= filling
-        for j in range(len(offset)):
-            sums[old, j] -= w * (X[i, j] - offset[j])
+        sums[k, j] += w * (X[i, j] - offset[j])
 
 
 @kernel(forceinline=True)
@@ -196,14 +192,8 @@ def add_to_clusters(X, weights, free, offset, labels, sums, totals, counts):
     `totals` (weights) and `counts` (rows of positive weight). O(rows d).
     """
     for i in range(len(X)):
-        if not free[i if len(free) > 1 else 0]:
-            continue
-        k = labels[i]
-        w = weights[i if len(weights) > 1 else 0]
-        totals[k] += w
-        counts[k] += 1 if w > 0 else 0
-        for j in range(len(offset)):
-            sums[k, j] += w * (X[i, j] - offset[j])
+        if free[i if len(free) > 1 else 0]:
+            _add(X, weights, offset, i, labels[i], 1, sums, totals, counts)
 
 
 @summing_kernel()

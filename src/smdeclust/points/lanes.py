@@ -60,45 +60,39 @@ def two_squares(block, wide, k, here, there):
 
 
 @summing_kernel(forceinline=True)
+def _offer(values, k, heavy, counted, prices, nearest, least, second):
+    """Turn squared distances to center k to costs + prices, and take it where it is closer."""
+    for i in range(LANES):
+        values[i] *= heavy[i]
+    for b in range(len(prices)):
+        price, count = prices[b, k], counted[b]
+        for i in range(LANES):
+            values[i] += count[i] * price
+    for i in range(LANES):
+        value = values[i]
+        closer = value < least[i]
+        other = least[i] if closer else value
+        second[i] = other if other < second[i] else second[i]
+        least[i] = value if closer else least[i]
+        nearest[i] = k if closer else nearest[i]
+
+
+@summing_kernel(forceinline=True)
 def _label_lanes(block, wide, heavy, counted, prices, here, there, nearest, least, second):
     """Write the labels of a block, their cost + price of what they count, and the second best.
 
     `counted` (B, LANES) and `prices` (B, K) are those of all bounds.
     """
-    n_bounds, n_clusters = prices.shape
+    n_clusters = prices.shape[1]
     for i in range(LANES):
         nearest[i] = 0
         least[i] = np.inf
         second[i] = np.inf
     for k in range(0, n_clusters, 2):
         two_squares(block, wide, k, here, there)
-        for i in range(LANES):
-            here[i] *= heavy[i]
-        for b in range(n_bounds):
-            price, count = prices[b, k], counted[b]
-            for i in range(LANES):
-                here[i] += count[i] * price
-        for i in range(LANES):
-            value = here[i]
-            closer = value < least[i]
-            other = least[i] if closer else value
-            second[i] = other if other < second[i] else second[i]
-            least[i] = value if closer else least[i]
-            nearest[i] = k if closer else nearest[i]
+        _offer(here, k, heavy, counted, prices, nearest, least, second)
         if k + 1 < n_clusters:
-            for i in range(LANES):
-                there[i] *= heavy[i]
-            for b in range(n_bounds):
-                price, count = prices[b, k + 1], counted[b]
-                for i in range(LANES):
-                    there[i] += count[i] * price
-            for i in range(LANES):
-                value = there[i]
-                closer = value < least[i]
-                other = least[i] if closer else value
-                second[i] = other if other < second[i] else second[i]
-                least[i] = value if closer else least[i]
-                nearest[i] = k + 1 if closer else nearest[i]
+            _offer(there, k + 1, heavy, counted, prices, nearest, least, second)
 
 
 @summing_kernel()

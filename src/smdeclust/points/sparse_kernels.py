@@ -204,23 +204,16 @@ def move_rows(
         if not free[i if len(free) > 1 else 0] or old[i] == new[i]:
             continue
         moved += 1
-        w = weights[i if len(weights) > 1 else 0]
-        filling = 1 if w > 0 else 0
-        k = new[i]
-        totals[k] += w
-        counts[k] += filling
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            gaps[k, j] += w * (data[e] - offset[j])
-            stored[k, j] += w
-        k = old[i]
-        if k >= 0:
-            totals[k] -= w
-            counts[k] -= filling
+        for sign in (1, -1):
+            k, w = new[i] if sign > 0 else old[i], sign * weights[i if len(weights) > 1 else 0]
+            if k < 0:
+                continue
+            totals[k] += w
+            counts[k] += sign if w != 0 else 0
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]
-                gaps[k, j] -= w * (data[e] - offset[j])
-                stored[k, j] -= w
+                gaps[k, j] += w * (data[e] - offset[j])
+                stored[k, j] += w
     return moved
 
 

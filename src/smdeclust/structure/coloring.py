@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from smdeclust.kernels import kernel
+from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.tabu import tabu_repair
 
 # What the exhaustive search can end with.
@@ -253,8 +251,11 @@ def find_coloring(
     n_gone = peel(indptr, indices, n_colors, alive, order)
     colors = np.full(n, -1, dtype=np.int64)
     known = True
-    for nodes, starts, neighbors in _components(indptr, indices, alive):
-        found = _color_component(starts, neighbors, n_colors, budget, deadline)
+    rest = np.flatnonzero(alive)
+    core = PairGraph.hard(indptr, indices).induced(rest)
+    for part in core.components if len(rest) else []:
+        graph, nodes = core.component(part), rest[part]
+        found = _color_component(graph.indptr, graph.indices, n_colors, budget, deadline)
         if found.verdict is Verdict.INFEASIBLE:
             assert found.witness is not None
             return Coloring(Verdict.INFEASIBLE, nodes[found.witness], found.is_clique)
@@ -292,36 +293,3 @@ def _color_component(
         ):
             return Coloring(Verdict.FEASIBLE, colors=colors)
     return Coloring(Verdict.UNKNOWN)
-
-
-def _components(
-    indptr: np.ndarray, indices: np.ndarray, alive: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The connected components of the nodes that are alive: nodes, and the graph among them."""
-    nodes = np.flatnonzero(alive)
-    if len(nodes) == 0:
-        return []
-    number = np.full(len(alive), -1)
-    source = np.repeat(np.arange(len(alive)), np.diff(indptr))
-    inside = alive[source] & alive[indices]
-    number[nodes] = np.arange(len(nodes))
-    source, target = number[source[inside]], number[indices[inside]]
-    ones = np.ones(len(source), dtype=np.int8)
-    graph = csr_array((ones, (source, target)), shape=(len(nodes), len(nodes)))
-    count, part = connected_components(graph, directed=False)
-    order = np.argsort(part, kind="stable")
-    ends = np.searchsorted(part[order], np.arange(count + 1))
-    # Renumber component by component: every one is then a block of rows.
-    graph = graph[order][:, order] if count > 1 else graph
-    graph.sort_indices()
-    found = []
-    for first, last in pairwise(ends):
-        low, high = graph.indptr[first], graph.indptr[last]
-        found.append(
-            (
-                nodes[order[first:last]],
-                (graph.indptr[first : last + 1] - low).astype(np.int64),
-                (graph.indices[low:high] - first).astype(np.int64),
-            )
-        )
-    return found

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.structure.coloring import Verdict, find_coloring
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +141,8 @@ class PairGraph:
         """
         if not self.is_hard:
             return self.hard_part.coloring(n_colors, deadline)
+        from smdeclust.structure.coloring import Verdict, find_coloring  # (made of such graphs)
+
         known = self._colorings
         if n_colors not in known:
             found = find_coloring(self.indptr, self.indices, n_colors, deadline=deadline)

@@ -28,7 +28,9 @@ class Grouping:
 
 def contract(n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> Grouping:
     """Merge the connected components of the must-link graph into numbered groups, in O(N + m)."""
-    component = _components(n_points, must_link)
+    component = np.arange(n_points)
+    if len(must_link):
+        join_pairs(np.ascontiguousarray(must_link, dtype=np.int64), component)
     n_groups = int(component.max()) + 1
     size = np.bincount(component, minlength=n_groups)
 
@@ -82,13 +84,6 @@ def came_from(neighbors: Neighbors, start: int, end: int = -1) -> dict[int, tupl
                 came[other] = (row, number)
                 queue.append(other)
     return came
-
-
-def _components(n_points: int, must_link: np.ndarray) -> np.ndarray:
-    component = np.arange(n_points)
-    if len(must_link):
-        join_pairs(np.ascontiguousarray(must_link, dtype=np.int64), component)
-    return component
 
 
 @kernel()

@@ -24,28 +24,29 @@ from smdeclust.kernels import kernel
 _RESTART_SHARE = 0.25
 
 
-@dataclass(frozen=True)
-class CutResult:
-    """The best labels below the cutoff (None if none) and a bound on all labels below it.
+@dataclass
+class Incumbent:
+    """The best labels below the cutoff (None if none), and a bound on all labels below it.
 
-    `bound` is at least the cutoff (infinity included) where it is proven that nothing lies below.
+    At the end `bound` is at least the cutoff (infinity included) where it is proven that nothing
+    lies below.
     """
 
-    labels: IntArray | None
-    cost: float
-    bound: float
-
-
-@dataclass
-class _Incumbent:
     cutoff: float
     tolerance: float
     labels: IntArray | None = None
     cost: float = np.inf
+    bound: float = -np.inf
 
     def offer(self, labels: IntArray, cost: float) -> None:
+        """Keep these labels if they are better by more than the tolerance."""
         if cost < self.cutoff - self.tolerance:
             self.labels, self.cost, self.cutoff = labels.copy(), cost, cost
+
+    def ends_at(self, bound: float) -> Incumbent:
+        """The same with the bound."""
+        self.bound = bound
+        return self
 
 
 @kernel()
@@ -86,22 +87,22 @@ def propagate(allowed, indptr, indices):
 
 def branch_and_cut(
     instance: Instance, allowed: BoolArray, cutoff: float, tolerance: float, budget: Budget
-) -> CutResult:
+) -> Incumbent:
     """Find the cheapest labels below `cutoff` by more than `tolerance`, or prove that none are.
 
     Costs are finite wherever allowed. The search counts its nodes in the budget.
     """
-    best = _Incumbent(cutoff, tolerance)
+    best = Incumbent(cutoff, tolerance)
     allowed = allowed.copy()
     costs = instance.costs
     if not propagate(allowed, *instance.hard):
-        return CutResult(None, np.inf, np.inf)
+        return best.ends_at(np.inf)
     lp = LinearRelaxation(instance, allowed)
     before = int(allowed.sum())
     root_bound = _process(lp, allowed, best, budget, root=True)
     if root_bound >= best.cutoff - tolerance:
         # Infinite where nothing is left below labels that were found here: these still count.
-        return CutResult(best.labels, best.cost, min(root_bound, best.cutoff))
+        return best.ends_at(min(root_bound, best.cutoff))
     left = int(allowed.sum()) - len(costs)
     shrunk = left <= (1.0 - _RESTART_SHARE) * (before - len(costs))
     parts = _components(instance, allowed)
@@ -111,7 +112,7 @@ def branch_and_cut(
 
 
 def _process(
-    lp: LinearRelaxation, allowed: BoolArray, best: _Incumbent, budget: Budget, *, root: bool
+    lp: LinearRelaxation, allowed: BoolArray, best: Incumbent, budget: Budget, *, root: bool
 ) -> float:
     """Solve and cut at one search node; `allowed` shrinks in place. Returns its bound."""
     bound = -np.inf
@@ -153,7 +154,7 @@ def _process(
     return bound
 
 
-def _round(lp: LinearRelaxation, allowed: BoolArray, best: _Incumbent) -> None:
+def _round(lp: LinearRelaxation, allowed: BoolArray, best: Incumbent) -> None:
     """Look for a better incumbent near the LP solution."""
     instance, n = lp.instance, lp.instance.n_nodes
     rows = np.arange(n)
@@ -207,9 +208,9 @@ def _restart(
     allowed: BoolArray,
     parts: list[IntArray],
     root_bound: float,
-    best: _Incumbent,
+    best: Incumbent,
     budget: Budget,
-) -> CutResult:
+) -> Incumbent:
     """Solve the components of what is left separately and join them."""
     costs, n_nodes = instance.costs, instance.n_nodes
     labels = allowed.argmax(axis=1).astype(np.int64)
@@ -231,7 +232,7 @@ def _restart(
         )
         lower[i] = max(lower[i], result.bound)
         if fixed_cost + sum(lower) >= best.cutoff - best.tolerance:
-            return CutResult(best.labels, best.cost, max(root_bound, fixed_cost + sum(lower)))
+            return best.ends_at(max(root_bound, fixed_cost + sum(lower)))
         if result.labels is None:
             complete = False
             continue
@@ -239,12 +240,12 @@ def _restart(
     bound = max(root_bound, fixed_cost + sum(lower))
     if complete:
         best.offer(labels[:n_nodes], instance.cost(labels[:n_nodes]))
-    return CutResult(best.labels, best.cost, bound)
+    return best.ends_at(bound)
 
 
 def _tree(
-    lp: LinearRelaxation, allowed: BoolArray, root_bound: float, best: _Incumbent, budget: Budget
-) -> CutResult:
+    lp: LinearRelaxation, allowed: BoolArray, root_bound: float, best: Incumbent, budget: Budget
+) -> Incumbent:
     """Depth-first branching from a processed root."""
     stack = [(root_bound, allowed, True)]
     while stack:
@@ -272,7 +273,7 @@ def _tree(
             if propagate(child, lp.indptr, lp.indices):
                 stack.append((bound, child, False))
     bound = min((entry[0] for entry in stack), default=np.inf)
-    return CutResult(best.labels, best.cost, max(root_bound, min(bound, best.cutoff)))
+    return best.ends_at(max(root_bound, min(bound, best.cutoff)))
 
 
 def _choose(lp: LinearRelaxation, allowed: BoolArray) -> tuple[int, int]:
