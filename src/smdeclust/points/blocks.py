@@ -143,7 +143,7 @@ def _nearest(
     return best
 
 
-@summing_kernel()
+@summing_kernel(forceinline=True)
 def _add(X, weights, offset, i, k, sign, sums, totals, counts):
     """Add row i to cluster k, or take it away (-1)."""
     w = sign * weights[i if len(weights) > 1 else 0]
