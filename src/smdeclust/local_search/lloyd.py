@@ -18,12 +18,20 @@ from smdeclust.problem import Contracted
 LARGEST_DRIFT = 1e-20
 
 
+@kernel()
+def new_tally(centers):
+    """Room for the sums of clusters, their weights, and their numbers of groups."""
+    k = len(centers)
+    return np.empty(centers.shape), np.empty(k), np.empty(k, np.int64)
+
+
 @summing_kernel()
-def _transfer(points, weights, labels, found, sums, totals, counts):
-    """Bring cluster sums, weights and numbers of groups from `labels` (-1: none) to `found`.
+def _transfer(points, weights, labels, found, tally):
+    """Bring the tally of clusters from `labels` (-1: none) to `found`.
 
     Returns how many labels differ, and whether a cluster is empty now. O(d) for each of them.
     """
+    sums, totals, counts = tally
     n_changed = 0
     for g in range(len(points)):
         old, new, w = labels[g], found[g], weights[g]
@@ -65,12 +73,13 @@ def _move(sums, totals, centers):
 
 
 @kernel()
-def _settle(points, weights, labels, found, sums, totals, counts, centers):
-    """Compute sums, centers and objective again: no rounding is left from groups that have moved.
+def settle(points, weights, labels, found, tally, centers):
+    """Compute tally, centers and objective again: no rounding is left from groups that have moved.
 
     `found` is work space. Returns the objective, and how far a center moved, squared, as a share
     of the mean squared distance of the points to theirs.
     """
+    sums, totals, counts = tally
     for k in range(len(centers)):
         totals[k] = 0.0
         counts[k] = 0
@@ -78,7 +87,7 @@ def _settle(points, weights, labels, found, sums, totals, counts, centers):
             sums[k, j] = 0.0
     for g in range(len(found)):
         found[g] = -1
-    _transfer(points, weights, found, labels, sums, totals, counts)
+    _transfer(points, weights, found, labels, tally)
     if labels[0] < 0:
         return np.inf, 0.0
     _, farthest = _move(sums, totals, centers)
@@ -90,15 +99,13 @@ def _settle(points, weights, labels, found, sums, totals, counts, centers):
 
 
 @kernel()
-def _advance(
-    points, weights, graph, work, found, labels, objective, sums, totals, counts, centers, hurried
-):
+def _advance(points, weights, graph, work, found, labels, objective, tally, centers, hurried):
     """The rest of an iteration, from nearest centers on: separate, take over labels, move centers.
 
     Where there are cycles and it is `hurried`, good labels will do as long as the objective falls.
     Returns (status, objective): PAUSED where it fell (ROUGH: with such labels), SOLVED where no
     label differs, STUCK where labels differ but it does not fall; any other: nothing has changed
-    but the sums and, after good labels, the centers.
+    but the tally and, after good labels, the centers.
     """
     status, cost = separate_linked(weights, graph, work, found)
     rough = status == HARD and hurried and labels[0] >= 0
@@ -106,27 +113,25 @@ def _advance(
         cost = reply_linked(weights, graph, work, labels, found)
     elif status != SOLVED:
         return status, objective
-    status, objective = _accept(
-        points, weights, found, labels, cost, objective, sums, totals, counts, centers
-    )
+    status, objective = accept(points, weights, found, labels, cost, objective, tally, centers)
     if rough:
         status = ROUGH if status == PAUSED else HARD
     return status, objective
 
 
 @kernel()
-def _accept(points, weights, found, labels, cost, objective, sums, totals, counts, centers):
+def accept(points, weights, found, labels, cost, objective, tally, centers):
     """Take over labels of this cost and move centers; returns (status, objective).
 
     PAUSED where it fell, SOLVED where no label differs, STUCK where it does not fall; HARD where a
-    cluster is empty: nothing has changed but the sums.
+    cluster is empty: nothing has changed but the tally.
     """
-    n_changed, empty = _transfer(points, weights, labels, found, sums, totals, counts)
+    n_changed, empty = _transfer(points, weights, labels, found, tally)
     if empty:
         return HARD, objective
     if n_changed == 0:
         return SOLVED, objective
-    fall, _ = _move(sums, totals, centers)
+    fall, _ = _move(tally[0], tally[1], centers)
     f = cost - fall if fall < cost else 0.0
     if not f < objective * (1 - LEAST_FALL):  # (infinity times anything is infinity)
         return STUCK, objective
@@ -136,9 +141,9 @@ def _accept(points, weights, found, labels, cost, objective, sums, totals, count
 
 
 @kernel()
-def _conclude(points, weights, labels, found, sums, totals, counts, centers, status):
+def conclude(points, weights, labels, found, tally, centers, status):
     """Settle, and return status and objective: centers that rounding has moved may go on."""
-    objective, drift = _settle(points, weights, labels, found, sums, totals, counts, centers)
+    objective, drift = settle(points, weights, labels, found, tally, centers)
     if status == STUCK or (status == SOLVED and drift > LARGEST_DRIFT):
         return PAUSED, objective
     return status, objective
@@ -159,24 +164,18 @@ def lloyd(
     assignment is needed for `centers`, and the search can go on from there.
     """
     graph = (indptr, indices, price, together)  # a tuple would be slower to hand over
-    found = np.empty(len(weights), np.int64)
-    sums = np.empty(centers.shape)
-    totals = np.empty(len(centers))
-    counts = np.empty(len(centers), np.int64)
+    found, tally = np.empty(len(weights), np.int64), new_tally(centers)
     work = work_space(lanes, len(graph[0]) - 1, len(centers), 1)
-    objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
+    objective, _ = settle(points, weights, labels, found, tally, centers)
     objective += broken_price(labels, graph)
     status = PAUSED
     while status in (PAUSED, ROUGH) and n_done < max_iter:
         find_nearest(lanes, 0, 1, centers, work, found)
         status, objective = _advance(
-            points, weights, graph, work, found, labels, objective, sums, totals, counts, centers,
-            hurried,
-        )  # fmt: skip
+            points, weights, graph, work, found, labels, objective, tally, centers, hurried
+        )
         n_done += status in (PAUSED, SOLVED, STUCK, ROUGH)
-    status, objective = _conclude(
-        points, weights, labels, found, sums, totals, counts, centers, status
-    )
+    status, objective = conclude(points, weights, labels, found, tally, centers, status)
     return status, objective + broken_price(labels, graph), n_done
 
 
@@ -191,12 +190,11 @@ def lloyd_on_threads(
 ) -> tuple[int, float, int]:
     """The same, to the last bit, with the nearest centers found by several threads; pauses at the
     deadline, too."""
-    n_clusters, lanes, weights = len(centers), contracted.lanes, contracted.lane_weights
-    graph = contracted.graph.arrays
+    points, lanes, weights = contracted.points, contracted.lanes, contracted.lane_weights
+    graph, tally = contracted.graph.arrays, new_tally(centers)
     found = np.empty(len(weights), dtype=np.int64)
-    tally = (np.empty_like(centers), np.empty(n_clusters), np.empty(n_clusters, dtype=np.int64))
-    work = work_space(lanes, contracted.n_linked, n_clusters, n_threads)
-    objective, _ = _settle(contracted.points, weights, labels, found, *tally, centers)
+    work = work_space(lanes, contracted.n_linked, len(centers), n_threads)
+    objective, _ = settle(points, weights, labels, found, tally, centers)
     objective += broken_price(labels, graph)
     status = PAUSED
     with ThreadPoolExecutor(max(1, n_threads - 1)) as pool:
@@ -209,13 +207,10 @@ def lloyd_on_threads(
             for other in others:
                 other.result()
             status, objective = _advance(
-                contracted.points, weights, graph, work, found, labels, objective, *tally, centers,
-                hurried,
-            )  # fmt: skip
+                points, weights, graph, work, found, labels, objective, tally, centers, hurried
+            )
             n_done += status in (PAUSED, SOLVED, STUCK, ROUGH)
             if limits.is_late():
                 break
-    status, objective = _conclude(
-        contracted.points, weights, labels, found, *tally, centers, status
-    )
+    status, objective = conclude(points, weights, labels, found, tally, centers, status)
     return status, objective + broken_price(labels, graph), n_done

@@ -12,7 +12,7 @@ import numpy as np
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, set_places, spread, transport_among
 from smdeclust.kernels import kernel
-from smdeclust.local_search.lloyd import _accept, _conclude, _settle
+from smdeclust.local_search.lloyd import accept, conclude, new_tally, settle
 from smdeclust.points.lanes import LANES, find_priced, near_labels
 
 # Points that a guess of prices looks at, where there are many: enough for small noise.
@@ -140,12 +140,9 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
     As `lloyd`, for single points that each count once: sizes from `low` to `high` (K,). Changes
     `centers`, `prices` and `labels`. Returns (status, objective, n_done).
     """
-    found = np.empty(len(weights), np.int64)
+    found, tally = np.empty(len(weights), np.int64), new_tally(centers)
     margins, ones = np.empty(len(weights)), np.ones((1, 1, LANES))
-    sums = np.empty(centers.shape)
-    totals = np.empty(len(centers))
-    counts = np.empty(len(centers), np.int64)
-    objective, _ = _settle(points, weights, labels, found, sums, totals, counts, centers)
+    objective, _ = settle(points, weights, labels, found, tally, centers)
     status = PAUSED
     reach = 0.0
     before = prices.copy()
@@ -167,12 +164,8 @@ def sized_lloyd(points, lanes, weights, low, high, centers, prices, labels, n_do
         if status != SOLVED:
             break
         reach = spread(before, prices)
-        status, objective = _accept(
-            points, weights, found, labels, cost, objective, sums, totals, counts, centers
-        )
+        status, objective = accept(points, weights, found, labels, cost, objective, tally, centers)
         n_done += 1
     if status != INFEASIBLE:
-        status, objective = _conclude(
-            points, weights, labels, found, sums, totals, counts, centers, status
-        )
+        status, objective = conclude(points, weights, labels, found, tally, centers, status)
     return status, objective, n_done

@@ -13,7 +13,7 @@ from smdeclust.assignment.compiled import assign_tables
 from smdeclust.assignment.status import HARD, PAUSED, SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.local_search.jumps import sort_places
-from smdeclust.local_search.lloyd import _accept, _conclude, _settle
+from smdeclust.local_search.lloyd import accept, conclude, new_tally, settle
 from smdeclust.points.blocks import two_least
 from smdeclust.points.centers import sum_of_squares
 from smdeclust.points.distances import costs_of
@@ -151,10 +151,8 @@ def bounded_lloyd(
     objective, n_done); HARD where no good labels were found for `centers`.
     """
     graph = (indptr, indices, price, together)
-    found = np.empty(len(weights), np.int64)
-    sums, totals = np.empty(centers.shape), np.empty(len(centers))
-    filled = np.empty(len(centers), np.int64)
-    objective, _ = _settle(points, weights, labels, found, sums, totals, filled, centers)
+    found, tally = np.empty(len(weights), np.int64), new_tally(centers)
+    objective, _ = settle(points, weights, labels, found, tally, centers)
     objective += broken_price(labels, graph)
     status = PAUSED
     while status == PAUSED and n_done < max_iter:
@@ -165,13 +163,9 @@ def bounded_lloyd(
             status = HARD
             break
         cost = broken_price(found, graph) + sum_of_squares(points, weights, found, centers)
-        status, objective = _accept(
-            points, weights, found, labels, cost, objective, sums, totals, filled, centers
-        )
+        status, objective = accept(points, weights, found, labels, cost, objective, tally, centers)
         n_done += 1
-    status, objective = _conclude(
-        points, weights, labels, found, sums, totals, filled, centers, status
-    )
+    status, objective = conclude(points, weights, labels, found, tally, centers, status)
     return status, objective + broken_price(labels, graph), n_done
 
 
