@@ -6,6 +6,7 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import metadata
 
 from smdeclust.exceptions import SMDEClustError
 
@@ -27,6 +28,17 @@ EXTRA_OF = {
     "openpyxl": "excel",
     "pooch": "data",
 }
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that decide about results."""
+    found = {}
+    for package in ("smdeclust", "numpy", "scipy", "scikit-learn", "numba"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:  # run from a folder that was never installed
+            found[package] = "unknown"
+    return found
 
 
 @contextmanager

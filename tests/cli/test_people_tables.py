@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from smdeclust import TableFeatures
-from smdeclust.cli.certify import cost_of
 from smdeclust.io import read_frame
+from smdeclust.points.centers import cost_of
 
 FORMULA = "=cmd|'/C calc'!A0"
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from smdeclust.paper.execute import objective
 from smdeclust.paper.results import best_share, relative_difference, spread, violated_share
+from smdeclust.points.centers import cost_of
 
 
 def test_relative_difference_by_hand() -> None:
@@ -50,4 +50,4 @@ def test_violated_share_by_hand() -> None:
 def test_objective_by_hand() -> None:
     """Points 0, 2 | 10, 10, 13: 1 + 1 + 1 + 1 + 4, whatever the labels are called."""
     X = np.array([[0.0], [2.0], [10.0], [10.0], [13.0]])
-    assert objective(X, np.array([7, 7, -1, -1, -1])) == pytest.approx(8.0)
+    assert cost_of(X, np.array([7, 7, -1, -1, -1])) == pytest.approx(8.0)

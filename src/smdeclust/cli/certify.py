@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from smdeclust.cli import opening, options, screen
@@ -18,6 +17,7 @@ from smdeclust.exact.certificate import above_best
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.io import write_bytes
 from smdeclust.io.files import check_path
+from smdeclust.points.centers import cost_of
 
 WeightFile = Annotated[
     Path | None,
@@ -200,19 +200,6 @@ def verify(
     costs = {"objective": bound.upper_bound, "lower bound": bound.lower_bound}
     rows += [(name, screen.number(value, 12)) for name, value in costs.items()]
     screen.print_table([*rows, ("gap", f"{100 * bound.gap:.4f} %")])
-
-
-def cost_of(X: Any, labels: Any, weight: Any = None) -> float:
-    """The sum of squares of a clustering."""
-    total = 0.0
-    for cluster in np.unique(labels):
-        members = labels == cluster
-        share = None if weight is None else weight[members]
-        if share is None or share.sum() > 0:
-            center = np.average(X[members], axis=0, weights=share)
-            squares = ((X[members] - center) ** 2).sum(axis=1)
-            total += float(squares.sum() if share is None else squares @ share)
-    return total
 
 
 def _parts(text: str) -> int | str:

@@ -13,6 +13,7 @@ from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.errors import INFEASIBLE, CommandError, Outcome
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.settings import Quotas, Settings, with_quotas
+from smdeclust.constraints.check import REASONS
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure import Structure
 from smdeclust.structure.groups import contract
@@ -204,13 +205,6 @@ def _pairs_line(counts: dict[str, int]) -> str:
 
 # ---- which pairs cannot hold together, in ids and file lines
 
-_REASONS = {
-    "self_cannot_link": "a row must be apart from itself",
-    "must_link_path": "must-links join two rows that a cannot-link keeps apart",
-    "too_few_groups": "the must-links leave fewer groups than clusters",
-    "clique": "more groups than clusters must all be apart from each other",
-    "no_coloring": "the cannot-links need more clusters (every way to place the rows was tried)",
-}
 _MOST_PAIRS = 40
 # For a command that stops at contradictions: time to look for all of them, and how many it lists.
 _CHECK_SECONDS = 10.0
@@ -273,7 +267,7 @@ def judgement(check: Any, inputs: opening.Inputs) -> dict[str, Any]:
     conflicts = []
     for conflict in check.conflicts:
         pairs = pairs_of(conflict)
-        about = {"reason": conflict.reason, "explanation": _REASONS[conflict.reason]}
+        about = {"reason": conflict.reason, "explanation": REASONS[conflict.reason]}
         about |= {"minimal": conflict.minimal, "n_pairs": len(pairs), "pairs": pairs}
         conflicts.append(about)
     repair = check.repair

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from smdeclust.cli import methods, opening, options, screen
-from smdeclust.cli.certify import cost_of
 from smdeclust.cli.check import conflicts_explained, require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.folder import check_folder, write_folder
@@ -19,6 +18,7 @@ from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 from smdeclust.io import Constraints
 from smdeclust.io.files import as_csv
 from smdeclust.io.write import as_json as written
+from smdeclust.points.centers import cost_of
 from smdeclust.structure.bounds import SizeBounds
 
 TABLE, PICTURE, RESULT = "comparison.csv", "comparison.png", "comparison.json"

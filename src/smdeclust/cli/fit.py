@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,17 +16,19 @@ from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.certify import as_bytes
 from smdeclust.cli.check import conflicts_explained
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
-from smdeclust.cli.fit_report import file_document, make_report, versions
-from smdeclust.cli.fitted import COLUMNS, mean_of, model_document, preparation_document
+from smdeclust.cli.fit_report import file_document, make_report
+from smdeclust.cli.fitted import COLUMNS, model_document, preparation_document
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
 from smdeclust.cli.settings import Quotas, Settings, with_quotas
 from smdeclust.constraints import KINDS
 from smdeclust.exact.certificate import above_best
+from smdeclust.extras import versions
 from smdeclust.io import frame_bytes
 from smdeclust.io.files import as_csv
 from smdeclust.io.write import as_json as written
 from smdeclust.io.write import labels_csv
+from smdeclust.points.centers import cluster_means
 
 LABELS, CENTERS, RESULT, REPORT = "labels.csv", "centers.csv", "result.json", "report.html"
 TABLE = "table"  # with the ending of the data file
@@ -233,7 +236,7 @@ def result_document(
         "settings": run.settings,
         "data": file_document(inputs.path),
         "constraints": [file_document(path) for path in inputs.pair_paths],
-        "versions": versions(),
+        "versions": {"python": platform.python_version(), **versions()},
         "command": shlex.join(["smdeclust", *arguments]),
     }
     if inputs.table.labels is not None:
@@ -266,8 +269,8 @@ def centers_csv(inputs: opening.Inputs, labels: Any, k: int) -> bytes:
         return as_csv([["cluster", *names], *([c, *row] for c, row in enumerate(typical))])
     X = inputs.table.X
     names = list(inputs.table.feature_names) or [f"x{i}" for i in range(X.shape[1])]
-    means = (mean_of(X, labels == c, inputs.weight) for c in range(k))
-    rows = [[c, *map(repr, mean.tolist())] for c, mean in enumerate(means)]
+    means = cluster_means(X, labels, k, inputs.weight).tolist()
+    rows = [[c, *map(repr, mean)] for c, mean in enumerate(means)]
     return as_csv([["cluster", *names], *rows])
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from collections.abc import Callable
 from dataclasses import fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -202,19 +200,6 @@ def _asked(
 
 
 # ---- what a result came from: files by digest, versions, and how to make it again
-
-_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide about results."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:  # run from a folder that was never installed
-            found[package] = "unknown"
-    return found
 
 
 def file_document(path: Path) -> dict[str, str]:

@@ -20,6 +20,7 @@ from smdeclust.cli.opening import Inputs
 from smdeclust.io.files import PathLike, bad_line, decode, plain_cell, read_bytes, shown
 from smdeclust.io.per_point import named_entries
 from smdeclust.io.tokens import split_words
+from smdeclust.points.centers import cluster_means
 
 COLUMNS = "columns.json"
 
@@ -78,14 +79,8 @@ def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
         document["map"] = components.toarray() if hasattr(components, "toarray") else components
         document["offset"] = run.distance.mean_
     weight = inputs.weight if methods.takes_weights(run.method) else None
-    document["centers"] = [mean_of(run.X, run.labels == c, weight) for c in range(k)]
+    document["centers"] = cluster_means(run.X, run.labels, k, weight)
     return document
-
-
-def mean_of(X: Any, members: Any, weight: Any = None) -> Any:
-    """The center of some points; where they weigh nothing, all count alike."""
-    share = None if weight is None or not weight[members].any() else weight[members]
-    return np.average(X[members], axis=0, weights=share)
 
 
 @dataclass(frozen=True)

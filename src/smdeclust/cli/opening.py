@@ -20,7 +20,7 @@ from smdeclust.io.files import COMMAND_LINE, use_words
 from smdeclust.io.frames import ARRAY_FORMATS
 from smdeclust.io.table import find_column, numeric_table, table_of, texts_of
 from smdeclust.io.write import check_writable
-from smdeclust.tables.values import values_of
+from smdeclust.tables.values import as_weights, values_of
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,10 @@ def _prepare(
                 raise CommandError(f"{file.path}: every row has a missing value (--drop-gaps).")
         frame = file.frame if kept is None else file.frame.iloc[kept]
         points = file.points if file.points is not None else features.transform(frame)
+        weight, name = None, features.weight_column_
+        if name is not None and name in file.frame:
+            weight = as_weights(values_of(file.frame[name], file.decimal), name)
+            weight = weight if kept is None else weight[kept]
     except InvalidInputError as error:
         where = "" if earlier is None else " The table needs the columns of the fit in --result."
         raise CommandError(f"{file.path}: {error}{where}") from error
@@ -153,30 +157,8 @@ def _prepare(
     standard = features.scaling == "standard"
     if file.points is not None and reading.scaling == "standard":
         points = standardize(points)
-    weight = _weights(file, features.weight_column_)
-    weight = weight if weight is None or kept is None else weight[kept]
     X = np.ascontiguousarray(points)
     return Inputs(file.path, table, X, features, file, standard, weight, kept)
-
-
-def _weights(file: Any, name: str | None) -> Any:
-    """The column of weights as numbers; None where there is no such column."""
-    if name is None or name not in file.frame:
-        return None
-    values = values_of(file.frame[name], file.decimal)
-    if values.kind == "numbers":
-        weight = values.column.to_numpy(np.float64)
-        wrong = ~(weight >= 0)
-    else:
-        wrong = np.ones(len(file.frame), dtype=bool)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise CommandError(
-            f"{file.path}: column {name!r} has the role weight, and row {row} has "
-            f"{str(file.frame[name].iloc[row])!r}, expected a number from 0. Correct the value, or "
-            "give the column another role."
-        )
-    return weight
 
 
 def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from smdeclust.cli import options, screen
 
 
-class Scale(StrEnum):
-    """How much is run: a minute, a quarter of an hour, more than an hour."""
-
-    smoke = "smoke"
-    small = "small"
-    paper = "paper"
-
-
 def paper(
     experiment: list[str] | None = None,
-    scale: Scale = Scale.smoke,
+    scale: str = "smoke",
     out: Path = Path("results"),
     jobs: Annotated[int | None, {"min": 1}] = None,
     budget: Annotated[float | None, {"min": 0}] = None,
@@ -37,8 +28,8 @@ def paper(
     Options:
       --experiment -e NAME: One of violations, variants, synthetic, large, exact, soft; repeat for
         several (default: all).
-      --scale: How much to run: smoke takes a minute, small a quarter of an hour, and paper, which
-        runs everything, hours.
+      --scale smoke|small|paper: How much to run: smoke takes a minute, small a quarter of an hour,
+        and paper, which runs everything, hours.
       --out -o DIR: Folder for results; a run with the same folder resumes.
       --jobs -j N: Number of processes (default: one per core).
       --budget SECONDS: Time limit; the next call continues.
@@ -47,10 +38,10 @@ def paper(
     from smdeclust.paper import run_paper
 
     chosen = None if not experiment or "all" in experiment else experiment
-    result = run_paper(chosen, str(scale), out, jobs, budget=budget, retry=retry)
+    result = run_paper(chosen, scale, out, jobs, budget=budget, retry=retry)
     done = result.progress
     document: dict[str, Any] = {
-        "scale": str(scale),
+        "scale": scale,
         "runs": {"before": done.before, "now": done.now, "left": done.left},
         "store": str(result.store),
         "report": str(result.report),

@@ -15,12 +15,13 @@ from smdeclust.structure.structure import Structure
 if TYPE_CHECKING:
     from smdeclust.constraints.constraints import Constraints
 
-_REASONS = {
+# Why pairs cannot hold together.
+REASONS = {
     "self_cannot_link": "a point must be apart from itself",
     "must_link_path": "must-links join two points that a cannot-link keeps apart",
     "too_few_groups": "the must-links leave fewer groups than clusters",
     "clique": "more groups than clusters must all be apart from each other",
-    "no_coloring": "the cannot-links need more clusters",
+    "no_coloring": "the cannot-links need more clusters (every way to place the points was tried)",
 }
 _SHOWN = 12
 
@@ -85,7 +86,7 @@ class Check:
             f"contradiction{'' if n == 1 else 's'}{more}."
         ]
         for number, conflict in enumerate(self.conflicts[:_SHOWN], start=1):
-            lines.append(f"  {number}. {_REASONS[conflict.reason]}:")
+            lines.append(f"  {number}. {REASONS[conflict.reason]}:")
             lines.append(f"     {self._pairs(conflict)}")
         if n > _SHOWN:
             lines.append(f"  ... and {n - _SHOWN} more.")

@@ -10,7 +10,6 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,14 @@ from joblib import cpu_count  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import NoFeasibleSolutionError
+from smdeclust.extras import versions
 from smdeclust.paper.data import Instance
 from smdeclust.paper.methods import resolve
 from smdeclust.paper.plan import Run
 from smdeclust.paper.store import Outcome
+from smdeclust.points.centers import cost_of
 from smdeclust.structure.pairs import count_broken, count_distinct
 
-_PACKAGES = ("smdeclust", "numpy", "scipy", "scikit-learn", "numba")
 _warm: set[str] = set()
 
 # A run's own limit is for `fit`; this one is for loading and compiling before, and judging after.
@@ -101,17 +101,6 @@ def _proof(model: Any) -> dict[str, Any]:
     return {"lower_bound": bound, "gap": gap, "improved": bool(model.certificate_.improved)}
 
 
-def objective(X: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """Sum of squared distances of the points to the means of their clusters."""
-    _, cluster, size = np.unique(labels, return_inverse=True, return_counts=True)
-    total = 0.0
-    order = np.argsort(cluster.reshape(-1), kind="stable")
-    for rows in np.split(order, np.cumsum(size)[:-1]):
-        gaps = X[rows] - X[rows].mean(axis=0)
-        total += float(np.einsum("ij,ij->", gaps, gaps))
-    return total
-
-
 def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str, Any]:
     """All that follows from the labels, the same way for every method."""
     if labels.shape != (len(instance.X),):
@@ -129,7 +118,7 @@ def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str,
 
         agreement = float(adjusted_rand_score(instance.y, labels))
     return {
-        "objective": objective(instance.X, labels),
+        "objective": cost_of(instance.X, labels),
         "broken_must_links": must,
         "broken_cannot_links": cannot,
         "adjusted_rand": agreement,
@@ -184,7 +173,7 @@ def describe_machine() -> dict[str, Any]:
         "memory_gib": _memory_gib(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in _PACKAGES},
+        "versions": versions(),
     }
 
 
@@ -204,10 +193,3 @@ def _memory_gib() -> float | None:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
     except (AttributeError, ValueError, OSError):
         return None
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "absent"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -200,26 +199,21 @@ def write_profiles(values: Mapping[str, Any], target: Path, title: str) -> list[
     """
     if values["objective"].empty:
         return []
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from matplotlib import pyplot as plt
 
     from smdeclust.plotting import performance_profile, plot_performance_profile
+    from smdeclust.plotting.style import render
 
-    with matplotlib.rc_context({"svg.hashsalt": "smdeclust", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(10.5, 7.1), layout="constrained")
-        FigureCanvasAgg(figure)
-        for axes, metric in zip(figure.subplots(2, 2).flat, AXES, strict=True):
-            profile = performance_profile(
-                values[metric].to_dict("list"), tie_tol=TIE if metric == "objective" else 0.0
-            )
+    def draw() -> Any:
+        figure, panels = plt.subplots(2, 2, figsize=(10.5, 7.1), layout="constrained")
+        for axes, metric in zip(panels.flat, AXES, strict=True):
+            tie = TIE if metric == "objective" else 0.0
+            profile = performance_profile(values[metric].to_dict("list"), tie_tol=tie)
             plot_performance_profile(profile, metric=AXES[metric], ax=axes)
         figure.suptitle(f"{title} ({len(values['objective'])} problems)", fontsize="medium")
-        written = []
-        for end, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=end, dpi=150, metadata=metadata)
-            path = target.with_name(f"{target.name}.{end}")
-            write_bytes(path, buffer.getvalue())
-            written.append(path)
+        return panels[0, 0]
+
+    written = [target.with_name(f"{target.name}.{end}") for end in ("png", "svg")]
+    for path in written:
+        write_bytes(path, render(draw, format=path.suffix[1:]))
     return written

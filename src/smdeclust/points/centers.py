@@ -1,4 +1,4 @@
-"""The center step: move every center to the mean of its cluster."""
+"""The center step: move every center to the mean of its cluster; and what clusters cost."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ def cluster_means(
 ) -> np.ndarray:
     """(K, d) weighted means of the clusters of any points; rows with a label of -1 are in none.
 
-    There are `n_clusters`, or as many as `labels` name; an empty one gets the mean of all points.
+    There are `n_clusters`, or as many as `labels` name; an empty one gets the mean of all points,
+    and of one that weighs nothing all points count alike.
     """
     known = np.flatnonzero(labels >= 0)
     share = np.ones(len(known)) if weight is None else weight[known]
+    share = np.where(np.bincount(labels[known], share)[labels[known]] > 0, share, 1.0)
     totals = np.bincount(labels[known], share, n_clusters)
-    share = share / np.where(totals > 0, totals, 1.0)[labels[known]]
+    share = share / totals[labels[known]]
     shares = csr_array((share, (labels[known], known)), shape=(len(totals), len(labels)))
     if issparse(X):
         return np.asarray((shares @ X).toarray())
@@ -57,4 +59,15 @@ def sum_of_squares(points, weights, labels, centers):
             gap = points[g, j] - centers[k, j]
             squares += gap * gap
         total += weights[g] * squares
+    return total
+
+
+def cost_of(X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """The sum of (weighted) squared distances of points to the means of their clusters."""
+    total = 0.0
+    for k in np.unique(labels):  # all differences at once would take memory
+        own = labels == k
+        points, share = X[own], np.ones(own.sum()) if weight is None else weight[own]
+        mean = np.average(points, axis=0, weights=share if share.any() else None)
+        total += float(((points - mean) ** 2).sum(axis=1) @ share)
     return total

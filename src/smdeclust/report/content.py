@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints import Constraints
+from smdeclust.points.centers import cluster_means
 from smdeclust.report.costly_pairs import CostlyPairs
 from smdeclust.structure.pairs import count_broken
 
@@ -84,11 +85,5 @@ class Content:
         return squares if self.weight is None else squares * self.weight
 
     def centers(self, points: np.ndarray) -> np.ndarray:
-        """(K, d) weighted means of the clusters, of these coordinates; 0 where one is empty."""
-        found = np.zeros((self.n_clusters, points.shape[1]))
-        for cluster in np.unique(self.labels):
-            members = self.labels == cluster
-            weight = None if self.weight is None else self.weight[members]
-            share = weight if weight is not None and weight.any() else None
-            found[cluster] = np.average(points[members], axis=0, weights=share)
-        return found
+        """(K, d) weighted means of the clusters, of these coordinates."""
+        return cluster_means(points, self.labels, self.n_clusters, self.weight)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from smdeclust.constraints.check import REASONS
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.structure import Structure
 from smdeclust.studio.wishes import Ground, Pair, Wishes, change
@@ -12,15 +13,6 @@ from smdeclust.studio.wishes import Ground, Pair, Wishes, change
 # Ways out that are offered at most: people read no longer list.
 MOST_WAYS = 6
 SOFT = 0.9
-
-# Why, for people who see the pairs below the sentence.
-SENTENCES = {
-    "must_link_path": "These pairs cannot all hold: a chain of pairs joins two points that are to "
-    "be apart.",
-    "clique": "These points must all be apart from each other, but there are only {k} clusters.",
-    "no_coloring": "These points cannot be kept apart with {k} clusters.",
-    "too_few_groups": "The pairs join so many points that {k} clusters cannot all be filled.",
-}
 
 
 def structure_of(wishes: Wishes, ground: Ground, weight: Any = None) -> Structure:
@@ -42,9 +34,12 @@ def find_conflict(wishes: Wishes, ground: Ground, new: list[Pair]) -> dict[str, 
         return None
     if not isinstance(error, InfeasibleConstraintsError):
         return {"sentence": str(error), "reason": "input", "pairs": [], "ways": []}
-    blamed = _blamed(wishes, error)
+    blamed, sentence = _blamed(wishes, error), str(error)
+    if error.reason in REASONS:  # the pairs are shown below it
+        within = f"{wishes.n_clusters} cluster{'' if wishes.n_clusters == 1 else 's'}"
+        sentence = f"These pairs cannot all hold in {within}: {REASONS[error.reason]}."
     return {
-        "sentence": SENTENCES.get(error.reason, str(error)).format(k=wishes.n_clusters),
+        "sentence": sentence,
         "reason": error.reason,
         "pairs": [[*pair.key, pair.together] for pair in blamed],
         "ways": _that_help(_ways(wishes, error, blamed, new), wishes, ground),

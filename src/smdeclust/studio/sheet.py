@@ -18,7 +18,7 @@ from smdeclust.tables import guess_roles
 from smdeclust.tables.coding import levels_of
 from smdeclust.tables.features import Columns, TableFeatures, as_frame
 from smdeclust.tables.roles import check_roles
-from smdeclust.tables.values import Values, as_moments, as_numbers, mark_of_frame
+from smdeclust.tables.values import Values, as_moments, as_numbers, as_weights, mark_of_frame
 
 # Values that a column of words may have to be drawn or summed up value by value.
 MOST_LEVELS = 40
@@ -142,17 +142,7 @@ class Sheet:
     def weight(self) -> np.ndarray | None:
         """How much each row counts, where a column has that role."""
         column = next((name for name, role in self.roles.items() if role == "weight"), None)
-        if column is None:
-            return None
-        is_number = self.read[column].kind == "numbers"
-        weight = self.numbers(column) if is_number else np.full(len(self), np.nan)
-        wrong = np.flatnonzero(~(weight >= 0))
-        if len(wrong):
-            raise InvalidInputError(
-                f"Column {column!r} has the role weight, and row {self.name(int(wrong[0]))} has no "
-                "number from 0 there. Correct the value, or give the column another role."
-            )
-        return weight
+        return None if column is None else as_weights(self.values[column], column, self.name)
 
     def name(self, row: int) -> str:
         """What a row is called."""

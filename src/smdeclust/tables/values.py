@@ -7,11 +7,13 @@ missing values in many more. Everything here works on pandas columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from smdeclust.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -132,6 +134,21 @@ def as_numbers(words: Series, decimal: str) -> Values:
     first = {str(different[at]): int((codes == at).argmax()) for at in wrong}
     numbers = pd.Series(read[codes], index=words.index, name=words.name)
     return Values("numbers", numbers, first, decimal)
+
+
+def as_weights(values: Values, name: str, row_name: Callable[[int], str] = str) -> np.ndarray:
+    """How much each row counts by the column of this name; an error calls a row by `row_name`."""
+    read = as_numbers(values.column, values.decimal) if values.kind == "words" else values
+    weight = read.column.to_numpy(np.float64) if read.kind == "numbers" else np.full(1, np.nan)
+    wrong = np.flatnonzero(~(weight >= 0))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InvalidInputError(
+            f"Column {name!r} has the role weight, and row {row_name(row)} has "
+            f"{str(values.column.iloc[row])!r}, expected a number from 0. Correct the value, or "
+            "give the column another role."
+        )
+    return weight
 
 
 def as_number(word: str, decimal: str = ".") -> float:
