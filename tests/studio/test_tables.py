@@ -322,7 +322,7 @@ def test_k_by_splitting_and_merging() -> None:
     two = solving.split_or_merge(X, truth, 2)
     assert two.shape == (2, 2)
     four = solving.split_or_merge(X, truth // 2, 4)
-    means = cluster_means(X, truth, 4)
+    means = solving.cluster_means(X, truth, 4)
     assert np.sort(((four[:, None] - means) ** 2).sum(axis=2).min(axis=1)).max() < 0.01
     same = solving.split_or_merge(np.ones((10, 1)), np.zeros(10, np.int64), 3)
     assert same.shape == (3, 1)
