@@ -75,7 +75,7 @@ _OPTIONS = {
     "penalty": "--penalty",
     "init": "--init",
 }
-_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})(=|\b(?= (?:must|allows|of|asks|is)\b))")
+_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})(=|\b(?= (?:must|allows|of|asks|requires|is)\b))")
 
 
 def _os_sentence(error: OSError) -> str:
