@@ -75,7 +75,8 @@ _OPTIONS = {
     "penalty": "--penalty",
     "init": "--init",
 }
-_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})(=|\b(?= (?:must|allows|of|asks|requires|is)\b))")
+_VERBS = "must|allows|of|asks|requires|is"
+_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})(=|\b(?= (?:{_VERBS})\b))")
 
 
 def _os_sentence(error: OSError) -> str:
