@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from smdeclust.extras import EXTRA_OF, MissingExtraError, optional
+from smdeclust.extras import EXTRA_OF, MissingExtraError, frugal, optional
 
 BLOCKED = """
 import sys
@@ -71,3 +72,14 @@ def test_own_faults_are_not_hidden() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), optional("This"):
         import no_such_module  # noqa: F401
     assert issubclass(MissingExtraError, ImportError)
+
+
+def test_frugal_work_leaves_the_memory_pool_as_it_was():
+    """Within the block, text of tables is malloc's; afterwards all is as before, whatever fails."""
+    arrow = pytest.importorskip("pyarrow")
+    before = arrow.default_memory_pool().backend_name
+    with frugal():
+        with suppress(ValueError), frugal():
+            raise ValueError
+        assert arrow.default_memory_pool().backend_name == "system"
+    assert arrow.default_memory_pool().backend_name == before

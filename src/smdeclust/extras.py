@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import metadata
+from typing import Any
 
 from smdeclust.exceptions import SMDEClustError
 
@@ -47,14 +48,15 @@ def frugal() -> Iterator[None]:
 
     The pool that text of tables comes from otherwise keeps as much as it gives, and so does malloc.
     """
-    arrow = sys.modules.get("pyarrow")
+    arrow: Any = sys.modules.get("pyarrow")
     usual = arrow and arrow.default_memory_pool()
-    if arrow:
+    switch = usual is not None and usual.backend_name != "system"  # not by one around this, too
+    if switch:
         arrow.set_memory_pool(arrow.system_memory_pool())
     try:
         yield
     finally:
-        if arrow:
+        if switch:
             arrow.set_memory_pool(usual)
         if sys.platform == "linux":
             with suppress(AttributeError):  # another C library

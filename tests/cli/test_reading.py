@@ -118,6 +118,7 @@ def test_class_column(cli, tmp_path):
     document = json.loads(result.out)
     labels = np.array(document["labels"])
     assert document["columns"] == ["u", "v"]
+    assert document["class_column"] == "kind"
     red, blue = ({labels[i] for i, each in enumerate(kinds) if each == k} for k in ("red", "blue"))
     assert len(red) == len(blue) == 1
     assert red != blue

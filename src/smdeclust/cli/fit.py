@@ -229,6 +229,7 @@ def result_document(
         "roles": None if inputs.features is None else inputs.features.roles_,
         "set_apart": set_apart(inputs.table.X, inputs.table.feature_names, run.labels, k),
         **{f"{what}_column": getattr(inputs.table, f"{what}_name") for what in _SPECIAL},
+        "class_column": inputs.pair_columns.get("class"),
         "weight_column": inputs.weight_name,
         "standardized": inputs.standardized,
         "pairs_by": inputs.pairs_by,

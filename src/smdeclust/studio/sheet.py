@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame
+from pandas import DataFrame, Index
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.studio.wishes import Ground
 from smdeclust.tables import guess_roles
-from smdeclust.tables.coding import levels_of
+from smdeclust.tables.coding import count_levels, levels_of
 from smdeclust.tables.features import Columns, TableFeatures, as_frame
 from smdeclust.tables.roles import check_roles
 from smdeclust.tables.values import Values, as_moments, as_numbers, as_weights, mark_of_frame
@@ -288,13 +288,11 @@ class Sheet:
         kept = self.__dict__.setdefault("_levels", {})
         if name not in kept:
             words = levels_of(self.values[name]).astype(object)
-            counts = words.dropna().value_counts()
-            order = np.lexsort((counts.index.astype(str), -counts.to_numpy()))
-            names = [str(word) for word in counts.index[order]]
-            shown = names if len(names) <= MOST_LEVELS else [*names[: MOST_LEVELS - 1], "(other)"]
-            at = {word: min(i, len(shown) - 1) for i, word in enumerate(names)}
-            codes = words.map(at).fillna(-1).to_numpy(np.int64)
-            kept[name] = codes, shown
+            names = count_levels(self.values[name]).index
+            shown = names.astype(str).tolist()
+            if len(names) > MOST_LEVELS:
+                shown[MOST_LEVELS - 1 :] = ["(other)"]
+            kept[name] = np.minimum(names.get_indexer(Index(words)), len(shown) - 1), shown
         return kept[name]
 
 

@@ -160,12 +160,7 @@ class CategoryCoder(Coder):
     @classmethod
     def learn(cls, values: Values, name: str) -> CategoryCoder:
         """Learn levels and how frequent they are."""
-        import pandas as pd
-
-        codes, levels_found = _different_levels(values)
-        cells = pd.Series(np.bincount(codes[codes >= 0], minlength=len(levels_found)))
-        counts = cells.groupby(levels_found.to_numpy()).sum()  # in the order of the alphabet
-        counts = counts.sort_values(ascending=False, kind="stable")
+        counts = count_levels(values)
         n = counts.sum()
         frequent = counts[counts >= max(2, 0.005 * n)].iloc[:_MOST_LEVELS]
         if len(frequent) < 2:
@@ -225,6 +220,16 @@ def _different_levels(values: Values) -> tuple[np.ndarray, Series]:
 
     codes, words = pd.factorize(values.column)
     return codes, levels_of(replace(values, column=pd.Series(words)))
+
+
+def count_levels(values: Values) -> Series:
+    """How many cells each level has, the most frequent first, equal ones by the alphabet."""
+    import pandas as pd
+
+    codes, different = _different_levels(values)
+    cells = pd.Series(np.bincount(codes[codes >= 0], minlength=len(different)))
+    by_level = cells.groupby(different.to_numpy()).sum()
+    return by_level.sort_values(ascending=False, kind="stable")
 
 
 def levels_of(values: Values) -> Series:
