@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
 
 from smdeclust import Constraints, InvalidInputError, SMDEClust, held_out_score
 from smdeclust.structure.groups import contract
@@ -101,6 +102,21 @@ def test_skill():
     single.add(Fold(fold.known, pairs[2:], np.zeros(2, bool), np.ones(2)), {"one": one, "r": right})
     assert single.skill("one") == pytest.approx(0.0)
     assert single.skill("r") == pytest.approx(0.5)
+
+
+def test_skill_is_about_the_adjusted_rand_index():
+    """Merged classes keep must-links cheaply: with all pairs held out, skills rank as the adjusted
+    Rand index does, and the skill of a clustering of usual sizes is the index."""
+    rng = np.random.default_rng(0)
+    classes = np.arange(200) % 10
+    noisy = np.where(rng.random(200) < 0.15, rng.integers(0, 10, 200), classes)
+    labels = {"noisy": noisy, "merged": np.minimum(classes, 7), "right": classes}
+    pairs = np.stack(np.triu_indices(200, 1), axis=1)
+    together = classes[pairs[:, 0]] == classes[pairs[:, 1]]
+    held = HeldOut()
+    held.add(Fold(Constraints(n_points=200), pairs, together, np.ones(len(pairs))), labels)
+    for name, found in labels.items():
+        assert held.skill(name) == pytest.approx(adjusted_rand_score(classes, found), abs=0.03)
 
 
 def test_nothing_to_hold_out():

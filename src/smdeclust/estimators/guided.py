@@ -20,8 +20,10 @@ from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import SoftPrices, spread_inside
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
+from smdeclust.memetic.algorithm import Operators
+from smdeclust.memetic.jumping import ground_to_jump_on, with_jumps
 from smdeclust.points import is_dask
-from smdeclust.problem import Problem
+from smdeclust.problem import Problem, Solution
 from smdeclust.structure import Structure
 from smdeclust.structure.pairs import count_broken
 from smdeclust.views import (
@@ -55,12 +57,17 @@ TAUGHT = ("learned", "compact", "graph-learned", "classes")
 MAX_ROWS = 20_000
 
 # Points x features x clusters x local searches that a clustering may take: four searches at least.
+# Where so many are affordable, each of them goes deep; elsewhere only the best one jumps.
 WORK = 8e6
+DEEP = 8
 
 # Nodes of branch and bound and simplex pivots that an assignment may take on dense cannot-links
 # (local searches do without): views need good labels, not proven ones.
 MAX_NODES = 50
 PIVOTS = 200
+
+# Jumps in a row that may fail, in the one search of a short run that jumps.
+MAX_IDLE = 10
 
 # Rows that are placed at a time.
 BLOCK = 20_000
@@ -117,9 +124,9 @@ class GuidedClustering(ConstrainedClusterer):
     view_weights_
         Weight of each view by its name; they add up to 1.
     held_out_
-        Skill of each view, of their ``"consensus"`` and of the ``"refined"`` consensus: the share
-        of held-out must-links that it kept plus the share of held-out cannot-links, minus 1. Empty
-        without pairs.
+        Skill of each view, of their ``"consensus"`` and of the ``"refined"`` consensus, about the
+        adjusted Rand index: the share of held-out must-links that it kept plus the share of
+        held-out cannot-links, minus 1, corrected for sizes of clusters. Empty without pairs.
     views_
         What each view sees, by its name: ``labels`` and ``coordinates``.
     decided_by_
@@ -263,9 +270,22 @@ class GuidedClustering(ConstrainedClusterer):
 
 
 class _Short(SMDEClust):
-    """A short run, whose labels need no proof."""
+    """A short run, whose labels need no proof. Where searches are not deep, the best one jumps."""
 
     _proof_pivots = (0, 0)
+
+    def _evolve(
+        self, problem: Problem, operators: Operators, deadline: float | None, earlier: Any = None
+    ) -> Solution:
+        best, ground = super()._evolve(problem, operators, deadline, earlier), None
+        late = deadline is not None and time.perf_counter() >= deadline
+        if self._search.local_search == "lloyd" and not late:
+            ground = ground_to_jump_on(problem)
+        if ground is None:
+            return best
+        bounded = problem.group_bounds is not None
+        jumping = with_jumps(ground, operators.local_search, MAX_IDLE, deadline, bounded)
+        return min(best, jumping(best.centers), key=lambda found: found.objective)
 
 
 @dataclass(eq=False)
@@ -303,7 +323,8 @@ class _Engine:
         """Labels of a short run of SMDEClust."""
         if self.clock.spent() >= 1 and self.first is not None:
             return self._stand_in(known, init)
-        n_searches = int(np.clip(WORK / (points.size * self.n_clusters), 4, n_searches))
+        affordable = WORK / (points.size * self.n_clusters)
+        n_searches, deep = int(np.clip(affordable, 4, n_searches)), affordable >= DEEP
         model = _Short(
             self.n_clusters,
             **self.sizes,
@@ -316,6 +337,7 @@ class _Engine:
                 max_populations=1,
                 max_no_improvement=max(4, n_searches - 4),
                 max_local_searches=n_searches,
+                local_search="deep" if deep else "lloyd",
             ),
         )
         try:

@@ -50,8 +50,8 @@ class Features:
         ).fit(coordinates)
         raw = kernel.transform(coordinates)
         mean, offset = raw.mean(axis=0), coordinates.mean(axis=0)
-        scale = _length(raw - mean)
-        return cls(kernel, mean, scale, offset, _length(coordinates - offset))
+        scale = mean_length(raw - mean)
+        return cls(kernel, mean, scale, offset, mean_length(coordinates - offset))
 
     def __call__(self, coordinates: np.ndarray) -> np.ndarray:
         """(n, m) features."""
@@ -60,7 +60,7 @@ class Features:
         return np.hstack([curved, straight, np.full((len(coordinates), 1), 0.3)])
 
 
-def _length(vectors: np.ndarray) -> float:
+def mean_length(vectors: np.ndarray) -> float:
     """Root mean square length."""
     return float(np.sqrt((vectors**2).sum(axis=1).mean())) or 1.0
 

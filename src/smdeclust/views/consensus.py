@@ -6,7 +6,7 @@ import copy
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -14,14 +14,16 @@ from scipy.special import log_softmax
 from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
-from smdeclust.views.classes import see_classes
+from smdeclust.views.classes import mean_length, see_classes
 from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
 from smdeclust.views.scene import Scene, Seen, View, rows_to_learn_from
 
 logger = logging.getLogger("smdeclust")
 
-# Views are weighed on so many rows at most, those in pairs first.
-MAX_WEIGHED = 4000
+# Rows that views are weighed on at most, those in pairs first (among fewer, neighbors are farther
+# away and pairs denser), and rows of all folds together; there are two folds at least.
+MAX_WEIGHED = 10_000
+ROWS_OF_FOLDS = 20_000
 
 # Skills are not known better than this, however many pairs are held out.
 LEAST_ERROR = 0.02
@@ -95,10 +97,7 @@ class Refined:
             return None
         # Features of a view are centered and of length 1 on average, so that views count alike.
         offsets = {n: f.mean(axis=0) for n, f in offered.items()}
-        sizes = {
-            n: float(np.sqrt(((f - offsets[n]) ** 2).sum(axis=1).mean())) or 1.0
-            for n, f in offered.items()
-        }
+        sizes = {n: mean_length(f - offsets[n]) for n, f in offered.items()}
         features = stacked(seen, offsets, sizes)
         labels, weights = see_classes(features, merged.labels, scene)
         return cls(labels, weights, offsets, sizes)
@@ -191,9 +190,11 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
     clock.begin_step(1.0)
     merged = Merged.of(seen, weights, scene)
     decision: Merged | Refined = merged
-    if REFINED in held_out.names and clock.spent() < 1 and prefers(held_out, REFINED, CONSENSUS):
-        decision = Refined.of(seen, merged, scene) or merged
     names = held_out.names
+    if REFINED in names and clock.spent() < 1:
+        lead, error = held_out.lead(REFINED, CONSENSUS)
+        if lead >= -error:
+            decision = Refined.of(seen, merged, scene) or merged
     return Guided(
         views,
         seen,
@@ -257,7 +258,8 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     record = HeldOut()
     enough = clock.spent() + SHARE_OF_WEIGHING * (1 - clock.spent())
     step = SHARE_OF_WEIGHING / (N_FOLDS * (len(views) + 1))  # of the whole time
-    for number, fold in enumerate(folds(scene.known, rng)):
+    n_folds = max(2, ROWS_OF_FOLDS // len(scene.X))
+    for number, fold in enumerate(islice(folds(scene.known, rng), n_folds)):
         if not trials:
             for view in views:
                 _prepared(view, scene)
@@ -305,18 +307,10 @@ def weights_of(held_out: HeldOut) -> dict[str, float]:
 
 
 def agreement(seen: Mapping[str, Seen]) -> dict[str, float]:
-    """Weights without any pair: how much each view agrees with the others."""
-    means = {}
-    for name, one in seen.items():
-        others = [
-            adjusted_rand_score(one.labels, two.labels) for n, two in seen.items() if n != name
-        ]
-        means[name] = max(float(np.mean(others)) if others else 1.0, 1e-3)
-    total = sum(means.values())
-    return {name: value / total for name, value in means.items()}
-
-
-def prefers(held_out: HeldOut, name: str, other: str) -> bool:
-    """Whether one way is not worse than another by more than a standard error."""
-    lead, error = held_out.lead(name, other)
-    return lead >= -error
+    """Weights without any pair, up to a factor: how much each view agrees with the others."""
+    labels = {name: one.labels for name, one in seen.items()}
+    alike = {
+        name: [adjusted_rand_score(mine, labels[other]) for other in labels if other != name]
+        for name, mine in labels.items()
+    }
+    return {name: max(float(np.mean(others or 1.0)), 1e-3) for name, others in alike.items()}

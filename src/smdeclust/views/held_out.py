@@ -220,11 +220,21 @@ class HeldOut:
         return sum(map(len, self._weight))
 
     def skill(self, name: str) -> float:
-        """Share of must-links kept plus share of cannot-links kept, less 1.
+        """Share of must-links kept plus share of cannot-links kept, less 1, corrected for sizes.
 
         Chance is 0 whatever K. Where one kind is missing: the share kept beyond chance.
         """
-        return float(self._shares() @ self._gains(name)) - float(self._both_kinds)
+        beyond = float(self._shares() @ self._gains(name)) - float(self._both_kinds)
+        if not self._both_kinds:
+            return beyond
+        # Clusters that merge classes keep nearly all cannot-links of many classes. The adjusted
+        # Rand index sees through it: Cohen's kappa of all pairs. The share of pairs that should be
+        # together is that of the clusterings (not of the pairs held out: people choose these).
+        must = np.concatenate(self._together)
+        alike = {n: float(np.concatenate(self._chance[n])[must].mean()) for n in self.names}
+        own, usual = alike[name], float(np.median(list(alike.values())))
+        either = usual * (1 - own) + own * (1 - usual)
+        return min(1.0, beyond * 2 * usual * (1 - usual) / either) if either else beyond
 
     def kept(self, name: str) -> float:
         """Weighted share of the pairs held out that were kept, as one tells people."""
@@ -234,7 +244,7 @@ class HeldOut:
     def lead(self, name: str, other: str) -> tuple[float, float]:
         """By how much one skill exceeds another, and the standard error of that."""
         gap, share = self._gains(name) - self._gains(other), self._shares()
-        return float(share @ gap), float(np.sqrt((share**2) @ (gap**2)))
+        return self.skill(name) - self.skill(other), float(np.sqrt((share**2) @ (gap**2)))
 
     @property
     def _both_kinds(self) -> bool:
