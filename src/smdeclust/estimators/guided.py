@@ -20,8 +20,9 @@ from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import SoftPrices, spread_inside
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
+from smdeclust.local_search.limits import is_past
 from smdeclust.memetic.algorithm import Operators
-from smdeclust.memetic.jumping import ground_to_jump_on, with_jumps
+from smdeclust.memetic.jumping import Jumps, ground_to_jump_on
 from smdeclust.points import is_dask
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure import Structure
@@ -65,9 +66,6 @@ DEEP = 8
 # (local searches do without): views need good labels, not proven ones.
 MAX_NODES = 50
 PIVOTS = 200
-
-# Jumps in a row that may fail, in the one search of a short run that jumps.
-MAX_IDLE = 10
 
 # Rows that are placed at a time.
 BLOCK = 20_000
@@ -277,15 +275,12 @@ class _Short(SMDEClust):
     def _evolve(
         self, problem: Problem, operators: Operators, deadline: float | None, earlier: Any = None
     ) -> Solution:
-        best, ground = super()._evolve(problem, operators, deadline, earlier), None
-        late = deadline is not None and time.perf_counter() >= deadline
-        if self._search.local_search == "lloyd" and not late:
-            ground = ground_to_jump_on(problem)
-        if ground is None:
+        best = super()._evolve(problem, operators, deadline, earlier)
+        ground = ground_to_jump_on(problem) if self._search.local_search == "lloyd" else None
+        if ground is None or is_past(deadline):
             return best
-        bounded = problem.group_bounds is not None
-        jumping = with_jumps(ground, operators.local_search, MAX_IDLE, deadline, bounded)
-        return min(best, jumping(best.centers), key=lambda found: found.objective)
+        jumps = Jumps(ground, operators.local_search, deadline, problem.group_bounds is not None)
+        return min(best, jumps(best.centers), key=lambda found: found.objective)
 
 
 @dataclass(eq=False)
