@@ -12,7 +12,7 @@ from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pieces import fill_empty_clusters
 from smdeclust.estimators.parameters import documented, number
 from smdeclust.local_search.limits import is_past
-from smdeclust.points.distances import nearest_centers, transposed
+from smdeclust.points.distances import nearest_centers
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300
@@ -81,7 +81,7 @@ class NonsmoothClustering(SoftBaseline):
         self.objective_ = float(value_and_slope(centers.ravel())[0])
         centers = np.ascontiguousarray(centers)
         labels = np.empty(len(points), dtype=np.int64)
-        nearest_centers(points, weights, 0, centers, transposed(centers), labels)
+        nearest_centers(points, weights, 0, centers, labels)
         fill_empty_clusters(points, weights, labels, centers)
         return labels
 

@@ -206,8 +206,7 @@ def soft_assignment(
     twice as many, and so on. With q = K the labels are optimal.
     """
     labels = np.empty(len(contracted.points), dtype=np.int64)
-    centers_t = np.ascontiguousarray(centers.T)
-    nearest_centers(contracted.points, contracted.weights, 0, centers, centers_t, labels)
+    nearest_centers(contracted.points, contracted.weights, 0, centers, labels)
     graph, n_linked, n_clusters = contracted.graph, contracted.n_linked, len(centers)
     if not graph.broken(labels[:n_linked]).any():
         return labels

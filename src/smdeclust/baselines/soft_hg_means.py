@@ -176,7 +176,7 @@ def assign(model: Model, centers: np.ndarray) -> np.ndarray:
     """Label every point by its nearest center, no cluster empty. Changes `centers`."""
     labels = np.empty(len(model.points), dtype=np.int64)
     weights = np.ones(len(labels))
-    nearest_centers(model.points, weights, 0, centers, np.ascontiguousarray(centers.T), labels)
+    nearest_centers(model.points, weights, 0, np.ascontiguousarray(centers), labels)
     fill_empty_clusters(model.points, weights, labels, centers)
     return labels
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
-from smdeclust.kernels import summing_kernel
 from smdeclust.problem import Solution
 
 
@@ -49,21 +49,7 @@ def exchange(
 
 def match(centers: np.ndarray, onto: np.ndarray) -> np.ndarray:
     """Return `centers` in the order that makes the sum of |y_k - onto_k|^2 least."""
-    gaps = np.empty((len(centers), len(onto)))
-    squared_gaps(centers, onto, gaps)
-    rows, columns = linear_sum_assignment(gaps)
+    rows, columns = linear_sum_assignment(cdist(centers, onto, "sqeuclidean"))
     ordered = np.empty_like(centers)
     ordered[columns] = centers[rows]
     return ordered
-
-
-@summing_kernel()
-def squared_gaps(centers, onto, gaps):
-    """Write the (K, K) squared distances between two sets of centers to `gaps`."""
-    for k in range(len(centers)):
-        for m in range(len(onto)):
-            total = 0.0
-            for j in range(centers.shape[1]):
-                gap = centers[k, j] - onto[m, j]
-                total += gap * gap
-            gaps[k, m] = total

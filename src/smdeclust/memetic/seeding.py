@@ -34,20 +34,16 @@ class Elite:
 def remember(operators: Operators, elite: Elite) -> Operators:
     """Operators that show every solution to the elite."""
 
-    def search(centers: np.ndarray) -> Solution:
-        found = operators.local_search(centers)
+    def noted(found: Solution) -> Solution:
         elite.note(found)
         return found
 
-    def search_all(starts: list[np.ndarray]) -> list[Solution]:
-        assert operators.search_all is not None
-        found = operators.search_all(starts)
-        for solution in found:
-            elite.note(solution)
-        return found
-
-    several = None if operators.search_all is None else search_all
-    return replace(operators, local_search=search, search_all=several)
+    one, several = operators.local_search, operators.search_all
+    return replace(
+        operators,
+        local_search=lambda centers: noted(one(centers)),
+        search_all=several and (lambda starts: [*map(noted, several(starts))]),
+    )
 
 
 def start_near(operators: Operators, starts: list[np.ndarray], population_size: int) -> Operators:

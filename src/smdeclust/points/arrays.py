@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
 from smdeclust.points.blocks import EVERY, add_to_clusters, sum_squares
-from smdeclust.points.distances import nearest_centers, transposed
+from smdeclust.points.distances import nearest_centers
 from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
 from smdeclust.points.rows import ArrayRows
 from smdeclust.points.stored import CoupledRows, PointsInMemory, spin
-from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
-from smdeclust.structure.groups import Coupling
 
 
 class ArrayPoints(PointsInMemory):
-    """What the storages of one dense array, float32 or float64, share.
-
-    `n_threads` work on blocks; by default as many as the process may use.
-    """
+    """What the storages of one dense array, float32 or float64, share."""
 
     abilities = Abilities(sampled=True)
     may_rotate = True
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        coupling: Coupling,
-        sample_weight: np.ndarray | None = None,
-        n_threads: int | None = None,
-    ) -> None:
-        super().__init__(read_only(X), coupling, sample_weight)
-        self.n_threads = n_threads or available_threads()
-        if sample_weight is None:
+    def __init__(self, X: np.ndarray, *given: Any, **more: Any) -> None:
+        super().__init__(read_only(X), *given, **more)
+        weight = self.sample_weight
+        if weight is None:
             mean = X.mean(axis=0, dtype=np.float64)
         else:
-            mean = np.asarray((sample_weight / sample_weight.sum()) @ X, dtype=np.float64)
+            mean = np.asarray((weight / weight.sum()) @ X, dtype=np.float64)
         self.offset = read_only(mean)
 
     @cached_property
@@ -180,7 +170,7 @@ class DensePoints(ArrayPoints):
         table, n_linked = self.contracted[0], self.coupling.n_linked
         labels = np.empty(len(table), dtype=np.int64)
         labels[:n_linked] = linked
-        nearest_centers(table, self.group_weights, n_linked, centers, transposed(centers), labels)
+        nearest_centers(table, self.group_weights, n_linked, centers, labels)
         places, groups, weights = self._wheel
         gaps = places - centers[labels[groups]]
         far = np.sqrt(np.einsum("ij,ij->i", gaps, gaps)) * weights

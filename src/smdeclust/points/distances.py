@@ -46,14 +46,14 @@ def transposed(centers):
 
 
 @summing_kernel()
-def nearest_centers(points, weights, start, centers, centers_t, labels):
+def nearest_centers(points, weights, start, centers, labels):
     """Label the groups from `start` on by their nearest center; the first of equals wins.
 
     Writes `labels`; returns the weighted cost. O((G - start) K d).
     """
     n_groups = len(points)
     n_clusters = len(centers)
-    row = np.empty(n_clusters)
+    row, centers_t = np.empty(n_clusters), transposed(centers)
     cost = 0.0
     for g in range(start, n_groups):
         squared_distances(points[g], centers, centers_t, row)

@@ -104,10 +104,10 @@ def _rounding(indptr, i, size, offset_norm, largest, bias_error):
 
 @kernel()
 def assign_rows(
-    indptr, indices, data, sizes, free, offset, offset_norm, start, stop, centers, centers_t,
-    bias, bias_error, largest, half_gap, shift, labels, upper, lower,
+    indptr, indices, data, sizes, free, offset, offset_norm, centers, centers_t, bias, bias_error,
+    largest, half_gap, shift, labels, upper, lower,
 ):  # fmt: skip
-    """Label the free rows from `start` to `stop` by their nearest center; -1 means not yet.
+    """Label the free rows by their nearest center; -1 means not yet.
 
     `bias` holds |y|^2 + 2 o.y, `largest` the largest |y|, `shift` how far each center moved since
     the bounds were made, `half_gap` half the distance to the nearest other one. Changes `labels`,
@@ -123,7 +123,7 @@ def assign_rows(
             farthest = k
         else:
             second_shift = max(second_shift, shift[k])
-    for i in range(start, stop):
+    for i in range(len(labels)):
         if not free[i]:
             continue
         k = labels[i]
@@ -164,17 +164,17 @@ def assign_rows(
 
 @kernel()
 def squares_of_rows(
-    indptr, indices, data, sizes, offset, offset_norm, start, stop, centers, centers_t, bias,
-    bias_error, largest, out,
+    indptr, indices, data, sizes, offset, offset_norm, centers, centers_t, bias, bias_error,
+    largest, out,
 ):  # fmt: skip
-    """Write the squared distances of the rows from `start` to `stop` to all centers.
+    """Write the squared distances of the rows to all centers.
 
     Their relative error is SQUARE_ERROR at most; what would have a larger one is taken directly.
     """
     n_clusters = len(centers)
     work = np.empty(n_clusters)
     row = np.empty(len(offset))
-    for i in range(start, stop):
+    for i in range(len(out)):
         error = _rounding(indptr, i, sizes[i], offset_norm, largest, bias_error)
         error += SIZE_ERROR * sizes[i]
         _products(indptr, indices, data, i, centers_t, work)
@@ -186,7 +186,7 @@ def squares_of_rows(
                     _spread_out(indptr, indices, data, i, offset, row)
                     spread = True
                 square = _direct(row, centers, k)
-            out[i - start, k] = square
+            out[i, k] = square
 
 
 @summing_kernel()

@@ -14,9 +14,7 @@ from smdeclust.points.row_batch import RENEW_EVERY, RowBatch, cut
 from smdeclust.points.rows import half_gaps, moved_by
 from smdeclust.points.sparse_rows import Against, SparseRows, Tally
 from smdeclust.points.stored import CoupledRows, PointsInMemory
-from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import read_only
-from smdeclust.structure.groups import Coupling
 
 
 class SparsePoints(PointsInMemory):
@@ -24,19 +22,12 @@ class SparsePoints(PointsInMemory):
 
     abilities = Abilities(sampled=True)
 
-    def __init__(
-        self,
-        X: Any,
-        coupling: Coupling,
-        sample_weight: np.ndarray | None = None,
-        n_threads: int | None = None,
-    ) -> None:
-        super().__init__(X, coupling, sample_weight)
-        self.n_threads = n_threads or available_threads()
-        mean = np.zeros(self.n_features)
-        share = np.ones(1) if sample_weight is None else sample_weight / sample_weight.sum()
+    def __init__(self, X: Any, *given: Any, **more: Any) -> None:
+        super().__init__(X, *given, **more)
+        mean, weight = np.zeros(self.n_features), self.sample_weight
+        share = np.ones(1) if weight is None else weight / weight.sum()
         kernels.add_columns(X.indptr, X.indices, X.data, share, mean)
-        self.offset = read_only(mean / self.n_points if sample_weight is None else mean)
+        self.offset = read_only(mean / self.n_points if weight is None else mean)
 
     @cached_property
     def rows(self) -> SparseRows:

@@ -112,9 +112,9 @@ class SparseRows(Rows):
     def assign(self, state: State, at: Against, gaps: np.ndarray, shift: np.ndarray) -> None:
         """Label the free rows by their nearest center."""
         kernels.assign_rows(
-            *self.arrays, self.sizes, self.free, self.offset, self.offset_norm, 0, self.n_rows,
-            at.centers, at.centers_t, at.bias, at.bias_error, at.largest, gaps, shift,
-            state.labels, state.upper, state.lower,
+            *self.arrays, self.sizes, self.free, self.offset, self.offset_norm, at.centers,
+            at.centers_t, at.bias, at.bias_error, at.largest, gaps, shift, state.labels,
+            state.upper, state.lower,
         )  # fmt: skip
 
     def regrets(self, state: State, at: Against) -> np.ndarray:
@@ -142,20 +142,15 @@ class SparseRows(Rows):
             largest=largest,
         )
 
-    def squared_distances(
-        self, centers: np.ndarray, start: int = 0, stop: int | None = None
-    ) -> np.ndarray:
-        """(n, K) squared distances of some rows, one after another, to centers minus the offset."""
-        return self.squares_against(self.against(centers), start, stop)
+    def squared_distances(self, centers: np.ndarray) -> np.ndarray:
+        """(n, K) squared distances of the rows to centers minus the offset."""
+        return self.squares_against(self.against(centers))
 
-    def squares_against(
-        self, there: Against, start: int = 0, stop: int | None = None
-    ) -> np.ndarray:
+    def squares_against(self, there: Against) -> np.ndarray:
         """The same, for centers that are prepared already."""
-        stop = self.n_rows if stop is None else stop
-        out = np.empty((stop - start, len(there.centers)))
+        out = np.empty((self.n_rows, len(there.centers)))
         kernels.squares_of_rows(
-            *self.arrays, self.sizes, self.offset, self.offset_norm, start, stop, there.centers,
+            *self.arrays, self.sizes, self.offset, self.offset_norm, there.centers,
             there.centers_t, there.bias, there.bias_error, there.largest, out,
         )  # fmt: skip
         return out
@@ -165,7 +160,7 @@ class SparseRows(Rows):
         there, own = self.against(centers), np.empty(self.n_rows)
         for start in range(0, self.n_rows, BLOCK):
             stop = min(start + BLOCK, self.n_rows)
-            squares = self.squares_against(there, start, stop)
+            squares = self.part(start, stop).squares_against(there)
             own[start:stop] = squares[np.arange(stop - start), labels[start:stop]]
         return own
 
@@ -226,7 +221,7 @@ def squares_to(points: Any, centers: np.ndarray) -> Iterator[tuple[slice, np.nda
     rows = SparseRows(points, centers.mean(axis=0))
     there = rows.against(np.ascontiguousarray(centers - rows.offset))
     for block in blocks:
-        yield block, rows.squares_against(there, block.start, block.stop)
+        yield block, rows.part(block.start, block.stop).squares_against(there)
 
 
 def _as_labels(labels: np.ndarray) -> np.ndarray:

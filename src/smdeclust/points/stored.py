@@ -10,6 +10,7 @@ import numpy as np
 
 from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities
+from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import center_type, read_only
 from smdeclust.structure.groups import Coupling
 
@@ -91,11 +92,20 @@ class Points(ABC):
 
 
 class PointsInMemory(Points):
-    """Points that this process holds; its batches wait here for the next search."""
+    """Points that this process holds; its batches wait here for the next search.
 
-    def __init__(self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None) -> None:
+    `n_threads` work on blocks; by default as many as the process may use.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        coupling: Coupling,
+        sample_weight: np.ndarray | None = None,
+        n_threads: int | None = None,
+    ) -> None:
         super().__init__(X, coupling, sample_weight)
-        self._idle = []
+        self.n_threads, self._idle = n_threads or available_threads(), []
 
     def __getstate__(self) -> dict[str, Any]:
         """Work spaces, with their threads, stay behind."""

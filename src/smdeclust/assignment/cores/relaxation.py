@@ -16,6 +16,10 @@ from smdeclust.assignment.cores.cuts import violated_cliques, violated_odd_cycle
 from smdeclust.assignment.cores.instance import BoolArray, FloatArray, Instance, IntArray
 from smdeclust.assignment.cores.linear_program import NO_SOLUTION, OPTIMAL, linear_program
 
+# A soft pair e is a node of its own; z is its label 1, broken. Rows as `add_rows` takes them: where
+# each begins, its nodes, labels and coefficients, and its right-hand side.
+Rows = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
+
 
 class LinearRelaxation:
     """LP over x[v, k] with clique and odd-cycle rows, added when broken.
@@ -72,15 +76,9 @@ class LinearRelaxation:
         self._n_cols += m
         self._n_rows += len(nodes)
 
-    def add_rows(
-        self,
-        starts: IntArray,
-        nodes: IntArray,
-        labels: IntArray,
-        coefficients: FloatArray,
-        rhs: FloatArray,
-    ) -> None:
+    def add_rows(self, rows: Rows) -> None:
         """Add rows: the weighted sum of x over the variables of each is at most its rhs."""
+        starts, nodes, labels, coefficients, rhs = rows
         self._activate(np.unique(nodes))
         columns = self.column[nodes, labels]
         present = columns >= 0
@@ -105,28 +103,18 @@ class LinearRelaxation:
         Returns the number of rows added.
         """
         known = self.allowed & self.active[:, None]
-        starts, nodes, labels = violated_cliques(
-            self.x, known, self.indptr, self.indices, 1e-6, 4000
-        )
-        added = len(labels)
-        if added:
-            rhs = np.ones(added)
-            self.add_rows(
-                starts, nodes, np.repeat(labels, np.diff(starts)), np.ones(len(nodes)), rhs
-            )
-        for rows in (kept_apart, kept_together) if len(self.instance.ends) else ():
-            found = rows(self.instance, self.x)
-            if len(found[-1]):
-                self.add_rows(*found)
-                added += len(found[-1])
-        if cycles or not added:
-            starts, nodes, labels, coefficients, rhs = violated_odd_cycles(
-                self.x, known, self.indptr, self.indices, 1e-3, 1000
-            )
-            if len(rhs):
-                self.add_rows(starts, nodes, labels, coefficients, rhs)
-                added += len(rhs)
-        return added
+        given = self.x, known, self.indptr, self.indices
+        starts, nodes, label = violated_cliques(*given, 1e-6, 4000)
+        labels = np.repeat(label, np.diff(starts))
+        found = [(starts, nodes, labels, np.ones(len(nodes)), np.ones(len(label)))]
+        if len(self.instance.ends):
+            found += [kept_apart(self.instance, self.x), kept_together(self.instance, self.x)]
+        if cycles or not any(len(rows[-1]) for rows in found):
+            found.append(violated_odd_cycles(*given, 1e-3, 1000))
+        for rows in found:
+            if len(rows[-1]):
+                self.add_rows(rows)
+        return sum(len(rows[-1]) for rows in found)
 
     def purge_if_long(self) -> None:
         """Drop the cut rows that are slack now if the rows have doubled since the last time."""
@@ -198,10 +186,6 @@ class LinearRelaxation:
         bound = float(lowest.sum()) + constant
         return bound, reduced - lowest[:, None]
 
-
-# A soft pair e is a node of its own; z is its label 1, broken. Rows as `add_rows` takes them: where
-# each begins, its nodes, labels and coefficients, and its right-hand side.
-Rows = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
 
 # What a row must be broken by.
 LEAST = 1e-6
