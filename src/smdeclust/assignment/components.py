@@ -10,6 +10,7 @@ import numpy as np
 
 from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
+from smdeclust.points.blocks import two_least
 
 
 @kernel()
@@ -61,18 +62,6 @@ def color_in_two(nodes, costs, side, labels):
 
 
 @kernel()
-def two_smallest(folded, v):
-    """The labels of the smallest and second smallest cost of node v (-1 if there is none)."""
-    first, second = 0, -1
-    for k in range(1, folded.shape[1]):
-        if folded[v, k] < folded[v, first]:
-            first, second = k, first
-        elif second < 0 or folded[v, k] < folded[v, second]:
-            second = k
-    return first, second
-
-
-@kernel()
 def find_edge(indptr, indices, v, u):
     """The entry of neighbor u in the row of v. O(degree of v)."""
     e = indptr[v]
@@ -119,7 +108,7 @@ def read_edges(nodes, graph, active, local, most, room):
 def fold_into(folded, v, u, price, together):
     """Add to node u, for each label k of u, what its neighbor v costs then: its own cheapest that
     avoids k (or, of a pair to be together, is k), or the cheapest and the price. O(K)."""
-    first, second = two_smallest(folded, v)
+    first, second = two_least(folded[v])
     least = folded[v, first]
     if together:
         for k in range(folded.shape[1]):
@@ -135,7 +124,7 @@ def fold_into(folded, v, u, price, together):
 @kernel()
 def reply(folded, v, label, price, together):
     """The label of v that is best where its neighbor has taken `label`; -1 if there is none."""
-    first, second = two_smallest(folded, v)
+    first, second = two_least(folded[v])
     if together:
         return label if folded[v, label] <= folded[v, first] + price else first
     if label != first:
@@ -166,7 +155,7 @@ def label_tree(nodes, costs, graph, parent, folded, labels):
             e = find_edge(indptr, indices, v, u) if soft else 0
             chosen = reply(folded, v, labels[u], *pair_at(graph, e))
         else:
-            chosen = two_smallest(folded, v)[0]
+            chosen = two_least(folded[v])[0]
         if chosen < 0 or folded[v, chosen] == np.inf:
             return INFEASIBLE
         labels[v] = chosen

@@ -17,6 +17,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.label_program import SHARP, LabelProgram
+from smdeclust.structure.quotas import bounds_of
 
 MOST_ROUNDS = 5
 
@@ -50,9 +51,9 @@ def label_program(problem: Problem) -> tuple[LabelProgram, np.ndarray]:
     n, k = problem.n_points, problem.n_clusters
     program = LabelProgram(np.ones((n, k), dtype=bool))
     program.add_bounds(Bounds.none_empty(problem.point_weights, np.zeros(k)))
-    bounds = _bounds_on_points(problem)
-    if bounds is not None:
-        program.add_bounds(bounds)
+    if problem.bounds is not None:  # with what each point counts
+        sizes = problem.point_weights if problem.bounds.by_weight else np.ones(n)
+        program.add_bounds(bounds_of(problem.bounds, sizes, problem.quotas, np.arange(n)))
     kinds: list[tuple[np.ndarray, Any, bool]] = [
         (problem.must_link, np.inf, True),
         (problem.cannot_link, np.inf, False),
@@ -66,19 +67,6 @@ def label_program(problem: Problem) -> tuple[LabelProgram, np.ndarray]:
         every = np.broadcast_to(price, len(pairs)), np.full(len(pairs), together)
         broken.append(program.add_pairs(pairs, *every))
     return program, np.concatenate(broken)
-
-
-def _bounds_on_points(problem: Problem) -> Bounds | None:
-    """The bounds on clusters with what each point counts."""
-    bounds, k = problem.bounds, problem.n_clusters
-    if bounds is None:
-        return None
-    sizes = problem.point_weights if bounds.by_weight else np.ones(problem.n_points)
-    sums = [(sizes, bounds.low, bounds.high)]
-    for quota in problem.quotas:
-        sums += [(c, np.full(k, least), np.full(k, most)) for c, least, most in quota.sums()]
-    counted, low, high = (np.array(each) for each in zip(*sums, strict=True))
-    return Bounds.of(counted, low, high, any_order=True)
 
 
 def _solve_highs(problem: Problem, distances: np.ndarray, max_time: float | None) -> Assignment:

@@ -11,6 +11,7 @@ import numpy as np
 
 from smdeclust.assignment.components import pair_at, read_edges
 from smdeclust.kernels import kernel
+from smdeclust.points.blocks import two_least
 
 # Sweeps over the pairs, and after how many of them labels are looked for again.
 SWEEPS, A_LOOK = 12, 4
@@ -96,12 +97,7 @@ def _hand_over(dual, message, v, u, price, together, most):
             dual[node, k] -= message[side, k]
     for side in range(2):
         node, other = (v, u) if side == 0 else (u, v)
-        first, second = -1, -1
-        for k in range(n_labels):
-            if first < 0 or dual[other, k] < dual[other, first]:
-                first, second = k, first
-            elif second < 0 or dual[other, k] < dual[other, second]:
-                second = k
+        first, second = two_least(dual[other])
         least = dual[other, first]
         rest = dual[other, second] if second >= 0 else np.inf
         for k in range(n_labels):

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
+from smdeclust.points.centers import cluster_means
+
 
 def is_sparse(points: Any) -> bool:
     """Whether these points are a sparse matrix (scipy's own question, asked as a plain bool)."""
@@ -18,10 +20,7 @@ class Spread:
 
     def within(self, points: Any, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Scatter of the points about the means of their labels."""
-        totals = np.bincount(labels, weights)
-        means = _sums(points, labels, weights, len(totals))
-        means /= np.where(totals > 0, totals, 1.0)[:, None]
-        gaps = points - means[labels]
+        gaps = points - cluster_means(points, labels, weight=weights)[labels]
         return (gaps * weights[:, None]).T @ gaps
 
     def target(self, n_directions: int) -> np.ndarray:

@@ -171,22 +171,10 @@ def certify(
             status = "bounds_differ"
         message = "" if gap <= tol else _MESSAGE[status].format(gap=gap, max_time=max_time)
     return Certificate(
-        labels=found.labels,
-        n_clusters=problem.n_clusters,
-        lower_bound=lower,
-        upper_bound=found.upper_bound,
-        gap=gap,
-        status=status,
-        tol=float(tol),
-        improved=found.improved,
-        root_bound=found.root_bound,
-        n_groups=problem.n_groups,
-        n_nodes=found.n_nodes,
-        n_iterations=found.n_iterations,
-        seconds=time.perf_counter() - start,
-        message=message,
-        proof=found.proof,
-    )
+        found.labels, problem.n_clusters, lower, found.upper_bound, gap, status, float(tol),
+        found.improved, found.root_bound, problem.n_groups, found.n_nodes, found.n_iterations,
+        seconds=time.perf_counter() - start, message=message, proof=found.proof,
+    )  # fmt: skip
 
 
 def _check_cost(problem: Problem, labels: IntArray) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.kempe import squared_distance
+from smdeclust.points.blocks import two_least
 from smdeclust.points.distances import squared_distances, transposed
 
 # Most iterations of k-means within a cluster that is split, and among the clusters near a jump.
@@ -159,16 +160,10 @@ def _step(points, weights, indptr, indices, centers, labels, own, loss):
         squared_distances(points[g], centers, centers_t, row)
         if g < len(indptr) - 1:
             _forbid(g, indptr, indices, labels, row)
-        first, least, second = 0, row[0], np.inf
-        for k in range(1, n_clusters):
-            if row[k] < second:
-                if row[k] < least:
-                    first, least, second = k, row[k], least
-                else:
-                    second = row[k]
+        first, second = two_least(row)
         w = weights[g]
         labels[g] = first
-        loss[first] += w * (second - least)  # infinite where no other is allowed
+        loss[first] += w * (row[second] - row[first]) if second >= 0 else np.inf
         total[first] += w
         for j in range(n_features):
             sums[first, j] += w * points[g, j]

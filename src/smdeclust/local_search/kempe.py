@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.points.distances import FEW_FEATURES, transposed
+from smdeclust.points.distances import FEW_FEATURES, squared_distances, transposed
 from smdeclust.structure.chains import kempe_chain, soft_gain
 
 # A move must gain more than these shares of the objective and of the scatter about the mean, which
@@ -43,12 +43,7 @@ def _distances_to(x, centers, centers_t, wanted, row):
     """Write |x - y_k|^2 to `row`, at least for the wanted clusters."""
     n_clusters, n_features = centers.shape
     if n_features <= FEW_FEATURES:  # all of them at once take no longer
-        for k in range(n_clusters):
-            row[k] = 0.0
-        for j in range(n_features):
-            for k in range(n_clusters):
-                gap = x[j] - centers_t[j, k]
-                row[k] += gap * gap
+        squared_distances(x, centers, centers_t, row)
         return
     for k in range(n_clusters):
         if wanted[k]:

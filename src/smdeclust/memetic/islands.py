@@ -79,11 +79,12 @@ def evolve_islands(
     reason = run(kinds[0], population_size)
     while reason in OWN_END and islands.max_populations > 1:
         if count_agreeing(bests) >= islands.n_agree:
-            better = _improved(bests, confirm)
-            if better is None:
-                reason = "agreement"
-            else:
+            agreed = min(bests, key=lambda solution: solution.objective)
+            better = agreed if confirm is None else confirm(agreed)
+            if better.objective < agreed.objective - SAME * abs(agreed.objective):
                 bests.append(better)
+            else:
+                reason = "agreement"
         elif state.island + 1 < islands.max_populations:
             reason = run(kinds[(state.island + 1) % len(kinds)], population_size)
         else:
@@ -92,17 +93,6 @@ def evolve_islands(
     state.best = min(bests, key=lambda solution: solution.objective)
     state.stop_reason, state.generation = reason, n_generations
     return state
-
-
-def _improved(
-    bests: list[Solution], confirm: Callable[[Solution], Solution] | None
-) -> Solution | None:
-    """A better solution than the one agreed on, if a thorough look at it finds one."""
-    if confirm is None:
-        return None
-    agreed = min(bests, key=lambda solution: solution.objective)
-    found = confirm(agreed)
-    return found if found.objective < agreed.objective - SAME * abs(agreed.objective) else None
 
 
 def count_agreeing(bests: list[Solution]) -> int:

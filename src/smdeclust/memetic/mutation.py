@@ -13,7 +13,8 @@ from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.problem import Problem
 from smdeclust.structure.graph import PairGraph
 
-# (L, K) costs of the linked groups, pairs, removed cluster -> labels without it, or None: failed
+# (L, K) costs of the linked groups, pairs, removed cluster -> labels, numbered without it, or None:
+# failed
 Reassign = Callable[[np.ndarray, PairGraph, int], "np.ndarray | None"]
 
 
@@ -71,7 +72,9 @@ class RelocationMutation:
         """A mixture of two roulette wheels is one of them, drawn."""
         points = self.problem.points
         if rng.random() < self.alpha:
-            linked = self._reassign(centers, removed)
+            linked: np.ndarray | None = np.empty(0, dtype=np.int64)
+            if self.problem.n_linked:
+                linked = self.reassign(points.costs(centers), self.problem.graph, removed)
             if linked is not None:  # a failed exact step means alpha = 0
                 far = points.draw_far(np.delete(centers, removed, axis=0), linked, rng)
                 if far is not None:
@@ -83,30 +86,22 @@ class RelocationMutation:
             row = min(int(np.searchsorted(self._ends, target, side="right")), points.n_points - 1)
         return points.enter(points.fetch(np.array([row])))[0]
 
-    def _reassign(self, centers: np.ndarray, removed: int) -> np.ndarray | None:
-        """Labels of the linked groups, numbered without the removed cluster."""
-        if self.problem.n_linked == 0:
-            return np.empty(0, dtype=np.int64)
-        labels = self.reassign(self.problem.points.costs(centers), self.problem.graph, removed)
-        return None if labels is None else labels - (labels > removed)
-
 
 def exact_reassign(costs: np.ndarray, graph: PairGraph, removed: int) -> np.ndarray | None:
     """The exact step without one center; fails where the cannot-links need all of them."""
     fewer = np.delete(costs, removed, axis=1)
-    labels, _, _ = assign(fewer, graph, None, budget=Budget(max_pivots=PROOF_PIVOTS))
-    return None if labels is None else labels + (labels >= removed)
+    return assign(fewer, graph, None, budget=Budget(max_pivots=PROOF_PIVOTS))[0]
 
 
 def greedy_reassign(costs: np.ndarray, graph: PairGraph, removed: int) -> np.ndarray | None:
     """Algorithm 2 twice: for all groups, then for the groups of the removed center."""
-    return greedy_labels(costs, graph, greedy_labels(costs, graph), removed)
+    labels = greedy_labels(costs, graph, greedy_labels(costs, graph), removed)
+    return labels - (labels > removed)
 
 
 def repaired_reassign(costs: np.ndarray, graph: PairGraph, removed: int) -> np.ndarray | None:
     """The greedy step with repair, without one center."""
-    labels = repaired_labels(np.delete(costs, removed, axis=1), graph)
-    return labels + (labels >= removed)
+    return repaired_labels(np.delete(costs, removed, axis=1), graph)
 
 
 REASSIGN: dict[str, Reassign] = {

@@ -56,17 +56,13 @@ class SizeBounds:
 
     def taken(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(K,) bounds of each cluster in the order that these sizes miss by as little as can be."""
-        order = self.on(np.empty(0)).match(sizes[None])
+        order = Bounds.of(np.empty(0), self.low, self.high, any_order=True).match(sizes[None])
         return self.low[order], self.high[order]
 
     def hold(self, sizes: np.ndarray) -> bool:
         """Whether some order of the bounds fits these sizes."""
         (low, high), slack = self.taken(sizes), 1e-9 * float(sizes.sum()) * self.by_weight
         return bool((sizes >= low - slack).all() and (sizes <= high + slack).all())
-
-    def on(self, counts: np.ndarray, filled: Any = None) -> Bounds:
-        """These bounds on groups that count so much."""
-        return Bounds.of(counts, self.low, self.high, filled, any_order=True)
 
 
 @dataclass(frozen=True, eq=False)

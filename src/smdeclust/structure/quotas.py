@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.groups import Coupling
 
 RATIOS = ("share", "mean")
@@ -88,16 +89,15 @@ class Quota:
 
 
 def bounds_of(
-    quotas: tuple[Quota, ...], group_of_point: np.ndarray, n_groups: int, n_clusters: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(B, G) counts, (B, K) lows and highs of quotas on groups."""
-    sums = [each for quota in quotas for each in quota.sums()]
-    counts = np.array([np.bincount(group_of_point, c, n_groups) for c, _, _ in sums])
-    low, high = (
-        np.repeat(np.array([each[side] for each in sums])[:, None], n_clusters, axis=1)
-        for side in (1, 2)
-    )
-    return counts.reshape(len(sums), n_groups), low, high
+    sizes: SizeBounds, counts: np.ndarray, quotas: tuple[Quota, ...], group_of_point: np.ndarray
+) -> Bounds:
+    """The bounds on groups that count so much (G,) in the sizes, and whose points have quotas."""
+    ones, sums = np.ones(len(sizes.low)), [(counts, sizes.low, sizes.high)]
+    for quota in quotas:
+        for each, low, high in quota.sums():
+            of_group = np.bincount(group_of_point, each, len(counts))
+            sums.append((of_group, low * ones, high * ones))
+    return Bounds.of(*(np.array(each) for each in zip(*sums, strict=True)), any_order=True)
 
 
 def reject_impossible_quotas(

@@ -265,15 +265,9 @@ class Structure:
         """The bounds on clusters with what each group counts, or ``None``."""
         if self.bounds is None:
             return None
-        sizes = self.bounds.on(self.size_of_group)
-        if not self.quotas:
-            return replace(sizes, packing=self.packing)
-        more = bounds_of(self.quotas, self.group_of_point, self.n_groups, self.n_clusters)
-        counts, low, high = (
-            np.concatenate(each)
-            for each in zip((sizes.counts, sizes.low, sizes.high), more, strict=True)
-        )
-        return replace(Bounds.of(counts, low, high, any_order=True), packing=self.packing)
+        groups = self.group_of_point if self.quotas else np.empty(0, np.int64)  # (else unused)
+        made = bounds_of(self.bounds, self.size_of_group, self.quotas, groups)
+        return replace(made, packing=self.packing)
 
     def sizes(self, group_labels: np.ndarray) -> np.ndarray:
         """(K,) sizes of the clusters under these (G,) labels."""

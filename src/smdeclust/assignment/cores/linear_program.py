@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from smdeclust.assignment.budget import Budget
 
@@ -58,14 +58,14 @@ class LinearProgram:
     def __init__(self) -> None:
         self._costs, self._upper = np.zeros(0), np.zeros(0)
         self._low, self._high = np.zeros(0), np.zeros(0)
-        self._starts, self._columns = np.zeros(1, np.int64), np.zeros(0, np.int64)
-        self._values = np.zeros(0)
+        self._rows: Any = csr_array((0, 0))
         self.x, self.row_dual = np.zeros(0), np.zeros(0)
 
     def add_columns(self, costs: np.ndarray, upper: np.ndarray) -> None:
         """Add columns that are in no row yet."""
         self._costs = np.concatenate([self._costs, costs])
         self._upper = np.concatenate([self._upper, upper])
+        self._rows.resize(len(self._high), len(self._costs))
 
     def add_rows(
         self, low: Any, high: np.ndarray, starts: np.ndarray, columns: np.ndarray, values: Any
@@ -73,9 +73,9 @@ class LinearProgram:
         """Add rows in compressed form."""
         self._low = np.concatenate([self._low, np.broadcast_to(low, len(high))])
         self._high = np.concatenate([self._high, high])
-        self._starts = np.concatenate([self._starts, self._starts[-1] + starts[1:]])
-        self._columns = np.concatenate([self._columns, columns])
-        self._values = np.concatenate([self._values, values])
+        shape = len(high), len(self._costs)
+        more = csr_array((np.asarray(values), columns, starts), shape=shape)
+        self._rows = vstack([self._rows, more], format="csr")
 
     def make_basic(self, columns: np.ndarray, n_rows: int) -> None:
         """Start the next solve with these columns in the basis instead of the last rows."""
@@ -88,24 +88,19 @@ class LinearProgram:
         """Which rows do not bind now."""
         if len(self.x) != len(self._costs):
             return np.zeros(len(self._high), dtype=bool)
-        at = self._matrix() @ self.x
+        at = self._rows @ self.x
         return (at > self._low + SLACK) & (at < self._high - SLACK)
 
     def drop_rows(self, gone: np.ndarray) -> None:
         """Remove slack rows."""
-        kept = self._matrix()[~gone]
-        self._starts, self._columns, self._values = kept.indptr, kept.indices, kept.data
+        self._rows = self._rows[~gone]
         self._low, self._high = self._low[~gone], self._high[~gone]
         if len(self.row_dual):
             self.row_dual = self.row_dual[~gone]
 
-    def _matrix(self) -> Any:
-        shape = len(self._high), len(self._costs)
-        return csr_array((self._values, self._columns, self._starts), shape=shape)
-
     def solve(self, budget: Budget) -> int:
         """Solve, charging the pivots (at least one): OPTIMAL, NO_SOLUTION, or UNSOLVED."""
-        matrix, equal = self._matrix(), self._low == self._high
+        matrix, equal = self._rows, self._low == self._high
         options: Any = {"dual_feasibility_tolerance": 1e-9}
         if budget.max_pivots < np.inf:
             options["maxiter"] = int(min(max(1, budget.max_pivots - budget.pivots), 2**31 - 1))
