@@ -27,7 +27,7 @@ def test_colors_are_looked_for_once(monkeypatch):
     known = Structure.build(120, 6, None, pairs)
     assert known.coloring is not None
     assert (known.coloring[known.graph.ends] != known.coloring[known.graph.indices]).all()
-    monkeypatch.setattr("smdeclust.structure.graph.find_coloring", None)  # would fail if called
+    monkeypatch.setattr("smdeclust.structure.coloring.find_coloring", None)  # would fail if called
     assert known.graph.coloring(6) is not None
     half = known.graph.induced(np.arange(0, known.n_linked, 2))
     colors = half.coloring(6)
