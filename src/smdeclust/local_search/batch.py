@@ -60,14 +60,14 @@ class _Last:
 
 @dataclass(frozen=True)
 class _Look:
-    """Some free points: all up to a margin, or a share of them; and at which prices that is, with
-    the (B, K) sums of all points there."""
+    """The (B, K) sums of all points at prices; and some free points: all up to a margin there, or
+    a share of them."""
 
+    held: np.ndarray
+    prices: np.ndarray
     few: Fillers
     limit: float
     share: float
-    held: np.ndarray
-    prices: np.ndarray
 
 
 class Engine(ExitStack):
@@ -324,7 +324,7 @@ class Engine(ExitStack):
             early = look < (2 if limits.is_late() else MOST_LOOKS // 2)
             reach = self.reach if n_wanted < self.n_free else np.inf
             few, limit, share = self.batch.undecided(n_wanted, reach, SAMPLE if early else NO_LIMIT)
-            at, status = _Look(few, limit, share, held, prices), SOLVED
+            at, status = _Look(held, prices, few, limit, share), SOLVED
             if len(bounds.counts) == 1:
                 status, chosen, state.prices = self._trade(at)
             elif share < 1:
@@ -406,11 +406,11 @@ class Engine(ExitStack):
             if off <= self.n_free / 64 or look == LOOKS - 1:
                 break
             n_wanted = self.n_free if look == 0 else int(2 * off) + 256
-            at = _Look(*self.batch.undecided(n_wanted, 0.0, SOME), held, prices)
+            at = _Look(held, prices, *self.batch.undecided(n_wanted, 0.0, SOME))
             prices = self._climb(at)
         n_wanted = int(4 * off) + 128
         for _ in range(4):
-            at = _Look(*self.batch.undecided(n_wanted, 0.0, NO_LIMIT), held, prices)
+            at = _Look(held, prices, *self.batch.undecided(n_wanted, 0.0, NO_LIMIT))
             few, labels, sums = at.few, at.few.labels.copy(), held / self.unit
             low, high = bounds.low - bounds.slack / 2, bounds.high + bounds.slack / 2
             priced = few.costs + few.counts.T @ prices

@@ -24,7 +24,7 @@ def cluster_means(
     totals = np.bincount(labels[known], share, n_clusters)
     share = share / totals[labels[known]]
     shares = csr_array((share, (labels[known], known)), shape=(len(totals), len(labels)))
-    if issparse(X):
+    if bool(issparse(X)):
         return np.asarray((shares @ X).toarray())
     middle = X.mean(axis=0, dtype=np.float64)
     return np.asarray(shares @ (X - middle) + middle)

@@ -97,7 +97,8 @@ def bounds_of(
         for each, low, high in quota.sums():
             of_group = np.bincount(group_of_point, each, len(counts))
             sums.append((of_group, low * ones, high * ones))
-    return Bounds.of(*(np.array(each) for each in zip(*sums, strict=True)), any_order=True)
+    each_of, lows, highs = (np.array(each) for each in zip(*sums, strict=True))
+    return Bounds.of(each_of, lows, highs, any_order=True)
 
 
 def reject_impossible_quotas(

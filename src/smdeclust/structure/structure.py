@@ -164,13 +164,13 @@ class Structure:
         """The same without one hard pair: ``"must_link"`` or ``"cannot_link"``, and which."""
         pairs = {"must_link": self.must_link, "cannot_link": self.cannot_link}
         pairs[kind] = np.delete(pairs[kind], position, axis=0)
-        labels = self.feasible_labels
-        return self._again(*pairs.values(), self.soft, labels=labels, colorable=True)
+        known = {"labels": self.feasible_labels, "colorable": True}
+        return self._again(pairs["must_link"], pairs["cannot_link"], self.soft, **known)
 
     def with_soft(self, soft: SoftPairs | None) -> Structure:
         """The same with these soft pairs instead."""
-        pairs, labels = (self.must_link, self.cannot_link), self.feasible_labels
-        return self._again(*pairs, soft, labels=labels, colorable=True)
+        known = {"labels": self.feasible_labels, "colorable": True}
+        return self._again(self.must_link, self.cannot_link, soft, **known)
 
     def keeping(self, position: int) -> Structure:
         """The same where one soft pair must hold; InfeasibleConstraintsError where it cannot."""
