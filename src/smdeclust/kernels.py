@@ -7,9 +7,10 @@ copy arrays by loops and not by slices: whole-array statements compile ten times
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numba
@@ -51,17 +52,71 @@ def _tuned(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     What other kernels call is compiled without an entry from Python: numba would write and optimize
     one for each of them, a fifth of all its work.
     """
-    compiler: Any = numba.njit  # (its type leaves out two of these options)
+    compiler: Any = numba.njit  # (its type leaves out some of these options)
     less: dict[str, Any] = {**FOR_ALL, "no_cfunc_wrapper": True, **options}
     outer = compiler(**less)(function)
     if outer is function:  # numba is switched off
         return function
     with suppress(RuntimeError):
         outer.enable_caching()
-    inner = compiler(no_cpython_wrapper=True, **less)(function)
-    outer.get_call_template, outer.get_overload = inner.get_call_template, inner.get_overload
+    inner = compiler(no_cpython_wrapper=True, pipeline_class=called_pipeline(), **less)(function)
+
+    def call_template(args: Any, keywords: Any) -> Any:
+        """Constants are typed as variables, or each of them would be compiled by itself."""
+        plain = {name: numba.types.unliteral(kind) for name, kind in keywords.items()}
+        return inner.get_call_template(tuple(map(numba.types.unliteral, args)), plain)
+
+    outer.get_call_template, outer.get_overload = call_template, inner.get_overload
     outer._cache = Kept(function, outer._cache)
     return outer
+
+
+@cache
+def called_pipeline() -> Any:
+    """How kernels are compiled that other kernels call: up to the code that these take in.
+
+    numba optimizes what is called and makes machine code of it, and then does so again within every
+    caller and the callers of that.
+    """
+    from numba import _dynfunc  # type: ignore[attr-defined]
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.typed_passes import NativeLowering
+
+    class Library(JITCodeLibrary):  # type: ignore[misc]
+        def finalize(self) -> None:
+            for library in dict.fromkeys(self._linking_libraries):
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    class Lowering(NativeLowering):  # type: ignore[misc]
+        _name = "lowering_of_called_kernels"
+
+        def run_pass(self, state: Any) -> bool:
+            context, name = state.targetctx, state.func_id.func_name
+            state.library = library = Library(context.codegen(), state.func_id.func_qualname)
+            state.flags.no_compile = True
+            super().run_pass(state)
+            library.finalize()
+            done, module = state["cr"], state.func_id.func.__module__
+            entry = _dynfunc.make_function(sys.modules[module], name, "", 0, done.env, (library,))
+            context.insert_user_function(entry, done.fndesc, [library])
+            state["cr"] = done._replace(cfunc=entry)
+            return True
+
+    class Pipeline(CompilerBase):  # type: ignore[misc]
+        def define_pipelines(self) -> list[Any]:
+            passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            at = [each for each, _ in passes.passes].index(NativeLowering)
+            passes.passes[at] = (Lowering, "lowering of a kernel that others call")
+            passes.finalize()
+            return [passes]
+
+    register_pass(mutates_CFG=True, analysis_only=False)(Lowering)
+    return Pipeline
 
 
 # The same, with sums that may be reordered: inner products become vector code.
