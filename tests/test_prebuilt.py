@@ -110,6 +110,10 @@ def other(*args, **options):
     return lambda function: Other(made(function)) if inner else made(function)
 numba.njit = other
 """,
+    "what it makes of a function has another form": """
+from numba.core import compiler
+compiler._LowerResult._replace = None
+""",
     "its cache keeps other files": """
 from numba.core import caching
 save = caching.IndexDataCacheFile.__init__

@@ -85,10 +85,10 @@ def called_pipeline() -> Any:
     from numba.core.typed_passes import NativeLowering
 
     class Library(JITCodeLibrary):  # type: ignore[misc]
-        def finalize(self) -> None:
-            for library in dict.fromkeys(self._linking_libraries):
-                self._reload_init.update(library._reload_init)
-                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        def _optimize_final_module(self) -> None:
+            """The callers do."""
+
+        def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
             self._finalized = True
 
@@ -96,14 +96,22 @@ def called_pipeline() -> Any:
         _name = "lowering_of_called_kernels"
 
         def run_pass(self, state: Any) -> bool:
-            context, name = state.targetctx, state.func_id.func_name
-            state.library = library = Library(context.codegen(), state.func_id.func_qualname)
+            try:
+                return self._lower(state)
+            except Exception as error:  # another numba: as it does it by itself
+                logger.debug("numba %s is another one (%s)", numba.__version__, error)
+                state.library, state.flags.no_compile = None, False
+                return bool(super().run_pass(state))
+
+        def _lower(self, state: Any) -> bool:
+            name = state.func_id.func_name
+            state.library = library = Library(state.targetctx.codegen(), name)
             state.flags.no_compile = True
             super().run_pass(state)
             library.finalize()
-            done, module = state["cr"], state.func_id.func.__module__
-            entry = _dynfunc.make_function(sys.modules[module], name, "", 0, done.env, (library,))
-            context.insert_user_function(entry, done.fndesc, [library])
+            done, home = state["cr"], sys.modules[state.func_id.func.__module__]
+            entry = _dynfunc.make_function(home, name, "", 0, done.env, (library,))
+            state.targetctx.insert_user_function(entry, done.fndesc, [library])
             state["cr"] = done._replace(cfunc=entry)
             return True
 
