@@ -172,9 +172,13 @@ def test_fractions_of_zeros_and_ones_are_shares():
     [
         (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low=1 would work"),
         (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high=2 would work"),
-        (GENDER, {"low": {"f": 0.6}}, "it is 0.4444. low=0.44 would work"),
-        (GENDER, {"high": {"f": 0.3}}, "high=0.45 would work"),
+        (GENDER, {"low": {"f": 0.6}}, "it is 0.4444. low can be at most 0.44"),
+        (GENDER, {"high": {"f": 0.3}}, "high can be at least 0.45"),
         (AMOUNT, {"low": 6.0}, "need 18, and there are 14"),
+        (GENDER, {"low": 0.5}, "'f' .* low can be at most 0.44"),
+        (["a"] * 4 + ["b"] * 5, {"low": 0.52}, "'a' .* it is 0.4444. low can be at most 0.44"),
+        (["b"] * 5 + ["a"] * 4, {"low": 0.6}, "'b' .* it is 0.5556. low can be at most 0.44"),
+        (["x"] * 7 + ["?"] * 2, {"low": {"?": 0.1}}, "there are 2. low can be at most 0"),
     ],
 )
 def test_impossible_quotas_are_explained(column, bounds, words):
@@ -182,6 +186,13 @@ def test_impossible_quotas_are_explained(column, bounds, words):
     known = Constraints(n_points=N).quota(column, **bounds, name="it")
     with pytest.raises(InfeasibleConstraintsError, match=words):
         SMDEClust(K).fit(points(0), constraints=known)
+
+
+def test_a_gap_in_numbers_is_named():
+    """By the id where there is one."""
+    known = Constraints(ids=[f"pupil {i}" for i in range(N)])
+    with pytest.raises(InvalidInputError, match=r"'pupil 2' \(row 2\) has no number. Fill it in"):
+        known.quota([1.5, 2.5, None] + [1.0] * 6, low=1, name="grade")
 
 
 def test_pairs_in_the_way_are_explained():

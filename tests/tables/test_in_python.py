@@ -53,3 +53,7 @@ def test_contradictions_by_id(frame):
     rows = {"must_link": [(1, 2)], "cannot_link": [(2, 1)]}
     with pytest.raises(InfeasibleConstraintsError, match="Their ids: .*'p1'"):
         SMDEClust(3).fit(frame, **rows)
+    apart = Constraints(cannot_link=[("p1", "p2"), ("p2", "p3"), ("p1", "p3")], ids=frame.index)
+    with pytest.raises(InfeasibleConstraintsError) as caught:
+        SMDEClust(2, metric="auto").fit(frame, constraints=apart)
+    assert str(caught.value).count("Their ids") == 1

@@ -279,7 +279,8 @@ class Constraints(Store):
         Parameters
         ----------
         column
-            One entry per point. Categories: each value is counted. True or False: True is counted.
+            One entry per point. Categories: each value is counted (an empty cell is none, and
+            counts as a point like any other in shares). True or False: True is counted.
             Numbers: their sum is bounded. (0 and 1, with a fraction as a bound: the share of 1.)
         low, high
             Minimum and maximum in every cluster: a number, or a mapping from values to numbers
@@ -297,7 +298,7 @@ class Constraints(Store):
         >>> Constraints(n_points=4).quota(["f", "m", "f", "m"], low=0.4, high=0.6, name="gender")
         Constraints of 4 points: 2 quotas
         """
-        more = as_quotas(column, low, high, of, name, self.n_points)
+        more = as_quotas(column, low, high, of, name, self.n_points, self.ids)
         n_points = len(more[0].counts) if more else self.n_points
         return self._with(n_points=n_points, quotas=(*self.quotas, *more))
 

@@ -16,10 +16,11 @@ CATEGORIES, NUMBERS = ("count", "share"), ("sum", "mean")
 
 
 def as_quotas(
-    column: Any, low: Any, high: Any, of: str | None, name: str | None, n_points: int | None
-) -> tuple[Quota, ...]:
+    column: Any, low: Any, high: Any, of: str | None, name: str | None, n_points: int | None,
+    ids: Any = None,
+) -> tuple[Quota, ...]:  # fmt: skip
     """Return one quota for each value that is bounded, or one for a column of numbers: what
-    `Constraints.quota` is given, and the number of points where it is known."""
+    `Constraints.quota` is given, and the number of points and their ids where these are known."""
     name = str(name or getattr(column, "name", None) or "column")
     where, entries = f"quota on {name}", as_list(column)
     if n_points is not None and len(entries) != n_points:
@@ -35,7 +36,10 @@ def as_quotas(
         numbers = np.array([np.nan if is_missing(e) else float(e) for e in entries])
         if not np.isfinite(numbers).all():
             row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-            raise InvalidInputError(f"{where}: row {row} has no number.")
+            who = f"row {row}" if ids is None else f"{str(ids[row])!r} (row {row})"
+            raise InvalidInputError(
+                f"{where}: {who} has no number. Fill it in, or leave the row out of the data."
+            )
         span = _bound(low, None, where), _bound(high, None, where)
         if of is None:  # of 0 and 1 a fraction is a share
             fraction = any(bound is not None and not bound.is_integer() for bound in span)

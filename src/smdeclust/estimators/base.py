@@ -57,7 +57,7 @@ def _with_ids(error: InfeasibleConstraintsError, X: Any, known: Any) -> Infeasib
         ids = index
     places: list[Any] = [error.details.get(name) for name in ("path", "pair", "rows")]
     rows = list(next((each for each in places if each is not None), []))
-    if ids is None or not rows:
+    if ids is None or not rows or "ids" in error.details:  # (said by a fit within this one)
         return error
     names = [str(ids[int(row)]) for row in rows]
     shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")

@@ -106,31 +106,49 @@ def reject_impossible_quotas(
 ) -> None:
     """Raise an error that explains why no clustering keeps one of the quotas by itself."""
     for quota in quotas:
-        total, size = quota.overall(), np.abs(quota.counts)
-        ratio = quota.of in RATIOS
-        k, slack = (1, size.mean()) if ratio else (n_clusters, size.sum())
+        total, k = quota.overall(), n_clusters
         for side, bound, sign, words, verb in (
             ("low", quota.low, 1, "at least", "need"), ("high", quota.high, -1, "at most", "hold"),
         ):  # fmt: skip
-            if sign * (k * bound - total) <= 1e-12 * slack:
+            if sign * (bound - _limit(quota, sign, k, exact=True)) <= 0:
                 continue
-            said = (
-                f"{quota.what} must be {words} {bound:g} in every cluster, but over all points it "
-                f"is {total:.4g}"
-                if ratio
-                else f"{k} clusters with {words} {bound:g} of {quota.what} {verb} {k * bound:g}, "
-                f"and there are {total:g}"
-            )
-            nearest = total / k
-            if quota.of != "sum":  # whole counts, and hundredths of a ratio
-                unit = 100 if ratio else 1
-                nearest = float(sign * np.floor(sign * nearest * unit) / unit)
-            _reject(
-                f"quota on {quota.name}: {said}. {side}={nearest:g} would work.",
-                quota, **{f"nearest_{side}": nearest},
-            )  # fmt: skip
+            # One number that was given for several values has to suit all of them.
+            alike = [
+                q
+                for q in quotas
+                if (q.name, q.of, getattr(q, side)) == (quota.name, quota.of, bound)
+            ]
+            nearest = sign * min(sign * _limit(q, sign, k) for q in alike)
+            if quota.of not in RATIOS:
+                said = f"{k} clusters with {words} {bound:g} of {quota.what} {verb} {k * bound:g}"
+                said += f", and there are {total:g}. {side}={nearest:g} would work"
+            else:
+                said = (
+                    f"{quota.what} must be {words} {bound:g} in every cluster, but over all points"
+                )
+                there = int(quota.counts.sum())
+                said += (
+                    f" it is {total:.4g}"
+                    if there >= k or quota.of == "mean"
+                    else f" there are {there}"
+                )
+                said += f". {side} can be {'at most' if sign > 0 else 'at least'} {nearest:g}"
+            _reject(f"quota on {quota.name}: {said}.", quota, **{f"nearest_{side}": nearest})
         if quota.of == "count" and coupling.n_compound:
             _reject_large_group(quota, coupling)
+
+
+def _limit(quota: Quota, sign: int, n_clusters: int, exact: bool = False) -> float:
+    """The bound beyond which totals alone rule it out (`sign` 1: a low, -1: a high), rounded to
+    whole counts and hundredths of a ratio; or `exact`, but for the rounding of sums."""
+    ratio, size = quota.of in RATIOS, np.abs(quota.counts)
+    if quota.of == "share" and sign > 0 and quota.counts.sum() < n_clusters:
+        return 0.0  # not one for each cluster
+    limit = quota.overall() / (1 if ratio else n_clusters)
+    if exact:
+        return limit + sign * 1e-12 * float(size.mean() if ratio else size.sum() / n_clusters)
+    unit = 100 if ratio else 1
+    return limit if quota.of == "sum" else float(sign * np.floor(sign * limit * unit) / unit)
 
 
 def _reject_large_group(quota: Quota, coupling: Coupling) -> None:

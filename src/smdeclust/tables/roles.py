@@ -148,7 +148,7 @@ def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
     sample = there.iloc[:2_000]
     spaces = float(np.mean([word.count(" ") for word in sample]))
     named = bool(words & _ID)
-    if unique > 0.95 * n and (spaces < 1 or named):
+    if unique > 0.95 * n and (spaces < 1 or named or words & {"name", "names"}):
         return Guess("id", "all different, short" if spaces < 1 else "its name, all different")
     if unique > 0.3 * n or spaces >= 2:
         if named:
