@@ -67,6 +67,14 @@ def test_roles_and_reasons():
     assert np.isfinite(Z).all()
 
 
+def test_names_are_ids_where_there_are_no_others():
+    """People's names that are all different name the rows, unless an id column does."""
+    table = customers()
+    assert TableFeatures().fit(table.drop(columns="customer_id")).roles_["name"] == "id"
+    table.loc[1, "name"] = table.loc[0, "name"]
+    assert TableFeatures().fit(table.drop(columns="customer_id")).roles_["name"] == "text"
+
+
 def test_given_roles():
     """A given role wins over the guess; text is used only where asked for."""
     table = customers()

@@ -84,6 +84,11 @@ def guess_roles(columns: Mapping[str, Values]) -> dict[str, Guess]:
     for name in classes:
         if name != classes[-1] or (name.lower() == "y" and "x" in names):
             found[name] = guess_role(columns[name], name, may_be_class=False)
+    if not any(guess.role == "id" for guess in found.values()):
+        for name in found:  # people's names, where nothing else names the rows
+            called = found[name].role == "text" and _words_of(name) & {"name", "names"}
+            if called and columns[name].column.is_unique:
+                found[name] = Guess("id", "its name, all different")
     return found
 
 
@@ -148,7 +153,7 @@ def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
     sample = there.iloc[:2_000]
     spaces = float(np.mean([word.count(" ") for word in sample]))
     named = bool(words & _ID)
-    if unique > 0.95 * n and (spaces < 1 or named or words & {"name", "names"}):
+    if unique > 0.95 * n and (spaces < 1 or named):
         return Guess("id", "all different, short" if spaces < 1 else "its name, all different")
     if unique > 0.3 * n or spaces >= 2:
         if named:
