@@ -115,9 +115,7 @@ def assign(
             gap = state.unproven()
             return state.labels, cost, cost if gap <= ROUNDING * abs(cost) else cost - gap
         filled = _fill(costs, bounds, state.labels)
-        return _fill_exactly(
-            costs, graph, bounds, upper if filled is None else filled, budget, state
-        )
+        return _fill_exactly(state, bounds, upper if filled is None else filled, budget)
     found = assign_bounded(costs, graph, bounds, upper, budget)
     return found.labels, found.cost, found.bound
 
@@ -139,18 +137,14 @@ def _fill(costs: np.ndarray, bounds: Bounds, labels: np.ndarray) -> np.ndarray |
 
 
 def _fill_exactly(
-    costs: np.ndarray,
-    graph: PairGraph,
-    bounds: Bounds,
-    upper: np.ndarray | None,
-    budget: Budget,
-    state: LinkedLabels,
+    state: LinkedLabels, bounds: Bounds, upper: np.ndarray | None, budget: Budget
 ) -> tuple[np.ndarray | None, float, float]:
     """The assignment where labels of least cost, those of `state`, leave a cluster empty.
 
     Of the free groups only those among the K cheapest to move to some cluster take part: of K that
     are cheaper for a cluster than its filler, one is needed nowhere else.
     """
+    costs, graph = state.costs, state.pairs
     k, n_linked = costs.shape[1], graph.n_nodes
     free = np.flatnonzero(bounds.counts[0, n_linked:] > 0) + n_linked
     if len(free) > k:

@@ -40,7 +40,7 @@ class LinkedLabels:
         self.numbers = np.empty((5, n_linked), dtype=np.int64)
         self._linked_costs = costs[:n_linked]
         self._folded = np.empty((n_linked, costs.shape[1]))
-        self._graph, self._pairs = graph.arrays, graph
+        self._graph, self.pairs = graph.arrays, graph
 
     @property
     def active(self) -> np.ndarray:
@@ -50,7 +50,7 @@ class LinkedLabels:
     def cost(self) -> float:
         """What the labels cost, broken pairs included; infinite if some group has none left."""
         own = float(self.costs[np.arange(len(self.costs)), self.labels].sum())
-        return own if self._pairs.is_hard else own + self._pairs.penalty(self._linked_labels)
+        return own if self.pairs.is_hard else own + self.pairs.penalty(self._linked_labels)
 
     def grow(self) -> int:
         """Add the ends of broken pairs to the active set; returns how many there are."""
@@ -88,11 +88,11 @@ class LinkedLabels:
     def _solve_hard(self, upper: np.ndarray | None, budget: Budget) -> int:
         """Solve the components that are still fresh, each with all that hangs together with it:
         the core solver looks only at what matters, and need not be asked again as they grow."""
-        for number in np.unique(self._pairs.component_of[self.flags[1]]):
-            nodes = self._pairs.components[number]
+        for number in np.unique(self.pairs.component_of[self.flags[1]]):
+            nodes = self.pairs.components[number]
             result = solve_core(
                 self._linked_costs[nodes],
-                self._pairs.component(nodes),
+                self.pairs.component(nodes),
                 upper_labels=None if upper is None else upper[nodes],
                 coloring=partial(self._coloring, nodes, budget.deadline),
                 budget=budget,
@@ -107,5 +107,5 @@ class LinkedLabels:
 
     def _coloring(self, nodes: np.ndarray, deadline: float) -> np.ndarray | None:
         """Labels of some nodes that keep the hard pairs, whatever they cost; None if not found."""
-        colors = self._pairs.coloring(self.costs.shape[1], deadline + GRACE)
+        colors = self.pairs.coloring(self.costs.shape[1], deadline + GRACE)
         return None if colors is None else colors[nodes]

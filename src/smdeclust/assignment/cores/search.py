@@ -99,16 +99,16 @@ def branch_and_cut(
         return best.ends_at(np.inf)
     lp = LinearRelaxation(instance, allowed)
     before = int(allowed.sum())
-    root_bound = _process(lp, allowed, best, budget, root=True)
-    if root_bound >= best.cutoff - tolerance:
+    best.bound = _process(lp, allowed, best, budget, root=True)
+    if best.bound >= best.cutoff - tolerance:
         # Infinite where nothing is left below labels that were found here: these still count.
-        return best.ends_at(min(root_bound, best.cutoff))
+        return best.ends_at(min(best.bound, best.cutoff))
     left = int(allowed.sum()) - len(costs)
     shrunk = left <= (1.0 - _RESTART_SHARE) * (before - len(costs))
     parts = _components(instance, allowed)
     if parts and (shrunk or len(parts) > 1) and not budget.is_spent():
-        return _restart(instance, allowed, parts, root_bound, best, budget)
-    return _tree(lp, allowed, root_bound, best, budget)
+        return _restart(instance, allowed, parts, best, budget)
+    return _tree(lp, allowed, best, budget)
 
 
 def _process(
@@ -204,14 +204,9 @@ def _components(instance: Instance, allowed: BoolArray) -> list[IntArray]:
 
 
 def _restart(
-    instance: Instance,
-    allowed: BoolArray,
-    parts: list[IntArray],
-    root_bound: float,
-    best: Incumbent,
-    budget: Budget,
+    instance: Instance, allowed: BoolArray, parts: list[IntArray], best: Incumbent, budget: Budget
 ) -> Incumbent:
-    """Solve the components of what is left separately and join them."""
+    """Solve the components of what is left separately, and join them; `best` has a bound."""
     costs, n_nodes = instance.costs, instance.n_nodes
     labels = allowed.argmax(axis=1).astype(np.int64)
     decided = np.ones(len(costs), dtype=bool)
@@ -223,31 +218,24 @@ def _restart(
     for i in sorted(range(len(parts)), key=lambda i: len(parts[i])):
         nodes = parts[i]
         others = fixed_cost + sum(lower[:i]) + sum(lower[i + 1 :])
-        result = branch_and_cut(
-            instance.part(nodes, allowed),
-            np.ascontiguousarray(allowed[nodes]),
-            best.cutoff - others,
-            best.tolerance,
-            budget,
-        )
+        part, open_labels = instance.part(nodes, allowed), np.ascontiguousarray(allowed[nodes])
+        cutoff = best.cutoff - others
+        result = branch_and_cut(part, open_labels, cutoff, best.tolerance, budget)
         lower[i] = max(lower[i], result.bound)
         if fixed_cost + sum(lower) >= best.cutoff - best.tolerance:
-            return best.ends_at(max(root_bound, fixed_cost + sum(lower)))
+            return best.ends_at(max(best.bound, fixed_cost + sum(lower)))
         if result.labels is None:
             complete = False
             continue
         labels[nodes[nodes < n_nodes]] = result.labels
-    bound = max(root_bound, fixed_cost + sum(lower))
     if complete:
         best.offer(labels[:n_nodes], instance.cost(labels[:n_nodes]))
-    return best.ends_at(bound)
+    return best.ends_at(max(best.bound, fixed_cost + sum(lower)))
 
 
-def _tree(
-    lp: LinearRelaxation, allowed: BoolArray, root_bound: float, best: Incumbent, budget: Budget
-) -> Incumbent:
-    """Depth-first branching from a processed root."""
-    stack = [(root_bound, allowed, True)]
+def _tree(lp: LinearRelaxation, allowed: BoolArray, best: Incumbent, budget: Budget) -> Incumbent:
+    """Depth-first branching from a processed root, whose bound `best` has."""
+    stack = [(best.bound, allowed, True)]
     while stack:
         if budget.is_spent():
             break
@@ -273,7 +261,7 @@ def _tree(
             if propagate(child, lp.indptr, lp.indices):
                 stack.append((bound, child, False))
     bound = min((entry[0] for entry in stack), default=np.inf)
-    return best.ends_at(max(root_bound, min(bound, best.cutoff)))
+    return best.ends_at(max(best.bound, min(bound, best.cutoff)))
 
 
 def _choose(lp: LinearRelaxation, allowed: BoolArray) -> tuple[int, int]:
