@@ -205,7 +205,7 @@ def test_penalty_follows_the_scale_of_the_data():
         ({"soft_must_link": [(0, 1)], "must_link_confidence": 0.0}, "above 0"),
         (
             {"soft_must_link": [(0, 1)], "must_link_confidence": [0.5, 0.5]},
-            "one for each of the 1 soft pair",
+            "one for each of the 1 pairs",
         ),
         ({"soft_cannot_link": [(0, 1)], "cannot_link_confidence": 1.5}, "at most 1"),
         ({"soft_cannot_link": [(0, 1)], "cannot_link_confidence": "x"}, "number"),
