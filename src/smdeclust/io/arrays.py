@@ -128,10 +128,9 @@ def _texts(values: NDArray[Any], path: PathLike, name: str) -> list[str]:
 def header_of(line: str) -> list[int] | None:
     """Return n, d and where given k, if ``line`` is such a header."""
     words = line.split()
-    numbers = [parse_whole(word) for word in words]
-    if len(words) not in (2, 3) or not all(word.isdecimal() for word in words):
-        return None
-    return [number for number in numbers if number is not None] if None not in numbers else None
+    numbers = [parse_whole(word) for word in words if word.isdecimal()]
+    found = [number for number in numbers if number is not None]
+    return found if len(words) in (2, 3) and len(found) == len(words) else None
 
 
 def _read_text(content: bytes, path: PathLike) -> Arrays:
@@ -171,10 +170,8 @@ def check_points(
 ) -> NDArray[np.float64]:
     """Return points as finite float64, or say where they are not."""
     if points.ndim != 2 or points.dtype.kind not in "biuf":
-        raise bad_line(
-            path, None, f"an array of shape {points.shape} and type {points.dtype}",
-            "a table of numbers, one row per point (n x d)",
-        )  # fmt: skip
+        found = f"an array of shape {points.shape} and type {points.dtype}"
+        raise bad_line(path, None, found, "a table of numbers, one row per point (n x d)")
     if 0 in points.shape:
         raise bad_line(path, None, f"a table of {points.shape}", "at least one point and feature")
     try:
@@ -182,12 +179,14 @@ def check_points(
             X = np.ascontiguousarray(points, dtype=np.float64)
     except MemoryError as error:
         raise InvalidInputError(f"{path}: the points do not fit into memory.") from error
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
-        raise bad_line(
-            path, None if lines is None else lines[row],
-            f"{X[row, column]} in column 'x{column}' (row {row})", "a finite number",
-            f"{(~np.isfinite(X)).sum():,} of {X.size:,} values are not finite: fill them in, or "
-            "remove their rows.",
-        )  # fmt: skip
+    bad = np.argwhere(~np.isfinite(X))
+    if len(bad):
+        row, column = bad[0].tolist()
+        line, found = (
+            None if lines is None else lines[row],
+            f"{X[row, column]} in column 'x{column}'",
+        )
+        count = f"{len(bad):,} of {X.size:,} values are not finite"
+        todo = f"{count}: fill them in, or remove their rows."
+        raise bad_line(path, line, f"{found} (row {row})", "a finite number", todo)
     return X

@@ -34,6 +34,11 @@ def shown(value: object) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
+def some_of(items: Any, most: int = 5) -> str:
+    """List the first items, and dots for the others."""
+    return ", ".join(map(str, items[:most])) + (", ..." if len(items) > most else "")
+
+
 def printable(text: str, also: str = "\n") -> str:
     """Escape what would move the cursor or ring the bell: names in files may hold anything."""
     return "".join(
@@ -45,25 +50,21 @@ def bad_line(
     path: PathLike, line: int | None, found: str, expected: str, todo: str = ""
 ) -> InvalidInputError:
     """Build the error of one place in a file: what was found, what was expected, what to do."""
-    where = f"{os.fspath(path)}" if line is None else f"{os.fspath(path)}, line {line}"
-    message = f"{where}: found {found}, expected {expected}."
-    return InvalidInputError(f"{message} {todo}".strip())
+    where = os.fspath(path) if line is None else f"{os.fspath(path)}, line {line}"
+    return InvalidInputError(f"{where}: found {found}, expected {expected}. {todo}".strip())
 
 
 def check_path(path: PathLike) -> Path:
     """Return ``path`` as a Path of a readable file, or say what it is instead."""
     try:
         checked = Path(path)
-        if checked.is_dir():
-            raise InvalidInputError(
-                f"{checked}: this is a folder, expected a file. Name a file in it."
-            )
-        if not checked.exists():
-            raise InvalidInputError(f"{checked}: there is no such file. Check the path.")
+        is_folder, is_there = checked.is_dir(), checked.exists()
     except (OSError, TypeError, ValueError) as error:  # too long, NUL bytes, not a path
-        if isinstance(error, InvalidInputError):
-            raise
         raise InvalidInputError(f"{shown(path)} cannot be used as a path: {error}.") from error
+    if is_folder:
+        raise InvalidInputError(f"{checked}: this is a folder, expected a file. Name a file in it.")
+    if not is_there:
+        raise InvalidInputError(f"{checked}: there is no such file. Check the path.")
     return checked
 
 
@@ -119,34 +120,23 @@ def decode(content: bytes, path: PathLike) -> str:
     """Return UTF-8 text with its line ends made ``\\n``; a byte order mark is dropped."""
     nul = content.find(b"\0")
     if nul >= 0:
-        raise bad_line(
-            path,
-            content.count(b"\n", 0, nul) + 1,
-            "a NUL byte",
-            "text",
-            "The file is binary or UTF-16. Save it as UTF-8 text, or name its encoding, such as "
-            f"utf-16-le ({argument('encoding')}).",
-        )
+        line = content.count(b"\n", 0, nul) + 1
+        named = f"name its encoding, such as utf-16-le ({argument('encoding')})"
+        advice = f"The file is binary or UTF-16. Save it as UTF-8 text, or {named}."
+        raise bad_line(path, line, "a NUL byte", "text", advice)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise bad_line(
-            path,
-            content.count(b"\n", 0, error.start) + 1,
-            f"the byte 0x{content[error.start]:02x}",
-            "UTF-8 text",
-            "Save the file as UTF-8, or name its encoding, such as cp1252 "
-            f"({argument('encoding')}).",
-        ) from error
+        line, found = content.count(b"\n", 0, error.start) + 1, content[error.start]
+        named = f"name its encoding, such as cp1252 ({argument('encoding')})"
+        advice = f"Save the file as UTF-8, or {named}."
+        raise bad_line(path, line, f"the byte 0x{found:02x}", "UTF-8 text", advice) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lines_of(text: str) -> list[str]:
     """Split at line ends only (``str.splitlines`` also splits at form feeds and others)."""
-    lines = text.split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    return lines
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def as_paths(path_or_paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
@@ -160,7 +150,7 @@ def as_paths(path_or_paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
             f"{shown(path_or_paths)} is not a path, expected a path or a list of paths."
         ) from error
     if not paths:
-        raise InvalidInputError("No constraint file was given: name at least one.")
+        raise InvalidInputError("No file was given: name at least one.")
     return paths
 
 

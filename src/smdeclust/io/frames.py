@@ -30,8 +30,7 @@ from smdeclust.io.table_file import TableFile, column_names, has_header, read_cs
 from smdeclust.tables.values import MISSING
 
 ARRAY_FORMATS = ("npy", "npz", "text")
-FRAME_FORMATS = ("csv", "excel", "parquet", "feather", "jsonl", "h5ad")
-TABLE_FORMATS = (*FRAME_FORMATS[:1], *ARRAY_FORMATS, *FRAME_FORMATS[1:])
+TABLE_FORMATS = ("csv", *ARRAY_FORMATS, "excel", "parquet", "feather", "jsonl", "h5ad")
 _ENDINGS = {
     ".xlsx": "excel", ".xls": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "excel",
     ".feather": "feather", ".arrow": "feather", ".jsonl": "jsonl", ".ndjson": "jsonl",
@@ -134,10 +133,9 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     if str(chosen).isdecimal() and chosen not in book and 0 < int(chosen) <= len(book):
         chosen = list(book)[int(chosen) - 1]
     if chosen not in book:
-        listed = ", ".join(map(shown, book))
         raise InvalidInputError(
             f"{path}: there is no sheet {shown(chosen)} ({argument('sheet')}), the sheets are "
-            f"{listed}."
+            f"{', '.join(map(shown, book))}."
         )
     cells = book[chosen].dropna(how="all").dropna(how="all", axis=1)
     if cells.empty:
@@ -150,14 +148,10 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     frame = cells.iloc[int(named) :].reset_index(drop=True).set_axis(names, axis=1)
     if frame.empty:
         raise bad_line(path, 1, "a header and no line below it", "one line per point")
-    notes = []
-    if len(filled) > 1:
-        others = ", ".join(shown(name) for name in filled if name != chosen)
-        notes.append(
-            f"Sheet {shown(chosen)} is read; there are also {others} ({argument('sheet')})."
-        )
-    frame = frame.infer_objects()
-    return TableFile(path, frame, "excel", sheet=str(chosen), header=named, notes=tuple(notes))
+    others = ", ".join(shown(name) for name in filled if name != chosen)
+    note = f"Sheet {shown(chosen)} is read; there are also {others} ({argument('sheet')})."
+    notes, frame = (note,) if len(filled) > 1 else (), frame.infer_objects()
+    return TableFile(path, frame, "excel", sheet=str(chosen), header=named, notes=notes)
 
 
 def _read_parquet(content: bytes, path: Path, sheet: object) -> TableFile:
@@ -189,8 +183,7 @@ def _read_jsonl(content: bytes, path: Path, sheet: object) -> TableFile:
     if wrong is not None or not records:
         found = "nothing" if wrong is None else f"{shown(records[wrong])} (row {wrong})"
         raise bad_line(path, None, found, "JSON objects, one a row")
-    frame = pd.DataFrame.from_records(records)
-    return TableFile(path, frame, "jsonl", encoding=encoding)
+    return TableFile(path, pd.DataFrame.from_records(records), "jsonl", encoding=encoding)
 
 
 def _read_h5ad(content: bytes, path: Path, sheet: object) -> TableFile:

@@ -6,12 +6,11 @@ a confidence only for soft pairs. Those of CSV files end with a note and who wro
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.quota import make_quota
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.files import PathLike, argument, as_csv, bad_line, decode, shown
+from smdeclust.io.table_file import records
 from smdeclust.io.tokens import (
     RowResolver,
     data_lines,
@@ -149,8 +149,7 @@ def header_of(line: str) -> tuple[list[str], str] | None:
     """Return the column names and the delimiter where ``line`` is the header of a pairs CSV."""
     for delimiter in (",", ";", "\t"):
         words = [name.strip().strip('"').lower() for name in line.split(delimiter)]
-        words = [word.replace(" ", "_").replace("-", "_") for word in words]
-        names = [_STANDARD.get(word, word) for word in words]
+        names = [_STANDARD.get(re.sub("[ -]", "_", word), word) for word in words]
         if set(_NEEDED) <= set(names):
             return names, delimiter
     return None
@@ -167,40 +166,28 @@ def read_csv(content: bytes, reading: Reading) -> Iterator[Entry]:
     if not set(names) <= {*_NEEDED, *_OPTIONAL} or len(set(names)) != len(names):
         expected = f"these columns, once each: {SPELLINGS}"
         raise bad_line(path, 1, shown(first), expected, "Remove the other columns.")
-    rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
-    next(rows)
-    try:
-        for row in rows:
-            if any(cell.strip() for cell in row):
-                # line_num is the last line of a record that spans lines
-                yield _csv_entry([cell.strip() for cell in row], names, rows.line_num, path)
-    except csv.Error as error:
-        raise InvalidInputError(
-            f"{path}, line {rows.line_num}: not a CSV line ({error}). Correct its quotes."
-        ) from error
-
-
-def _csv_entry(row: list[str], names: list[str], line: int, path: PathLike) -> Entry:
-    if len(row) != len(names):
-        raise bad_line(path, line, f"{len(row)} cells", f"{len(names)}, as the header has")
-    cells = dict(zip(names, row, strict=True))
-    kind = parse_kind(cells["type"])
-    if kind is None:
-        expected = "ml or cl (must-link or cannot-link, 1 or -1)"
-        raise bad_line(path, line, f"the type {shown(cells['type'])}", expected)
-    sure = cells.get("confidence")
-    confidence = parse_confidence(sure, path, line) if sure else None
-    notes = cells.get("note", ""), cells.get("by", "")
-    return kind, cells["i"], cells["j"], line, confidence, *notes
+    for line, row in islice(records(text, delimiter, path), 1, None):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(names):
+            raise bad_line(path, line, f"{len(row)} cells", f"{len(names)}, as the header has")
+        cells = {name: cell.strip() for name, cell in zip(names, row, strict=True)}
+        kind = parse_kind(cells["type"])
+        if kind is None:
+            expected = "ml or cl (must-link or cannot-link, 1 or -1)"
+            raise bad_line(path, line, f"the type {shown(cells['type'])}", expected)
+        sure = cells.get("confidence")
+        confidence = parse_confidence(sure, path, line) if sure else None
+        notes = cells.get("note", ""), cells.get("by", "")
+        yield kind, cells["i"], cells["j"], line, confidence, *notes
 
 
 def write_csv(constraints: Constraints) -> str:
     """Return the pairs as CSV text, with a confidence column only where there are soft pairs."""
-    soft = any(len(getattr(constraints, kind)) for kind in KINDS[2:])
-    rows: list[list[object]] = [[*_NEEDED, *_OPTIONAL[:1]] if soft else [*_NEEDED]]
+    soft = constraints.n_soft > 0
+    rows: list[list[object]] = [[*_NEEDED, *["confidence"] * soft]]
     for kind, name in _TYPES.items():
-        end = [""] if soft else []
-        rows += ([i, j, name, *end] for i, j in constraints.named(kind))
+        rows += ([i, j, name, *[""] * soft] for i, j in constraints.named(kind))
     for kind, name in _TYPES.items():
         pairs = constraints.named(f"soft_{kind}")
         confidences = getattr(constraints, f"soft_{kind}_confidence").tolist()

@@ -11,7 +11,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.io.files import PathLike, argument, bad_line, check_path, readable, shown
+from smdeclust.io.files import PathLike, argument, as_paths, bad_line, check_path, readable, shown
 from smdeclust.io.table import feature_columns
 from smdeclust.io.write import aside
 
@@ -88,19 +88,12 @@ def map_parquet(
 
 
 def _files(path: PathLike | Sequence[PathLike]) -> list[Path]:
-    given = [path] if isinstance(path, str | Path) or hasattr(path, "__fspath__") else list(path)
     found: list[Path] = []
-    for each in given:
-        folder = Path(each)  # type: ignore[arg-type]
-        if not folder.is_dir():
-            found.append(check_path(folder))
-            continue
-        inside = sorted(folder.glob("*.parquet"))
+    for each in map(Path, as_paths(path)):
+        inside = sorted(each.glob("*.parquet")) if each.is_dir() else [check_path(each)]
         if not inside:
-            raise InvalidInputError(f"{folder}: there is no *.parquet file in this folder.")
-        found.extend(inside)
-    if not found:
-        raise InvalidInputError("No Parquet file was given: name at least one.")
+            raise InvalidInputError(f"{each}: there is no *.parquet file in this folder.")
+        found += inside
     return found
 
 
@@ -123,10 +116,9 @@ def _columns(
             kind = schema.field(name).type
             whole = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
             if not whole and not pa.types.is_floating(kind):
-                raise bad_line(
-                    path, None, f"the column {shown(name)} of type {kind}", "numbers",
-                    f"Choose the columns to use ({argument('features')}).",
-                )  # fmt: skip
+                found = f"the column {shown(name)} of type {kind}"
+                advice = f"Choose the columns to use ({argument('features')})."
+                raise bad_line(path, None, found, "numbers", advice)
             short &= kind.bit_width <= (16 if whole else 32)
     return names, np.dtype(np.float32 if short else np.float64)
 
@@ -139,10 +131,8 @@ def _pieces(path: Path, file: Any, names: list[str]) -> Iterator[np.ndarray]:
             columns = [batch.column(name) for name in names]
             for name, column in zip(names, columns, strict=True):
                 if column.null_count:
-                    raise bad_line(
-                        path, None, f"missing values in column {shown(name)}, from row {first} on",
-                        "a number in every row",
-                    )  # fmt: skip
+                    found = f"missing values in column {shown(name)}, from row {first} on"
+                    raise bad_line(path, None, found, "a number in every row")
             piece = np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
             if piece.dtype.kind == "f" and not np.isfinite(piece).all():
                 row, at = np.argwhere(~np.isfinite(piece))[0].tolist()

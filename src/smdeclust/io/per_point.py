@@ -121,10 +121,8 @@ def pairs_of(
 ) -> Constraints:
     """Pairs of classes (`apart`), or of groups that go together or apart as `reading` says."""
     number: dict[str, int] = {}
-    known = [word not in ("", "-1") for word in words]
     codes = np.array(
-        [number.setdefault(w, len(number)) if k else -1 for w, k in zip(words, known, strict=True)],
-        dtype=np.int64,
+        [-1 if w in ("", "-1") else number.setdefault(w, len(number)) for w in words], np.int64
     )
     columns: tuple[Column, ...] = ()
     try:

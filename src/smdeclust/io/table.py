@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.arrays import check_points
-from smdeclust.io.files import PathLike, argument, bad_line, shown
+from smdeclust.io.files import PathLike, argument, bad_line, shown, some_of
 from smdeclust.io.frames import ARRAY_FORMATS, read_frame
 from smdeclust.io.table_file import TableFile
 from smdeclust.io.tokens import parse_whole
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # A last column of these names is the classes. (Not y: beside an x that is a coordinate.)
 _CLASS_NAMES = ("class", "label")
-_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,8 +324,6 @@ def _numbers(file: TableFile, names: Sequence[str]) -> NDArray[np.float64]:
 def _places(name: str, rows: NDArray[np.int64], file: TableFile) -> str:
     if len(rows) == len(file.frame):
         return f"all {len(rows):,} of column {shown(name)}"
-    where = rows if file.lines is None else [file.lines[row] for row in rows[:_LISTED]]
-    listed = ", ".join(map(str, where[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
-    noun = "row" if file.lines is None else "line"
-    plural = "s" if len(rows) > 1 else ""
-    return f"{len(rows):,} of column {shown(name)} ({noun}{plural} {listed})"
+    listed = some_of(rows if file.lines is None else [file.lines[row] for row in rows])
+    noun = ("row" if file.lines is None else "line") + ("s" if len(rows) > 1 else "")
+    return f"{len(rows):,} of column {shown(name)} ({noun} {listed})"

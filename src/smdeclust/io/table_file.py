@@ -26,6 +26,7 @@ from smdeclust.io.files import (
     plain_cell,
     read_bytes,
     shown,
+    some_of,
 )
 from smdeclust.io.tokens import parse_number
 from smdeclust.tables.values import MISSING, decimal_mark
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _LOOK = 200  # lines that are looked at to see how a file is written
-_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +123,9 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     body = first[1:] if named else first
     if not body:
         raise bad_line(path, 1, "a header and no line below it", "one line per point")
-    decimal = decimal_mark(
-        (cell for record in body for cell in record), "," if separator == ";" else "."
-    )
-    if separator == ",":
-        decimal = "."  # a quoted 1,5 would be the only one
+    cells = (cell for record in body for cell in record)
+    # Where commas separate, a quoted 1,5 would be the only one.
+    decimal = "." if separator == "," else decimal_mark(cells, "," if separator == ";" else ".")
     how = TableFile(path, None, "csv", None, None, encoding, separator, named, decimal)
     with frugal():
         frame = _parse_csv(how, data, names, _text_columns(body, names, decimal), n_codes)
@@ -282,16 +280,12 @@ def _count_codes(data: bytes, separator: str) -> int:
 
 def _check_widths(text: str, separator: str, width: int, path: Path) -> None:
     """Say which lines have another number of cells than the first."""
-    wrong = [(line, cells) for line, cells in records(text, separator, path) if len(cells) != width]
-    if width == 1:
-        wrong = [(line, cells) for line, cells in wrong if len(cells) > 1]
+    wrong = [(line, cells) for line, cells in records(text, separator, path)
+             if len(cells) != width and (cells or width > 1)]  # fmt: skip
     if not wrong:
         return
     line, cells = wrong[0]
-    listed = ", ".join(str(number) for number, _ in wrong[:_LISTED])
-    more = f"{listed}{', ...' if len(wrong) > _LISTED else ''}"
-    count = f" {len(wrong):,} lines have this problem: {more}." if len(wrong) > 1 else ""
-    raise bad_line(
-        path, line, f"{len(cells)} cells" if cells else "a blank line",
-        f"{width} cells, as in the first line", count.strip(),
-    )  # fmt: skip
+    lines = some_of([number for number, _ in wrong])
+    count = f"{len(wrong):,} lines have this problem: {lines}." if len(wrong) > 1 else ""
+    found = f"{len(cells)} cells" if cells else "a blank line"
+    raise bad_line(path, line, found, f"{width} cells, as in the first line", count)

@@ -64,9 +64,7 @@ def parse_kind(word: str) -> str | None:
     lowered = word.strip().lower()
     if not lowered.startswith("-"):
         lowered = lowered.replace("-", "_").replace(" ", "_")
-    if lowered in _MUST:
-        return "must_link"
-    return "cannot_link" if lowered in _CANNOT else None
+    return "must_link" if lowered in _MUST else "cannot_link" if lowered in _CANNOT else None
 
 
 @dataclass(frozen=True)

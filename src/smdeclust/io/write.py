@@ -192,7 +192,6 @@ def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
 
     Cells of a CSV stay as they were written in the file. Formulas are made safe.
     """
-    frame = file.frame
     if file.format == "csv":
         text = decode_any(read_bytes(file.path), file.path, file.encoding)[0].rstrip("\n ")
         separator = "," if file.separator == r"\s+" else file.separator
@@ -200,9 +199,8 @@ def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
         added = [np.asarray(column).tolist() for column in columns.values()]
         rows = [[*row, *new] for row, *new in zip(cells[int(file.header) :], *added, strict=True)]
         head = [[*cells[0], *columns]] if file.header else []
-        content = as_csv([*head, *rows], separator).decode()
-        return content.encode(file.encoding)
-    frame = frame.assign(**{name: np.asarray(column) for name, column in columns.items()})
+        return as_csv([*head, *rows], separator).decode().encode(file.encoding)
+    frame = file.frame.assign(**{name: np.asarray(column) for name, column in columns.items()})
     stream = io.BytesIO()
     if file.format == "parquet":
         frame.to_parquet(stream, index=False)

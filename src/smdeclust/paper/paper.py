@@ -153,34 +153,26 @@ def paper_plan(experiment: str, scale: str = "paper") -> Plan:
     data = {name: item for name, item in found.items() if isinstance(item, Data)}
     parts = []
     for piece in of.pieces:
-        taken = [data[name] for name in data if piece.on is None or name in piece.on]
-        taken = [_thinned(d, piece, scale) for d in taken]
+        on = data if piece.on is None else [name for name in data if name in piece.on]
         methods = tuple(
             m.but(m.name, max_time=min(120.0, limit / 2)) if "max_time" in m.settings else m
             for m in piece.methods
         )
-        flags = piece.unconstrained, piece.reference
-        parts.append(
-            Part(methods, tuple(taken), seeds[_SEEDS[piece.seeds]], limit, piece.priority, *flags)
-        )
+        product = methods, tuple(_thinned(data[name], piece, scale) for name in on)
+        flags = piece.priority, piece.unconstrained, piece.reference
+        parts.append(Part(*product, seeds[_SEEDS[piece.seeds]], limit, *flags))
     used = tuple(part for part in parts if part.data and part.seeds)
-    skipped = [item for item in found.values() if isinstance(item, Skipped)]
-    skipped += [
-        Skipped(name, f"not in SMDECLUST_DATA; {d.name} with made pairs stands in")
-        for name, d in data.items()
-        if d.name != name
-    ]
-    skipped += [
-        Skipped(name, f"not part of the scale {scale}") for name in of.paper if name not in found
-    ]
+    skipped = {name: item.reason for name, item in found.items() if isinstance(item, Skipped)}
+    for name, d in data.items():
+        if d.name != name:
+            skipped[name] = f"not in SMDECLUST_DATA; {d.name} with made pairs stands in"
+    skipped |= {name: f"not part of the scale {scale}" for name in of.paper if name not in found}
     if len(seeds) < of.seeds[-1]:
-        skipped.append(
-            Skipped(f"seeds {len(seeds)} to {of.seeds[-1] - 1}", f"scale {scale} has fewer")
-        )
+        skipped[f"seeds {len(seeds)} to {of.seeds[-1] - 1}"] = f"scale {scale} has fewer"
     if any(_is_thinned(d) for part in used for d in part.data if not part.reference):
         what = "two of a data set's" if scale == "smoke" else "those numbered 0, 1, 2"
-        skipped.append(Skipped("constraint configurations", f"scale {scale} takes {what} only"))
-    return Plan(experiment, of.title, used, tuple(skipped))
+        skipped["constraint configurations"] = f"scale {scale} takes {what} only"
+    return Plan(experiment, of.title, used, tuple(Skipped(*item) for item in skipped.items()))
 
 
 def _data(name: str, scale: str) -> Data | Skipped:
@@ -228,12 +220,12 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
     forget_points()
     found = []
     for plan in plans:
-        names = [d.name for part in plan.parts for d in part.data if d.name in missing]
-        parts = tuple(
+        names = dict.fromkeys(d.name for part in plan.parts for d in part.data)
+        skipped = tuple(Skipped(name, missing[name]) for name in names if name in missing)
+        parts = (
             replace(part, data=tuple(d for d in part.data if d.name not in missing))
             for part in plan.parts
         )
-        skipped = tuple(Skipped(name, missing[name]) for name in dict.fromkeys(names))
-        parts = tuple(part for part in parts if part.data)
-        found.append(replace(plan, parts=parts, skipped=plan.skipped + skipped))
+        used = tuple(part for part in parts if part.data)
+        found.append(replace(plan, parts=used, skipped=plan.skipped + skipped))
     return found

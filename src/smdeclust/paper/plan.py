@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import smdeclust
@@ -39,7 +39,7 @@ class Method:
 
     def but(self, name: str, **settings: Any) -> Method:
         """The same method under another name and with these settings changed."""
-        return Method(name, self.factory, {**self.settings, **settings})
+        return replace(self, name=name, settings={**self.settings, **settings})
 
 
 @dataclass(frozen=True)
@@ -127,20 +127,18 @@ class Part:
 
     def runs(self) -> list[Run]:
         """All runs of this part, data set by data set."""
-        found = []
-        for data in self.data:
-            cases: Iterable[tuple[str, tuple[str, ...]]]
-            if self.unconstrained:
-                cases = [(NO_PAIRS, data.configurations)]
-            else:
-                cases = [(configuration, ()) for configuration in data.configurations]
-            for configuration, count in cases:
-                found += [
-                    Run(method, data.name, data.loader, configuration, seed, count, self.time_limit)
-                    for method in self.methods
-                    for seed in self.seeds
-                ]
-        return found
+        # the configuration of each run, and those whose broken pairs it counts
+        cases: list[tuple[Data, str, tuple[str, ...]]] = [
+            (data, configuration, data.configurations if self.unconstrained else ())
+            for data in self.data
+            for configuration in ((NO_PAIRS,) if self.unconstrained else data.configurations)
+        ]
+        return [
+            Run(method, data.name, data.loader, configuration, seed, count, self.time_limit)
+            for data, configuration, count in cases
+            for method in self.methods
+            for seed in self.seeds
+        ]
 
 
 @dataclass(frozen=True)
@@ -178,8 +176,7 @@ class Plan:
 
     def compared_runs(self) -> list[Run]:
         """The runs of methods that are compared with each other."""
-        compared = tuple(part for part in self.parts if not part.reference)
-        return Plan(self.name, self.title, compared).runs()
+        return replace(self, parts=tuple(p for p in self.parts if not p.reference)).runs()
 
     def methods(self) -> list[str]:
         """Names of the methods that are compared, each once, in order."""
@@ -194,15 +191,14 @@ class Plan:
     def from_json(text: str) -> Plan:
         """Read what `to_json` wrote."""
         raw = json.loads(text)
-        parts = []
         for part in raw["parts"]:
-            methods = tuple(Method(**method) for method in part.pop("methods"))
-            data = tuple(
-                Data(d["name"], tuple(d["configurations"]), d["loader"]) for d in part.pop("data")
+            part["methods"] = tuple(Method(**method) for method in part["methods"])
+            part["data"] = tuple(
+                Data(**d | {"configurations": tuple(d["configurations"])}) for d in part["data"]
             )
-            parts.append(Part(methods, data, tuple(part.pop("seeds")), **part))
-        skipped = tuple(Skipped(**item) for item in raw["skipped"])
-        return Plan(raw["name"], raw["title"], tuple(parts), skipped)
+            part["seeds"] = tuple(part["seeds"])
+        raw["parts"] = tuple(Part(**part) for part in raw["parts"])
+        return Plan(**raw | {"skipped": tuple(Skipped(**item) for item in raw["skipped"])})
 
 
 def in_order(plans: Iterable[Plan]) -> list[Run]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,7 @@ from typing import Any
 from smdeclust.io.write import write_bytes, write_text
 from smdeclust.paper.claims import Claim, check_claims
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.results import (
-    TIE,
-    Rows,
-    is_feasible,
-    values_by_instance,
-    values_by_run,
-)
+from smdeclust.paper.results import TIE, Rows, is_feasible, values_by_instance, values_by_run
 from smdeclust.paper.store import Store
 from smdeclust.paper.table import MISSING, Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import agreement_table, tables_of
@@ -47,9 +41,8 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
     target = Path(target)
     with Store(store) as opened:
         stored, rows = opened.plans(), opened.rows()
-    names = [name for name in (*_ORDER, *stored) if name in stored]
-    plans = {name: stored[name][1] for name in dict.fromkeys(names)}
-    scales = {name: stored[name][0] for name in plans}
+    names = dict.fromkeys(name for name in (*_ORDER, *stored) if name in stored)
+    scales, plans = ({name: stored[name][place] for name in names} for place in (0, 1))
     folder = target.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     by_plan = {name: tables_of(plan, rows) for name, plan in plans.items()}
@@ -60,7 +53,6 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
     for table in tables.values():
         write_text(folder / f"{table.name}.csv", to_csv(table))
         write_text(folder / f"{table.name}.tex", to_latex(table))
-    pictures = {name: _figures(plan, rows, folder) for name, plan in plans.items()}
     sections = [
         "# The paper's experiments, repeated\n",
         "Generated from the rows of a run (`smdeclust paper`); do not edit. Figures in parentheses "
@@ -74,7 +66,7 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         sections += [_table_section(table) for table in by_plan[name]]
         sections += [
             f"![{plan.title}]({folder.name}/{path.name})\n"
-            for path in pictures[name]
+            for path in _figures(plan, rows, folder)
             if path.suffix == ".png"
         ]
     sections.append(_left_out(plans, rows))
@@ -107,8 +99,7 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
         when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
         lines.append(f"- Date: {when}; {total} of computing in total.")
     counts = []
-    for name, plan in plans.items():
-        runs = plan.runs()
+    for name, runs in ((name, plan.runs()) for name, plan in plans.items()):
         found = [rows[run.key] for run in runs if run.key in rows]
         other = Counter(row["status"] for row in found if row["status"] not in ("ok", "infeasible"))
         good = sum(is_feasible(row) for row in found)
@@ -165,18 +156,17 @@ def _table_section(table: Table) -> str:
 def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
     lines = ["## What was left out\n"]
     for name, plan in plans.items():
-        reasons: dict[str, list[str]] = {}
+        reasons: dict[str, list[str]] = defaultdict(list)
         for item in plan.skipped:
-            reasons.setdefault(item.reason, []).append(item.what)
+            reasons[item.reason].append(item.what)
         lines += [f"- {name}: {', '.join(what)}: {reason}" for reason, what in reasons.items()]
-        missing: dict[str, Counter[str]] = {}
+        missing: dict[str, Counter[str]] = defaultdict(Counter)
         for run in plan.runs():
             if run.key not in rows:
-                missing.setdefault(run.dataset, Counter())[run.method.name] += 1
-        alike: dict[str, list[str]] = {}
+                missing[run.dataset][run.method.name] += 1
+        alike: dict[str, list[str]] = defaultdict(list)
         for dataset, counts in missing.items():
-            shown = ", ".join(f"{count} of {method}" for method, count in sorted(counts.items()))
-            alike.setdefault(shown, []).append(dataset)
+            alike[", ".join(f"{n} of {m}" for m, n in sorted(counts.items()))].append(dataset)
         lines += [
             f"- {name}: runs not made on {', '.join(datasets)}: {shown}"
             + (" on each" if len(datasets) > 1 else "")

@@ -1,40 +1,56 @@
-"""Carries out runs on all cores; each ends as a row, whatever happens to it."""
+"""Carries out runs on all cores; each ends as a row, whatever happens to it.
+
+One run is `execute`: load, warm up, fit, and judge the labels.
+"""
 
 from __future__ import annotations
 
+import faulthandler
+import json
 import logging
 import multiprocessing
 import os
+import platform
+import re
 import signal
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
-from smdeclust.exceptions import InvalidInputError
-from smdeclust.paper.execute import LATE, LIMIT_ASIDE, describe_machine, execute
+from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
+from smdeclust.extras import versions
+from smdeclust.paper.data import Instance
+from smdeclust.paper.methods import resolve
 from smdeclust.paper.plan import Run
 from smdeclust.paper.store import Outcome, Store
+from smdeclust.points.centers import cost_of
+from smdeclust.structure.pairs import count_broken, count_distinct
 
 logger = logging.getLogger(__name__)
 
 # Runs are spread over processes, so each stays on one core; read when the libraries load.
-_ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA")
+_ONE_THREAD = ("VECLIB_MAXIMUM_THREADS", *(f"{name}_NUM_THREADS" for name in _LIBRARIES))
+
+# A run's own limit is for `fit`; this one is for loading and compiling before, and judging after.
+LIMIT_ASIDE = 1800.0
+LATE = 1  # the code of a process that `faulthandler` ends
+
+_warm: set[str] = set()  # methods whose kernels are compiled in this process
 
 Listener = Callable[[Run, Outcome], None]
 
@@ -54,7 +70,7 @@ class _Slot:
         served = "forkserver" in multiprocessing.get_all_start_methods()
         context: Any = multiprocessing.get_context("forkserver" if served else "spawn")
         if served:
-            context.set_forkserver_preload(["smdeclust.paper.execute", "smdeclust.estimators"])
+            context.set_forkserver_preload(["smdeclust.paper.runner", "smdeclust.estimators"])
         ours, theirs = context.Pipe()
         process = context.Process(target=serve, args=(theirs,), daemon=True)
         with one_thread():
@@ -185,3 +201,157 @@ def _die_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
+
+
+def execute(run: Run) -> Outcome:
+    """Carry out a run in this process; a failure is an outcome, not an exception.
+
+    The process ends, with the code `LATE`, where ``fit`` takes longer than the limit of the run.
+    """
+    _end_after(LIMIT_ASIDE)
+    try:
+        instance: Instance = resolve(run.loader)(run.dataset, run.configuration)
+        factory = resolve(run.method.factory)
+        model = factory(instance.n_clusters, run.seed, **run.method.settings)
+        _warm_up(run, factory)
+    except Exception as error:
+        return Outcome("failed", _sentence(error), machine=describe_machine())
+    _end_after(run.time_limit)
+    started, cpu = time.perf_counter(), time.process_time()
+    status, reason = "ok", ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(instance.X, must_link=instance.must_link, cannot_link=instance.cannot_link)
+    except Exception as error:
+        status = "infeasible" if isinstance(error, NoFeasibleSolutionError) else "failed"
+        reason = _sentence(error)
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
+    _end_after(LIMIT_ASIDE)
+    judged: dict[str, Any] = {}
+    if status == "ok":
+        try:
+            judged = _judge(run, instance, np.asarray(model.labels_))
+            judged["details"] |= _proof(model)
+        except Exception as error:
+            status, reason = "failed", f"the labels cannot be judged: {_sentence(error)}"
+    _end_after(None)
+    return Outcome(
+        status,
+        reason,
+        seconds=seconds,
+        cpu_seconds=cpu_seconds,
+        local_searches=_count(model, "n_local_searches_"),
+        local_iterations=_count(model, "n_local_iterations_"),
+        iterations=_count(model, "n_iter_"),
+        stop_reason=getattr(model, "stop_reason_", getattr(model, "status_", None)),
+        parameters=_parameters(model),
+        machine=describe_machine(),
+        **judged,
+    )
+
+
+def _end_after(seconds: float | None) -> None:
+    """End this process after so many seconds, whatever it is doing then; None: do not."""
+    faulthandler.cancel_dump_traceback_later()
+    if seconds is not None:
+        faulthandler.dump_traceback_later(max(seconds, 1e-3), exit=True, file=_nowhere())
+
+
+@cache
+def _nowhere() -> Any:
+    return open(os.devnull, "w")
+
+
+def _proof(model: Any) -> dict[str, Any]:
+    """What an exact method says beside its labels."""
+    if not hasattr(model, "certificate_"):
+        return {}
+    bound, gap = float(model.lower_bound_), float(model.gap_)
+    return {"lower_bound": bound, "gap": gap, "improved": bool(model.certificate_.improved)}
+
+
+def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str, Any]:
+    """All that follows from the labels, the same way for every method."""
+    if labels.shape != (len(instance.X),):
+        raise ValueError(f"labels_ has shape {labels.shape} for {len(instance.X)} points")
+    must, cannot = count_broken(instance.must_link, instance.cannot_link, labels)
+    counted = {}
+    for configuration in run.count:
+        other: Instance = resolve(run.loader)(run.dataset, configuration)
+        both = other.must_link, other.cannot_link
+        counted[configuration] = [*count_broken(*both, labels), *map(count_distinct, both)]
+    agreement = None
+    if instance.y is not None:
+        from sklearn.metrics import adjusted_rand_score
+
+        agreement = float(adjusted_rand_score(instance.y, labels))
+    return {
+        "objective": cost_of(instance.X, labels),
+        "broken_must_links": must,
+        "broken_cannot_links": cannot,
+        "adjusted_rand": agreement,
+        "details": {"broken": counted} if counted else {},
+    }
+
+
+def _warm_up(run: Run, factory: Callable[..., Any]) -> None:
+    """Fit something tiny first, so that compiling is not timed."""
+    mark = run.method.factory + json.dumps(dict(run.method.settings), sort_keys=True)
+    if mark in _warm:
+        return
+    # Overlapping clusters and pairs by class: many cannot-links break, so all kernels are called.
+    rng = np.random.default_rng(0)
+    classes = np.arange(60) % 3
+    X = rng.normal(size=(60, 2)) + classes[:, None]
+    pairs = rng.choice(60, size=(45, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    together = classes[pairs[:, 0]] == classes[pairs[:, 1]]
+    must, cannot = pairs[together][:5], pairs[~together]
+    with suppress(NoFeasibleSolutionError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        factory(3, 0, **run.method.settings).fit(X, must_link=must, cannot_link=cannot)
+    _warm.add(mark)
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    try:
+        return json.loads(json.dumps(model.get_params(), default=repr))
+    except Exception:  # an estimator of somebody else need not have them
+        return {}
+
+
+def _count(model: Any, name: str) -> int | None:
+    value = getattr(model, name, None)
+    return None if value is None else int(value)
+
+
+def _sentence(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:2000]
+
+
+@cache
+def describe_machine() -> dict[str, Any]:
+    """Processor, cores, memory, system and versions; no name of the machine or of its user."""
+    return {
+        "processor": _processor(),
+        "cores": cpu_count(),
+        "memory_gib": _memory_gib(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": versions(),
+    }
+
+
+def _processor() -> str:
+    with suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
+        if found := re.search(r"^model name\s*:(.*)", text, re.MULTILINE):
+            return found[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_gib() -> float | None:
+    with suppress(AttributeError, ValueError, OSError):
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    return None

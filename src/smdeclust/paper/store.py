@@ -132,8 +132,7 @@ class Store:
                 for name, value in vars(outcome).items()
             },
         }
-        names = ", ".join(row)
-        marks = ", ".join(f":{name}" for name in row)
+        names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
         with self._rows:
             self._rows.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({marks})", row)
 
@@ -168,16 +167,12 @@ class Store:
         row = self._rows.execute(
             "SELECT status, time_limit FROM runs WHERE key = ?", (run.key,)
         ).fetchone()
-        if row is None:
-            return False
-        if row["status"] != "timeout":
-            return True
+        if row is None or row["status"] != "timeout":
+            return row is not None
         return run.time_limit is not None and run.time_limit <= row["time_limit"]
 
     def forget_failures(self) -> int:
         """Delete the rows of runs that failed, crashed or reached their limit; return how many."""
+        failed = "status IN ('failed', 'crashed', 'timeout')"
         with self._rows:
-            gone = self._rows.execute(
-                "DELETE FROM runs WHERE status IN ('failed', 'crashed', 'timeout')"
-            )
-        return gone.rowcount
+            return self._rows.execute(f"DELETE FROM runs WHERE {failed}").rowcount

@@ -66,38 +66,27 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
         if run.key in rows and rows[run.key]["status"] == "ok"
         for c, (must, cannot, n_must, n_cannot) in rows[run.key]["details"]["broken"].items()
     ]
-    by = pd.DataFrame(found, columns=["name", "kind", "share"]).groupby(
-        ["name", "kind"], sort=False
-    )
-    means = by["share"].mean().unstack(sort=False)
+    by_kind = pd.DataFrame(found, columns=["name", "kind", "share"]).groupby(["name", "kind"])
+    means = by_kind["share"].mean().unstack()
     set_of = {info.name: info.set for info in list_datasets()}
     tables = []
     for number in (1, 2, 3):
-        ours: Any = means[[set_of.get(n, 1) == number for n in means.index]].dropna(
-            axis=1, how="all"
-        )
         printed = paper_tables()[f"violations_set{number}"]
-        heads = KINDS if number == 1 else tuple(printed["columns"])
-        if number == 1 and not set(KINDS) & set(ours.columns):
-            heads = tuple(ours.columns)
-        ours, who = ours.reindex(columns=list(heads)), "our solver" if number == 1 else "k-means"
-        tables.append(
-            Table(
-                f"table1_set{number}",
-                f"Pairs broken without constraints, in percent, set {number} (Table 1)",
-                tuple(
-                    {"Dataset": Cell(name)}
-                    | {
-                        f"% Viol.: {head}": Cell(share, theirs, digits=1)
-                        for (head, share), theirs in zip(
-                            shown.items(), _printed(printed, name, heads), strict=True
-                        )
-                    }
-                    for name, shown in ours.iterrows()
-                ),
-                notes=(f"Mean over configurations and runs; clustered by {who}, without pairs.",),
-            )
-        )
+        names = [n for n in dict.fromkeys(n for n, _, _ in found) if set_of.get(n, 1) == number]
+        kinds = dict.fromkeys(kind for n, kind, share in found if n in names and share == share)
+        heads: Sequence[str] = KINDS if number == 1 else printed["columns"]
+        if number == 1 and not set(KINDS) & set(kinds):
+            heads = list(kinds)
+        ours = means.reindex(index=names, columns=list(heads))
+        rows_of_table = []
+        for name, shares_of_name in ours.iterrows():
+            both = zip(heads, shares_of_name, _printed(printed, str(name), heads), strict=True)
+            cells = {f"% Viol.: {head}": Cell(x, paper, digits=1) for head, x, paper in both}
+            rows_of_table.append({"Dataset": Cell(str(name))} | cells)
+        title = f"Pairs broken without constraints, in percent, set {number} (Table 1)"
+        who = "our solver" if number == 1 else "k-means"
+        note = f"Mean over configurations and runs; clustered by {who}, without pairs."
+        tables.append(Table(f"table1_set{number}", title, tuple(rows_of_table), notes=(note,)))
     return [table for table in tables if table.rows]
 
 
