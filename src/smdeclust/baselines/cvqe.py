@@ -181,8 +181,7 @@ def _linear_step(points, weights, must_link, cannot_link, centers, labels, sums,
         i_a, j_a = squared_distance(points[i], centers[a]), squared_distance(points[j], centers[a])
         far = i if i_a > j_a else j
         other = _nearest(points[far], centers, a)
-        if other < 0:
-            continue
-        # Keeping both is charged with that distance too, on top of their own: never cheaper.
-        labels[far] = other
+        if other >= 0:
+            # Keeping both is charged with that distance too, on top of their own: never cheaper.
+            labels[far] = other
     return charge + _own_squares(points, weights, centers, labels, sums, totals)

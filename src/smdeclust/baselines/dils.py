@@ -104,20 +104,16 @@ def penalty(points: np.ndarray, n_pairs: int, rng: np.random.Generator) -> float
 @kernel()
 def _deviation(points, labels, k, center):
     """Write the mean of cluster k to `center`; returns the mean distance to it."""
-    n_features = points.shape[1]
-    n = 0
-    for j in range(n_features):
-        center[j] = 0.0
+    n, total = 0, 0.0
+    center[:] = 0.0
     for i in range(len(points)):
         if labels[i] == k:
             n += 1
-            for j in range(n_features):
+            for j in range(len(center)):
                 center[j] += points[i, j]
     if n == 0:
         return 0.0
-    total = 0.0
-    for j in range(n_features):
-        center[j] /= n
+    center /= n
     for i in range(len(points)):
         if labels[i] == k:
             total += np.sqrt(squared_distance(points[i], center))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,9 @@ from smdeclust.estimators.parameters import documented, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.local_search.kempe import squared_distance
+from smdeclust.local_search.limits import is_past
 from smdeclust.memetic.initialization import random_points
+from smdeclust.points.centers import cost_of
 from smdeclust.problem import Contracted
 
 # Nodes at a stretch of compiled code, less than a second.
@@ -82,44 +83,36 @@ def repetitive(
 ) -> Proof:
     """Solve the problem exactly, within limits; `known` are feasible (G,) labels."""
     points, weights, n_clusters = contracted.points, contracted.weights, contracted.n_clusters
-    order = spread_order(points)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    n_groups = len(points)
+    order, n_groups = spread_order(points), len(points)
+    rank = np.argsort(order)
     starts, after = _earlier_links(rank, contracted.graph)
-    points, weights = points[order], weights[order]
+    points, weights, known_here = points[order], weights[order], known[order]
     bounds = np.zeros(n_groups + 1)  # bounds[s]: optimum for the groups from s on
     labels = np.zeros(n_groups, dtype=np.int64)
     n_nodes = 0
     for first in range(n_groups - 1, -1, -1):
-        upper = _cost(points[first:], weights[first:], known[order][first:])
-        best = known[order][first:].copy()
-        tried = _extend(labels[first:], first, starts, after, n_clusters)
-        if tried:
-            extended = _cost(points[first:], weights[first:], labels[first:])
+        upper = cost_of(points[first:], known_here[first:], weights[first:])
+        best = known_here[first:].copy()
+        if _extend(labels[first:], first, starts, after, n_clusters):
+            extended = cost_of(points[first:], labels[first:], weights[first:])
             if extended < upper:
                 upper, best = extended, labels[first:].copy()
-        stack = np.full(n_groups + 1, -1, dtype=np.int64)
-        at, left = first, max_nodes - n_nodes
+        stack, at = np.full(n_groups + 1, -1, dtype=np.int64), first
         while True:
-            budget = int(min(NODES_AT_A_TIME, left))
+            budget = int(min(NODES_AT_A_TIME, max_nodes - n_nodes))
             at, upper, used = _search(
                 points, weights, starts, after, n_clusters, first, bounds, stack, at, upper,
                 best, budget,
             )  # fmt: skip
             n_nodes += used
-            left = max_nodes - n_nodes
-            late = deadline is not None and time.perf_counter() >= deadline
-            if at < first or late or left <= 0:
+            if at < first or is_past(deadline) or n_nodes >= max_nodes:
                 break
         if at >= first:  # not finished: what is proven so far bounds the whole from below
-            cost = _cost(points, weights, known[order])
+            cost = cost_of(points, known_here, weights)
             return Proof(known, cost, float(bounds[first + 1]), n_nodes, False)
         labels[first:] = best
         bounds[first] = upper
-    found = np.empty(n_groups, dtype=np.int64)
-    found[order] = labels
-    return Proof(found, float(bounds[0]), float(bounds[0]), n_nodes, True)
+    return Proof(labels[rank], float(bounds[0]), float(bounds[0]), n_nodes, True)
 
 
 def spread_order(points: np.ndarray) -> np.ndarray:
@@ -127,14 +120,12 @@ def spread_order(points: np.ndarray) -> np.ndarray:
 
     The first group is the one farthest from the mean.
     """
-    least = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
-    order = [int(least.argmax())]
-    least = ((points - points[order[0]]) ** 2).sum(axis=1)
-    least[order[0]] = -1.0
+    order = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]
+    least = np.full(len(points), np.inf)
     while len(order) < len(points):
-        order.append(int(least.argmax()))
         least = np.minimum(least, ((points - points[order[-1]]) ** 2).sum(axis=1))
         least[order] = -1.0
+        order.append(int(least.argmax()))
     return np.array(order, dtype=np.int64)
 
 
@@ -149,25 +140,11 @@ def _earlier_links(rank, graph):
 
 def _extend(labels, first, starts, after, n_clusters):
     """Label the first group of `labels` so that no cannot-link breaks; returns whether it can."""
-    taken = np.zeros(n_clusters, dtype=bool)
-    for place in range(first + 1, first + len(labels)):
-        if first in after[starts[place] : starts[place + 1]]:
-            taken[labels[place - first]] = True
-    free = np.flatnonzero(~taken)
-    if len(free) == 0:
-        return False
-    labels[0] = free[0]
-    return True
-
-
-def _cost(points, weights, labels):
-    """Weighted sum of squares about the means; empty clusters cost nothing."""
-    total = 0.0
-    for k in np.unique(labels[weights > 0]):
-        inside = labels == k
-        center = np.average(points[inside], axis=0, weights=weights[inside])
-        total += float((weights[inside, None] * (points[inside] - center) ** 2).sum())
-    return total
+    later = range(first + 1, first + len(labels))
+    taken = {labels[p - first] for p in later if first in after[starts[p] : starts[p + 1]]}
+    free = [k for k in range(n_clusters) if k not in taken]
+    labels[0] = free[0] if free else 0
+    return bool(free)
 
 
 @kernel()
@@ -185,7 +162,6 @@ def _search(
     costs = np.zeros(n_groups + 1)  # costs[g]: what the groups before g cost
     used = np.zeros(n_groups + 1, np.int64)  # clusters in use before g
     old = np.zeros((n_groups, n_features))  # the mean that group g changed
-    rise = np.zeros(n_clusters)
     for g in range(first, at):  # build up the state where the last call stopped
         _enter(points, weights, g, stack[g], totals, means, old, costs)
         used[g + 1] = max(used[g], stack[g] + 1)
@@ -212,8 +188,8 @@ def _search(
                     allowed = False
             if allowed:
                 share = weights[g] * totals[k] / (weights[g] + totals[k]) if totals[k] > 0 else 0.0
-                rise[k] = share * squared_distance(points[g], means[k])
-                if costs[g] + rise[k] + bounds[g + 1] < upper * (1 - MARGIN):
+                rise = share * squared_distance(points[g], means[k])
+                if costs[g] + rise + bounds[g + 1] < upper * (1 - MARGIN):
                     break
             k += 1
         if k >= most:

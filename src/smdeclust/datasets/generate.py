@@ -59,13 +59,8 @@ def make_synthetic(
     if k > n:
         raise InvalidInputError(f"k is {k}, more than the {n} points. Make at least k points.")
     check_number("cluster_std", cluster_std, low=1e-300, high=1e300)
-    X, component = make_blobs(
-        n_samples=n,
-        n_features=n_features,
-        centers=k,
-        cluster_std=cluster_std,
-        random_state=random_state,
-    )
+    how: Any = {"centers": k, "cluster_std": cluster_std, "random_state": random_state}
+    X, component = make_blobs(n, n_features, **how)
     if standardize:
         from sklearn.preprocessing import StandardScaler
 

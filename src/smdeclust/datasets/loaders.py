@@ -204,8 +204,7 @@ def _load(info: DatasetInfo) -> Dataset:
         place = path.parent if path.suffix == ".png" else path
         return _checked(info, X, classes if y is None else y, str(place), local=True)
     reasons: list[str] = []
-    sources = _sources(info)
-    for remotes, parse in sources:
+    for remotes, parse in (sources := _sources(info)):
         try:
             X, classes = parse([fetch(remote) for remote in remotes], remotes[0].url)
             found = _checked(info, X, classes, remotes[0].url, local=False)
@@ -284,11 +283,7 @@ def _sources(info: DatasetInfo) -> list[_Source]:
 
 
 def _checked(
-    info: DatasetInfo,
-    X: NDArray[Any],
-    y: NDArray[np.int64] | None,
-    source: str,
-    local: bool,
+    info: DatasetInfo, X: NDArray[Any], y: NDArray[np.int64] | None, source: str, local: bool
 ) -> Dataset:
     """Compare with the published data: a local copy may differ with a warning, a download not."""
     if X.shape != (info.n_points, info.n_features):
@@ -298,14 +293,13 @@ def _checked(
         )
     if y is not None and len(y) != len(X):
         raise InvalidInputError(f"{source}: there are {len(y)} classes for {len(X)} points.")
-    digests = known_digests()
     found = {f"{info.name}/X": digest_points(X)}
     if y is not None:
         found[f"{info.name}/y"] = digest_classes(y)
     for key, digest in found.items():
         if local:
             _warn_unless_equal(digest, key, source)
-        elif digests.get(key, digest) != digest:
+        elif known_digests().get(key, digest) != digest:
             raise InvalidInputError(f"{source}: the content is not the published {info.name}.")
     return Dataset(info.name, X, y, info.n_clusters, source)
 

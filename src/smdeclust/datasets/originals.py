@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.files import PathLike, bad_line, decode, lines_of, readable, shown
 
 Arrays = tuple[NDArray[Any], NDArray[np.int64]]
 
@@ -30,7 +30,7 @@ _CIFAR_PIXELS = 1024
 
 def archive_members(content: bytes, path: PathLike) -> dict[str, bytes]:
     """Return the files of a zip or tar archive by their names without folders."""
-    try:
+    with readable(path, "not a complete archive"):
         if content.startswith(b"PK"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 found = {item.filename: archive.read(item) for item in archive.infolist()}
@@ -39,9 +39,6 @@ def archive_members(content: bytes, path: PathLike) -> dict[str, bytes]:
                 files = [item for item in tar if item.isfile()]
                 streams = ((item.name, tar.extractfile(item)) for item in files)
                 found = {name: stream.read() for name, stream in streams if stream is not None}
-    # zlib, lzma, tarfile and zipfile have an error type each, and more
-    except Exception as error:
-        raise InvalidInputError(f"{path}: not a complete archive ({error}).") from error
     return {PurePosixPath(name).name: data for name, data in found.items() if name[-1:] != "/"}
 
 
@@ -63,10 +60,8 @@ def parse_keel(content: bytes, path: PathLike) -> Arrays:
 def parse_idx(content: bytes, path: PathLike) -> NDArray[np.uint8]:
     """Return the array of an IDX file (MNIST), packed with gzip or not."""
     if content.startswith(b"\x1f\x8b"):
-        try:
+        with readable(path, "not a complete gzip file"):
             content = gzip.decompress(content)
-        except Exception as error:  # OSError, EOFError, zlib.error, struct.error
-            raise InvalidInputError(f"{path}: not a complete gzip file ({error}).") from error
     # two zeros, 8 for bytes, the number of dimensions, the sizes
     if content[:3] != b"\0\0\x08" or content[3:4] not in (b"\1", b"\2", b"\3"):
         raise bad_line(path, None, f"the first bytes {content[:4].hex()}", "an IDX file of bytes")
@@ -97,22 +92,20 @@ def parse_cifar_sheets(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
 
     sheets = []
     for name in CIFAR_SHEETS:
-        try:
-            with Image.open(io.BytesIO(member(parts, f"{name}.png", path))) as image:
-                # A sheet is 10000 x 1024 pixels by design; the guard is for pages of the web.
-                pixels = np.asarray(image.convert("RGB"))
-        except InvalidInputError:
-            raise
-        except Exception as error:  # PIL raises OSError, SyntaxError, ValueError, struct.error, ...
-            raise InvalidInputError(f"{path}: {name}.png is no valid image ({error}).") from error
+        stream = io.BytesIO(member(parts, f"{name}.png", path))
+        with readable(path, f"{name}.png is no valid image"), Image.open(stream) as image:
+            # A sheet is 10000 x 1024 pixels by design; the guard is for pages of the web.
+            pixels = np.asarray(image.convert("RGB"))
         if pixels.shape[1] != _CIFAR_PIXELS:
             raise bad_line(path, None, f"{name}.png of width {pixels.shape[1]}", "width 1024")
         # From pixel by pixel to all of red, then green, then blue.
         sheets.append(pixels.transpose(0, 2, 1).reshape(len(pixels), -1))
-    labels = [
-        _label_list(member(parts, name, path), name, path)
-        for name in ("test_lables.json", "train_lables.json")
-    ]
+    labels = []
+    for name in ("test_lables.json", "train_lables.json"):
+        content = member(parts, name, path)
+        with readable(path, f"{name} is no list of labels"):
+            found = json.loads(decode(content, f"{path}/{name}"))
+            labels.append(np.array(found, dtype=np.int64).reshape(-1))
     return _joined(sheets, labels, path)
 
 
@@ -128,15 +121,6 @@ def parse_cifar_binary(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
         images.append(records[:, 1:])
         labels.append(records[:, 0])
     return _joined(images, labels, path)
-
-
-def _label_list(content: bytes, name: str, path: PathLike) -> NDArray[np.int64]:
-    try:
-        labels = json.loads(decode(content, f"{path}/{name}"))
-        array = np.array(labels, dtype=np.int64)
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise InvalidInputError(f"{path}: {name} is no list of labels ({error}).") from error
-    return array.reshape(-1)
 
 
 def _joined(images: list[Any], labels: list[Any], path: PathLike) -> Arrays:

@@ -124,21 +124,18 @@ class NumberCoder(Coder):
 
 
 def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> np.ndarray:
-    """Numbers of a column; words not `known` are an error, or missing if that is None."""
-    if values.kind == "numbers":
-        odd = {} if known is None else values.odd
-        numbers = values.column
-    else:
-        read = as_numbers(levels_of(values), values.decimal)
-        numbers, odd = read.column, read.odd
-    unknown = {word: row for word, row in odd.items() if word not in (known or ())}
+    """Numbers of a column; words not `known` are an error, among numbers missing if it is None."""
+    read = values
+    if values.kind != "numbers":
+        known, read = known or [], as_numbers(levels_of(values), values.decimal)
+    unknown = {} if known is None else {w: row for w, row in read.odd.items() if w not in known}
     if unknown:
         word, row = min(unknown.items(), key=lambda item: item[1])
         raise InvalidInputError(
             f"{where}, row {row}: found {word!r}, expected a number. Correct the value, leave it "
             "empty, or give the column another role, such as category or left out."
         )
-    return numbers.to_numpy(np.float64)
+    return read.column.to_numpy(np.float64)
 
 
 @dataclass
@@ -296,15 +293,14 @@ def _days(values: Values, where: str) -> np.ndarray:
         if np.nanmin(years, initial=1800) >= 1800 and np.nanmax(years, initial=2200) <= 2200:
             return (years - 1970) * _YEAR
     column = as_moments(values.column) if values.kind == "words" else values.column
-    if values.kind == "numbers" or (values.kind == "words" and column.isna().sum() > 0):
-        read = column.notna() & (column.dtype.kind == "M")
-        lost = np.flatnonzero(values.column.notna() & ~read)
-        if len(lost):
-            found = str(values.column.iloc[lost[0]])
-            raise InvalidInputError(
-                f"{where}, row {lost[0]}: found {found!r}, expected a date such as 2024-03-31. "
-                "Correct the value, leave it empty, or give the column another role."
-            )
+    read = column.notna() & (column.dtype.kind == "M")
+    lost = np.flatnonzero(values.column.notna() & ~read)
+    if len(lost):
+        found = str(values.column.iloc[lost[0]])
+        raise InvalidInputError(
+            f"{where}, row {lost[0]}: found {found!r}, expected a date such as 2024-03-31. "
+            "Correct the value, leave it empty, or give the column another role."
+        )
     seconds = column.to_numpy("datetime64[s]").astype(np.int64).astype(np.float64)
     return np.where(pd.isna(column), np.nan, seconds / _DAY)
 
@@ -373,10 +369,9 @@ CODERS: dict[str, Any] = {
 
 def coder_of(document: dict[str, Any]) -> Coder:
     """A coder from what `as_dict` wrote."""
-    named = {kind.__name__: kind for kind in CODERS.values()}
-    fields = {name: value for name, value in document.items() if name != "coder"}
+    named, fields = {kind.__name__: kind for kind in CODERS.values()}, dict(document)
     try:
-        return named[document["coder"]](**fields)
+        return named[fields.pop("coder")](**fields)
     except (KeyError, TypeError) as error:
         raise InvalidInputError(
             f"This does not describe how a column was prepared ({error}). Fit again, and use the "

@@ -187,7 +187,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """
         return self._coordinates(X, lambda coder: coder.units)
 
-    def _coordinates(self, X: Any, way: Callable[[Coder], Any]) -> np.ndarray:
+    def _used(self, X: Any) -> Columns:
+        """The columns of a table that become coordinates."""
         check_is_fitted(self)
         frame = as_frame(X, names=list(self.feature_names_in_))
         missing = [name for name in self._coders if name not in frame.columns]
@@ -198,8 +199,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"{', '.join(map(str, list(frame.columns)[:20]))}."
             )
         used = frame[list(self._coders)]
-        columns = Columns(used, mark_of_frame(used, unclear=self._decimal))
-        found, at = np.empty((len(frame), len(self.get_feature_names_out()))), 0
+        return Columns(used, mark_of_frame(used, unclear=self._decimal))
+
+    def _coordinates(self, X: Any, way: Callable[[Coder], Any]) -> np.ndarray:
+        columns = self._used(X)
+        found, at = np.empty((columns.n_rows, len(self.get_feature_names_out()))), 0
         with frugal():
             for name, coder in self._coders.items():
                 width = len(coder.names)
@@ -209,10 +213,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def gaps(self, X: Any) -> np.ndarray:
         """Return a mask of the rows with a missing value in a used column, to drop them."""
-        check_is_fitted(self)
-        frame = as_frame(X, names=list(self.feature_names_in_))[list(self._coders)]
-        columns = Columns(frame, mark_of_frame(frame, unclear=self._decimal))
-        return np.any([values.column.isna() for values in columns.values()], axis=0)
+        return np.any([values.column.isna() for values in self._used(X).values()], axis=0)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the coordinates: the column, or the column and one of its values."""
@@ -338,7 +339,7 @@ class Columns(Mapping[str, Values]):
     """The values of every column, by name; read when asked for: a large table takes memory."""
 
     def __init__(self, frame: DataFrame, decimal: str) -> None:
-        self._frame, self._decimal = frame, decimal
+        self._frame, self._decimal, self.n_rows = frame, decimal, len(frame)
 
     def __getitem__(self, name: str) -> Values:
         return values_of(self._frame[name], self._decimal)

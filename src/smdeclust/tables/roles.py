@@ -129,18 +129,15 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
         if words & _ID and unique > 0.5 * n and n > 2:
             return Guess("id", f"its name, {unique} different in {n} rows")
         if words & _CODE:
-            if unique > 0.3 * n:
-                return Guess("left out", f"a code with {unique} values")
-            return Guess("category", f"a code with {unique} values")
+            role = "left out" if unique > 0.3 * n else "category"
+            return Guess(role, f"a code with {unique} values")
         if unique <= min(_FEW_WHOLE, n // 4):
             return Guess("category", f"{unique} different whole numbers")
-    odd = ""
+    reason = "whole numbers" if whole else "numbers"
     if values.odd:
-        listed = ", ".join(map(repr, list(values.odd)[:3])) + (
-            ", ..." if len(values.odd) > 3 else ""
-        )
-        odd = f"; {listed} read as missing"
-    return Guess("number", f"{'whole numbers' if whole else 'numbers'}{odd}")
+        listed = [*map(repr, values.odd)][:3] + ["..."] * (len(values.odd) > 3)
+        reason += f"; {', '.join(listed)} read as missing"
+    return Guess("number", reason)
 
 
 def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
@@ -150,8 +147,7 @@ def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
         return Guess("left out", f"a code with {unique} values")
     if unique <= min(_MOST_LEVELS, max(20, 0.15 * n)) and unique < 0.8 * n:
         return Guess("category", f"{unique} values")
-    sample = there.iloc[:2_000]
-    spaces = float(np.mean([word.count(" ") for word in sample]))
+    spaces = float(np.mean([word.count(" ") for word in there.iloc[:2_000]]))
     named = bool(words & _ID)
     if unique > 0.95 * n and (spaces < 1 or named):
         return Guess("id", "all different, short" if spaces < 1 else "its name, all different")

@@ -166,17 +166,13 @@ def as_number(word: str, decimal: str = ".") -> float:
 
 def decimal_mark(cells: Iterable[Any], unclear: str = ".") -> str:
     """The decimal mark that some cells of a table can only be read with; else `unclear`."""
-    votes = {".": 0, ",": 0}
+    commas = 0  # how many more cells can only be read with a comma than with a point
     for cell in cells:
         plain = _SIGNS.sub("", cell) if isinstance(cell, str) else ""
-        if not plain or _EITHER.fullmatch(plain) or not ("." in plain or "," in plain):
-            continue
-        comma, point = (not np.isnan(as_number(plain, mark)) for mark in ",.")
-        if comma != point:
-            votes["," if comma else "."] += 1
-    if votes[","] == votes["."]:
-        return unclear
-    return "," if votes[","] > votes["."] else "."
+        if ("." in plain or "," in plain) and not _EITHER.fullmatch(plain):
+            comma, point = (not np.isnan(as_number(plain, mark)) for mark in ",.")
+            commas += comma - point
+    return unclear if commas == 0 else "," if commas > 0 else "."
 
 
 def mark_of_frame(frame: DataFrame, unclear: str = ".") -> str:
@@ -198,14 +194,9 @@ def as_moments(words: Series) -> Series:
 
     codes, words_found = pd.factorize(words)
     different = pd.Series(np.asarray(words_found, dtype=object), dtype=object)
-    best = None
-    for day_first in _orders(different):
-        found = pd.to_datetime(
-            different, errors="coerce", dayfirst=day_first, format="mixed", utc=True
-        )
-        if best is None or found.notna().sum() > best.notna().sum():
-            best = found
-    assert best is not None
+    how: Any = {"errors": "coerce", "format": "mixed", "utc": True}
+    read = [pd.to_datetime(different, dayfirst=first, **how) for first in _orders(different)]
+    best = max(read, key=lambda found: found.notna().sum())
     moments = np.append(_without_zone(best).to_numpy("datetime64[s]"), np.datetime64("NaT", "s"))
     return pd.Series(moments[codes], index=words.index, name=words.name)
 
