@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from smdeclust.constraints import Constraints
-from smdeclust.report import Content, html, pictures, render_report
+from smdeclust.report import Content, html, page, render_report
 from smdeclust.tables.profile import set_apart
 from tests.report.conftest import NASTY
 
@@ -95,7 +95,7 @@ def test_profiles():
     content = SimpleNamespace(
         raw=raw, labels=labels, n_clusters=2, feature_names=("noise", "more noise", "telling")
     )
-    found = pictures.profiles(content)
+    found = page.profiles(content)
     first = found["features"][0]
     assert first["name"] == "telling"
     median = np.median(raw[labels == 1, 2])
@@ -173,6 +173,6 @@ def test_weights_of_columns_are_drawn():
         standardized=False, method_title="",
     )  # fmt: skip
     learned = replace(plain, feature_weights=[0.5, 1.5])
-    assert set(pictures.figures(learned)) - set(pictures.figures(plain)) == {"weights"}
+    assert set(page.figures(learned)) - set(page.figures(plain)) == {"weights"}
     words = "What your pairs say about the columns"
     assert [words in render_report(content) for content in (plain, learned)] == [False, True]

@@ -1,4 +1,4 @@
-"""The command line ``smdeclust``: one file a command."""
+"""The command line ``smdeclust``: its commands, what they share, and the program (`app`)."""
 
 from __future__ import annotations
 

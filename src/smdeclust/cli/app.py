@@ -17,10 +17,8 @@ from smdeclust.cli import screen
 from smdeclust.cli.ask import ask
 from smdeclust.cli.certify import certify, verify
 from smdeclust.cli.check import check
-from smdeclust.cli.choose_k import choose_k
 from smdeclust.cli.compare import compare
-from smdeclust.cli.convert import convert
-from smdeclust.cli.demo import demo
+from smdeclust.cli.data import convert, demo, generate
 from smdeclust.cli.errors import (
     BAD_INPUT,
     DONE,
@@ -31,13 +29,10 @@ from smdeclust.cli.errors import (
     explain,
 )
 from smdeclust.cli.fit import fit
-from smdeclust.cli.generate import generate
+from smdeclust.cli.fitted import predict
 from smdeclust.cli.options import as_command, option
-from smdeclust.cli.paper import paper
 from smdeclust.cli.plot import plot
-from smdeclust.cli.predict import predict
-from smdeclust.cli.studio import studio
-from smdeclust.cli.warm_up import warm_up
+from smdeclust.cli.rooms import choose_k, paper, studio, warm_up
 from smdeclust.cli.what_if import what_if
 from smdeclust.io.files import COMMAND_LINE, use_words
 

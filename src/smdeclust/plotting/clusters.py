@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import all_known
@@ -79,7 +79,7 @@ def plot_clusters(
     ax = style.get_axes(ax, (7.4, tall))
 
     rng = np.random.default_rng(seed)
-    drawn: list[NDArray[np.int64]] = []
+    drawn: list[np.ndarray] = []
     pair_handles: list[Artist] = []
     for kind, ends in pairs.items():
         broken = (label[ends[:, 0]] == label[ends[:, 1]]) != (kind == "must-link")
@@ -116,12 +116,7 @@ def plot_clusters(
 
 
 def _draw_pairs(
-    ax: Axes,
-    plane: NDArray[np.float64],
-    pairs: NDArray[np.int64],
-    broken: NDArray[np.bool_],
-    shown: NDArray[np.int64],
-    kind: str,
+    ax: Axes, plane: np.ndarray, pairs: np.ndarray, broken: np.ndarray, shown: np.ndarray, kind: str
 ) -> list[Artist]:
     """Lines of one kind of pair; returns what the legend needs."""
     if len(pairs) == 0:
@@ -148,12 +143,12 @@ def _draw_pairs(
 
 def _draw_points(
     ax: Axes,
-    plane: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    names: NDArray[np.int64],
+    plane: np.ndarray,
+    labels: np.ndarray,
+    names: np.ndarray,
     colors: list[str],
-    shown: NDArray[np.int64],
-    in_pair: NDArray[np.int64],
+    shown: np.ndarray,
+    in_pair: np.ndarray,
 ) -> list[Artist]:
     """One scatter per cluster; returns what the legend needs."""
     size = float(np.clip(9000 / max(len(shown), 1), 7, 34))
@@ -185,7 +180,7 @@ def _draw_points(
     return handles
 
 
-def _draw_centers(ax: Axes, plane: NDArray[np.float64], names: NDArray[np.int64]) -> int:
+def _draw_centers(ax: Axes, plane: np.ndarray, names: np.ndarray) -> int:
     """Numbers at the centers, less those that would cover another; returns how many there are."""
     few = len(names) <= style.MAX_LEGEND_CLUSTERS
     looks: dict[str, Any] = {"zorder": 5.1, "path_effects": style.halo(2.2)}
@@ -197,7 +192,7 @@ def _draw_centers(ax: Axes, plane: NDArray[np.float64], names: NDArray[np.int64]
     ax.autoscale_view()
     width, height = style.inches(ax)
     unit = max(np.ptp(ax.get_xlim()) / width, np.ptp(ax.get_ylim()) / height)
-    placed: list[NDArray[np.float64]] = []
+    placed: list[np.ndarray] = []
     for name, place in zip(names, plane, strict=True):
         apart = np.abs(np.array(placed) - place) if placed and not few else np.empty((0, 2))
         if ((apart[:, 0] < 0.17 * unit) & (apart[:, 1] < 0.12 * unit)).any():
@@ -207,9 +202,7 @@ def _draw_centers(ax: Axes, plane: NDArray[np.float64], names: NDArray[np.int64]
     return len(placed)
 
 
-def thin_pairs(
-    violated: NDArray[np.bool_], limit: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def thin_pairs(violated: np.ndarray, limit: int, rng: np.random.Generator) -> np.ndarray:
     """Positions of at most `limit` pairs: violated ones first, the rest drawn evenly."""
     if len(violated) <= limit:
         return np.arange(len(violated))
@@ -220,8 +213,8 @@ def thin_pairs(
 
 
 def thin_points(
-    labels: NDArray[np.int64], keep: NDArray[np.int64], limit: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+    labels: np.ndarray, keep: np.ndarray, limit: int, rng: np.random.Generator
+) -> np.ndarray:
     """Positions of about `limit` points, the same share of each cluster, and all of `keep`."""
     n_points = len(labels)
     if n_points <= limit:

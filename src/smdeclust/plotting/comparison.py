@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.plotting import style
@@ -85,7 +85,7 @@ def plot_comparison(
     return ax
 
 
-def _values(result: Mapping[str, Any], metric: str) -> NDArray[np.float64]:
+def _values(result: Mapping[str, Any], metric: str) -> np.ndarray:
     value = result.get(metric)
     return np.atleast_1d(np.asarray(np.nan if value is None else value, dtype=np.float64)).ravel()
 
@@ -96,11 +96,7 @@ def _failed(result: Mapping[str, Any]) -> bool:
 
 
 def _draw_panel(
-    panel: Axes,
-    metric: str,
-    values: list[NDArray[np.float64]],
-    broken: NDArray[np.bool_],
-    failed: NDArray[np.bool_],
+    panel: Axes, metric: str, values: list[np.ndarray], broken: np.ndarray, failed: np.ndarray
 ) -> None:
     """Bars, whiskers and values of one metric."""
     finite = [v[np.isfinite(v)] for v in values]
@@ -161,9 +157,7 @@ def _draw_panel(
         panel.axvline(0, color=style.INK, lw=0.8)
 
 
-def _best(
-    metric: str, mean: NDArray[np.float64], broken: NDArray[np.bool_], failed: NDArray[np.bool_]
-) -> int:
+def _best(metric: str, mean: np.ndarray, broken: np.ndarray, failed: np.ndarray) -> int:
     """Position of the best method that holds the constraints (of all, where none does)."""
     allowed = np.isfinite(mean) & ~broken & ~failed
     if not allowed.any():
@@ -181,7 +175,7 @@ def _number(metric: str, value: float) -> str:
     return f"{value:.6g}" if metric == "objective" else f"{value:.3g}"
 
 
-def _draw_legend(ax: Axes, broken: NDArray[np.bool_], several: bool) -> None:
+def _draw_legend(ax: Axes, broken: np.ndarray, several: bool) -> None:
     ink: dict[str, Any] = {"edgecolor": style.INK}
     handles: list[Artist] = [Patch(fc=_BEST, label="best that holds all constraints", **ink)]
     if broken.any():

@@ -13,7 +13,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from smdeclust.plotting import style
@@ -102,7 +102,7 @@ def _free_aspect(ax: Axes) -> float:
     return float(np.clip(width / height, 0.5, 3.0))
 
 
-def _font_size(ax: Axes, places: NDArray[np.float64], radii: NDArray[np.float64]) -> float:
+def _font_size(ax: Axes, places: np.ndarray, radii: np.ndarray) -> float:
     """Points of a number that fits into a group of two, 7.5 at most."""
     if len(radii) == 0:
         return 0.0
@@ -114,21 +114,18 @@ def _font_size(ax: Axes, places: NDArray[np.float64], radii: NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _GroupGraph:
-    sizes: NDArray[np.int64]  # points of each group
-    edges: NDArray[np.int64]  # (e, 2) groups that a cannot-link keeps apart, each once
-    component: NDArray[np.int32]  # of each group
-    cluster: NDArray[np.int64]  # position of the group's label among the labels, or 0
-    names: NDArray[np.int64]  # the labels
-    broken_group: NDArray[np.bool_]  # split over clusters, or contradicted by a cannot-link
-    broken_edge: NDArray[np.bool_]  # both ends in one cluster
+    sizes: np.ndarray  # points of each group
+    edges: np.ndarray  # (e, 2) groups that a cannot-link keeps apart, each once
+    component: np.ndarray  # of each group
+    cluster: np.ndarray  # position of the group's label among the labels, or 0
+    names: np.ndarray  # the labels
+    broken_group: np.ndarray  # split over clusters, or contradicted by a cannot-link
+    broken_edge: np.ndarray  # both ends in one cluster
     n_alone: int  # points in no pair
 
 
 def _group_graph(
-    n_points: int,
-    must: NDArray[np.int64],
-    cannot: NDArray[np.int64],
-    labels: NDArray[np.int64] | None,
+    n_points: int, must: np.ndarray, cannot: np.ndarray, labels: np.ndarray | None
 ) -> _GroupGraph:
     """Contract must-links; keep only groups that some pair mentions."""
     grouping = contract(n_points, must, cannot)
@@ -158,7 +155,7 @@ def _group_graph(
     return _GroupGraph(sizes, edges, component, cluster, names, broken_group, broken_edge, n_alone)
 
 
-def _choose_groups(graph: _GroupGraph, limit: int) -> NDArray[np.int64]:
+def _choose_groups(graph: _GroupGraph, limit: int) -> np.ndarray:
     """Groups to draw: whole components while they fit."""
     n_groups = len(graph.sizes)
     if n_groups <= limit:
@@ -179,11 +176,7 @@ def _choose_groups(graph: _GroupGraph, limit: int) -> NDArray[np.int64]:
 
 
 def _draw_edges(
-    ax: Axes,
-    places: NDArray[np.float64],
-    radii: NDArray[np.float64],
-    edges: NDArray[np.int64],
-    broken: NDArray[np.bool_],
+    ax: Axes, places: np.ndarray, radii: np.ndarray, edges: np.ndarray, broken: np.ndarray
 ) -> list[Artist]:
     """Cannot-links, the broken ones on top; returns what the legend needs."""
     if len(edges) == 0:
@@ -209,17 +202,17 @@ def _draw_edges(
 
 def _draw_groups(
     ax: Axes,
-    places: NDArray[np.float64],
-    radii: NDArray[np.float64],
+    places: np.ndarray,
+    radii: np.ndarray,
     graph: _GroupGraph,
-    shown: NDArray[np.int64],
-    labels: NDArray[np.int64] | None,
+    shown: np.ndarray,
+    labels: np.ndarray | None,
 ) -> list[Artist]:
     """Nodes in data units, so that the layout's spacing holds at any size of the figure."""
     handles: list[Artist] = []
     broken, cluster = graph.broken_group[shown], graph.cluster[shown]
 
-    def draw(members: NDArray[np.int64], path: Path, **looks: Any) -> None:
+    def draw(members: np.ndarray, path: Path, **looks: Any) -> None:
         at = (Affine2D().scale(radii[i]).translate(*places[i]) for i in members)
         patches = [PathPatch(path.transformed(place)) for place in at]
         ax.add_collection(PatchCollection(patches, zorder=2, **looks))
@@ -248,7 +241,7 @@ def _draw_groups(
 
 
 def _annotate(
-    ax: Axes, graph: _GroupGraph, shown: NDArray[np.int64], handles: list[Artist], colored: bool
+    ax: Axes, graph: _GroupGraph, shown: np.ndarray, handles: list[Artist], colored: bool
 ) -> None:
     """The legend and the counts that go with it."""
     lines = [style.count_of(len(shown), len(graph.sizes), "group")]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import smacof
 
 
-def adjacency(edges: NDArray[np.int64], n_nodes: int) -> csr_array:
+def adjacency(edges: np.ndarray, n_nodes: int) -> csr_array:
     """Symmetric 0/1 matrix of an (e, 2) edge list."""
     both = np.concatenate([edges, edges[:, ::-1]])
     shape = (n_nodes, n_nodes)
@@ -20,9 +19,7 @@ def adjacency(edges: NDArray[np.int64], n_nodes: int) -> csr_array:
     return matrix
 
 
-def lay_out(
-    edges: NDArray[np.int64], radii: NDArray[np.float64], aspect: float, seed: int = 0
-) -> NDArray[np.float64]:
+def lay_out(edges: np.ndarray, radii: np.ndarray, aspect: float, seed: int = 0) -> np.ndarray:
     """(n, 2) places of the nodes such that no two circles overlap and components stay apart.
 
     An edge is about 3.5 mean radii long; `aspect` is the wanted width over height of the whole.
@@ -50,7 +47,7 @@ def lay_out(
     return places
 
 
-def _stress_layout(graph: csr_array, seed: int) -> NDArray[np.float64]:
+def _stress_layout(graph: csr_array, seed: int) -> np.ndarray:
     """Positions whose distances fit the hop counts, by majorization of the stress."""
     n = graph.shape[0]
     if n <= 2:
@@ -66,9 +63,7 @@ def _stress_layout(graph: csr_array, seed: int) -> NDArray[np.float64]:
     return smacof(hops, init=start, n_init=1, max_iter=80, random_state=seed)[0]
 
 
-def _spread(
-    places: NDArray[np.float64], radii: NDArray[np.float64], unit: float, n_iter: int = 200
-) -> NDArray[np.float64]:
+def _spread(places: np.ndarray, radii: np.ndarray, unit: float, n_iter: int = 200) -> np.ndarray:
     """Scale a crowded layout up, then push overlapping circles apart."""
     n = len(places)
     if n < 2:
@@ -92,10 +87,7 @@ def _spread(
 
 
 def _pack(
-    places: NDArray[np.float64],
-    boxes: list[tuple[NDArray[np.int64], NDArray[np.float64]]],
-    aspect: float,
-    gap: float,
+    places: np.ndarray, boxes: list[tuple[np.ndarray, np.ndarray]], aspect: float, gap: float
 ) -> None:
     """Move the components (`places` is written) side by side, to fill a sheet of that aspect."""
     # Large ones first, single groups last: they fill the gaps.
@@ -114,9 +106,7 @@ def _pack(
     places[:, 1] = -places[:, 1]  # the first are on top
 
 
-def _skyline(
-    sizes: NDArray[np.float64], width: float, n_columns: int = 300
-) -> tuple[NDArray[np.float64], float]:
+def _skyline(sizes: np.ndarray, width: float, n_columns: int = 300) -> tuple[np.ndarray, float]:
     """Drop boxes in turn where they come to lie lowest, leftmost; their corners and the height."""
     column = width / n_columns
     skyline = np.zeros(n_columns)

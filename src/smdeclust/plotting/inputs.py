@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 
 from smdeclust.exceptions import InvalidInputError
@@ -14,12 +14,12 @@ from smdeclust.points import validation
 from smdeclust.points.centers import cluster_means
 
 
-def as_points(X: ArrayLike) -> NDArray[np.float64]:
+def as_points(X: ArrayLike) -> np.ndarray:
     """A finite (N, d) float array with at least one row and one column."""
     return validation.as_points(X).astype(np.float64, copy=False)
 
 
-def as_labels(labels: ArrayLike, n_points: int) -> NDArray[np.int64]:
+def as_labels(labels: ArrayLike, n_points: int) -> np.ndarray:
     """One integer label per point."""
     array = np.asarray(labels)
     if array.shape != (n_points,):
@@ -33,8 +33,8 @@ def as_labels(labels: ArrayLike, n_points: int) -> NDArray[np.int64]:
 
 
 def as_centers(
-    centers: ArrayLike | None, points: NDArray[np.float64], labels: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    centers: ArrayLike | None, points: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The clusters' names in order, and a center of each: row k of `centers`, or the mean."""
     if centers is None:
         names, position = np.unique(labels, return_inverse=True)
@@ -57,14 +57,14 @@ def as_centers(
 class Projection:
     """(N, 2) points and (K, 2) centers by the same map, and what the two axes show."""
 
-    points: NDArray[np.float64]
-    centers: NDArray[np.float64]
+    points: np.ndarray
+    centers: np.ndarray
     axis_labels: tuple[str, str]  # the second is empty where it carries no meaning
 
 
 def project(
-    points: NDArray[np.float64],
-    centers: NDArray[np.float64],
+    points: np.ndarray,
+    centers: np.ndarray,
     seed: int = 0,
     feature_names: Sequence[str] | None = None,
 ) -> Projection:

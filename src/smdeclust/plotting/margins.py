@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from smdeclust.plotting import style
@@ -19,9 +19,7 @@ _BELOW: dict[str, Any] = {"facecolor": "white", "edgecolor": style.VIOLATED, "ha
 _CHUNK = 4096  # rows; N x K distances at once would not fit for large N
 
 
-def point_margins(
-    X: ArrayLike, labels: ArrayLike, centers: ArrayLike | None = None
-) -> NDArray[np.float64]:
+def point_margins(X: ArrayLike, labels: ArrayLike, centers: ArrayLike | None = None) -> np.ndarray:
     """Return the simplified silhouette (b - a) / max(a, b) of each point.
 
     a is the distance to the point's own center, b to the nearest other: 1 at the center, 0 half

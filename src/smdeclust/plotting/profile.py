@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.plotting import style
@@ -28,9 +28,9 @@ class PerformanceProfile:
     """
 
     methods: tuple[str, ...]
-    ratios: NDArray[np.float64]
+    ratios: np.ndarray
 
-    def at(self, tau: ArrayLike) -> NDArray[np.float64]:
+    def at(self, tau: ArrayLike) -> np.ndarray:
         """rho_s(tau): the share of problems with ratio at most `tau`, one row per method."""
         tau = np.atleast_1d(np.asarray(tau, dtype=np.float64))
         ordered = np.sort(self.ratios, axis=0)
@@ -42,7 +42,7 @@ class PerformanceProfile:
         ]
         return np.array(counts) / len(self.ratios)
 
-    def breakpoints(self) -> NDArray[np.float64]:
+    def breakpoints(self) -> np.ndarray:
         """The factors at which some curve jumps, in increasing order, from 1 on."""
         finite = self.ratios[np.isfinite(self.ratios)]
         return np.union1d(1.0, finite)
@@ -154,7 +154,7 @@ def plot_performance_profile(
     return ax
 
 
-def _marked(tau: NDArray[np.float64], s: int, n_series: int, log: bool) -> list[int]:
+def _marked(tau: np.ndarray, s: int, n_series: int, log: bool) -> list[int]:
     """A few positions along the curve, shifted from curve to curve so that markers do not meet."""
     place = np.log(tau) if log else tau
     wanted = place[0] + (place[-1] - place[0]) * (np.arange(5) + (s + 0.5) / n_series) / 5

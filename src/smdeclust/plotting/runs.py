@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.plotting import style
@@ -98,7 +97,7 @@ def plot_diversity(
     return _finished(ax, x, step, r"diversity  $\sum_{s<t}\,|f_s - f_t|$")
 
 
-def _steps(history: Mapping[str, Any], x: str, *names: str) -> list[NDArray[np.float64]]:
+def _steps(history: Mapping[str, Any], x: str, *names: str) -> list[np.ndarray]:
     """The column a run is drawn against and others, the last record repeated a little further
     right: else a step plot ends on a bare edge."""
     if x not in HISTORY_X:
@@ -120,7 +119,7 @@ def _steps(history: Mapping[str, Any], x: str, *names: str) -> list[NDArray[np.f
     return [np.append(step, end), *(np.append(column, column[-1]) for column in columns)]
 
 
-def _finished(ax: Axes, x: str, step: NDArray[np.float64], y_label: str) -> Axes:
+def _finished(ax: Axes, x: str, step: np.ndarray, y_label: str) -> Axes:
     ax.set_xlabel(HISTORY_X[x])
     ax.set_ylabel(y_label)
     ax.set_xlim(step[0], step[-1])

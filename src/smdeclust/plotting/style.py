@@ -14,7 +14,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 # After Okabe and Ito, with the wine of Tol in place of their yellow, which vanishes on white paper,
 # and the blue a little darker: the first three (blue, orange, green) stay apart in grey as well.
@@ -55,7 +54,7 @@ def cluster_style(k: int) -> tuple[str, str]:
     return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
 
 
-def cluster_colors(places: NDArray[np.float64]) -> list[str]:
+def cluster_colors(places: np.ndarray) -> list[str]:
     """One color per cluster: of few that of its number; of many, equal ones are far apart."""
     n_clusters = len(places)
     if n_clusters <= MAX_LEGEND_CLUSTERS:
@@ -138,12 +137,12 @@ def legend_outside(
     )
 
 
-def add_lines(ax: Axes, ends: NDArray[np.float64], color: str, width: float, **looks: Any) -> None:
+def add_lines(ax: Axes, ends: np.ndarray, color: str, width: float, **looks: Any) -> None:
     """Draw a line between each two ends, an (n, 2, 2) array."""
     ax.add_collection(LineCollection(list(ends), colors=color, linewidths=width, **looks))
 
 
-def add_crosses(ax: Axes, places: NDArray[np.float64], size: float, width: float) -> None:
+def add_crosses(ax: Axes, places: np.ndarray, size: float, width: float) -> None:
     """Mark what is violated."""
     x, y = places.T
     looks: dict[str, Any] = {"path_effects": halo(width + 1.5), "zorder": 4}

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.plotting import style
@@ -136,7 +135,7 @@ def plot_feature_weights(
     return ax
 
 
-def _bars(ax: Axes | None, names: list[str], label: str) -> tuple[Axes, NDArray[np.int64]]:
+def _bars(ax: Axes | None, names: list[str], label: str) -> tuple[Axes, np.ndarray]:
     """Axes for a horizontal bar by each name, the first on top, and where the bars go."""
     ax = style.get_axes(ax, (6.4, 1.2 + 0.26 * len(names)))
     places = np.arange(len(names))
@@ -147,7 +146,7 @@ def _bars(ax: Axes | None, names: list[str], label: str) -> tuple[Axes, NDArray[
     return ax, places
 
 
-def _weights(distance: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def _weights(distance: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Weights of a distance, and those of the Euclidean distance where they are known."""
     learned = getattr(distance, "distance_", distance)
     if learned is None:

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints import Constraints
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.points.centers import cluster_means
 from smdeclust.report.costly_pairs import CostlyPairs
 from smdeclust.structure.pairs import count_broken
 
-_SAYS = ("must", "cannot")
 Lines = Sequence[tuple[str, object]]  # of a table
 
 
@@ -71,7 +70,7 @@ class Content:
 
     def broken(self, labels: np.ndarray, soft: str = "") -> tuple[int, int]:
         """How many must-links and cannot-links, hard or ``"soft_"``, labels break."""
-        must, cannot = (getattr(self.constraints, f"{soft}{kind}_link") for kind in _SAYS)
+        must, cannot = (getattr(self.constraints, soft + kind) for kind in KINDS[:2])
         return count_broken(must, cannot, labels)
 
     @property

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from smdeclust.report import html, pictures
+from smdeclust.constraints import KINDS
+from smdeclust.extras import optional
+from smdeclust.points.centers import cluster_means
+from smdeclust.report import html
 from smdeclust.report.content import Content
+from smdeclust.structure.pairs import broken_pairs
 from smdeclust.tables.profile import set_apart
+
+with optional("The report"):
+    from smdeclust import plotting
+    from smdeclust.plotting.clusters import thin_pairs, thin_points
+    from smdeclust.plotting.inputs import project
+    from smdeclust.plotting.style import render
 
 MAX_ROWS = 500
 MAX_FEATURES = 12
@@ -21,15 +34,15 @@ def render_report(content: Content) -> str:
         c=content,
         broken=content.broken(content.labels),
         n_broken_soft=sum(content.broken(content.labels, "soft_")),
-        markers=pictures.MARKERS,
+        markers=MARKERS,
         clusters=_clusters(content, sizes),
         legend=[
-            {"number": number, "size": size, **pictures.cluster_marks(number)}
+            {"number": number, "size": size, **cluster_marks(number)}
             for number, size in list(enumerate(sizes.tolist()))[:MAX_LEGEND]
         ],
-        drawings=pictures.drawings(content),
-        profiles=pictures.profiles(content),
-        figures=pictures.figures(content),
+        drawings=drawings(content),
+        profiles=profiles(content),
+        figures=figures(content),
         moved=_moved(content),
         costs=_costs(content),
         most={"rows": MAX_ROWS, "features": MAX_FEATURES},
@@ -78,3 +91,188 @@ def _costs(content: Content) -> list[list[object]]:
         kind = pair.kind.replace("_", "-")
         lines.append([kind, names, pair.cost, round(share, 4), pair.n_moved, where])
     return lines
+
+
+# ---- the clustering: points with their names, pairs as lines
+
+MAX_POINTS = 2000
+MAX_PAIRS = 1500
+N_COLORS = 8
+_WIDTH, _EDGE = 720.0, 24.0
+# 7 is prime to the 8 colors: together they tell 56 clusters apart. Circle, square, triangles,
+# diamond, plus, cross; all about as large.
+MARKERS = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "M-3.5 -3.5h7v7h-7z",
+    "M0 -4.6L4.4 3.4L-4.4 3.4z",
+    "M0 -5L5 0L0 5L-5 0z",
+    "M0 4.6L4.4 -3.4L-4.4 -3.4z",
+    "M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+    "M-4.2 -2.2L-2.2 -4.2L0 -2L2.2 -4.2L4.2 -2.2L2 0L4.2 2.2L2.2 4.2L0 2L-2.2 4.2L-4.2 2.2L-2 0z",
+)
+
+
+def cluster_marks(cluster: int) -> dict[str, int]:
+    """Number of the color and of the marker of a cluster."""
+    return {"color": cluster % N_COLORS, "marker": cluster % len(MARKERS)}
+
+
+def drawings(content: Content) -> list[dict[str, Any]]:
+    """The clustering as a scatter plot, and the one without pairs, in units of the view box."""
+    at, height = _places(content)
+    rows, drawn = _chosen(content)
+    return [
+        {
+            "width": int(_WIDTH),
+            "height": height,
+            "points": _points(content, at, rows, labels),
+            "lines": _lines(content, at, labels, drawn),
+            "centers": [
+                {"x": x, "y": y, "number": cluster}
+                for cluster in np.unique(labels).tolist()
+                for x, y in np.round(at[labels == cluster].mean(axis=0), 1)[None].tolist()
+            ],
+        }
+        for labels in (content.labels, content.free_labels)
+        if labels is not None
+    ]
+
+
+def _places(content: Content) -> tuple[np.ndarray, int]:
+    """Where the points are in the view box, and how high it is."""
+    plane = project(content.X, content.X[:1], feature_names=tuple(content.feature_names)).points
+    low, size = plane.min(axis=0), np.ptp(plane, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    # One scale for both directions, unless that makes a thin strip.
+    ratio = float(np.clip(size[1] / size[0], 0.35, 0.75))
+    inner = np.array([_WIDTH - 2 * _EDGE, (_WIDTH - 2 * _EDGE) * ratio])
+    scale = inner / size
+    if 0.35 <= size[1] / size[0] <= 0.75:
+        scale = np.full(2, scale.min())
+    height = round(float(inner[1]) + 2 * _EDGE)
+    moved = (plane - low - size / 2) * scale * np.array([1.0, -1.0])
+    return np.round(moved + np.array([_WIDTH / 2, height / 2]), 1), height
+
+
+def _chosen(content: Content) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The points that are drawn, and the positions of the pairs of each kind."""
+    rng, labels, known = np.random.default_rng(0), content.labels, content.constraints
+    broken = zip(KINDS, broken_pairs(known.must_link, known.cannot_link, labels), strict=False)
+    drawn = {kind: thin_pairs(which, MAX_PAIRS, rng) for kind, which in broken}
+    linked = np.unique(np.concatenate([getattr(known, kind)[drawn[kind]] for kind in drawn]))
+    return thin_points(labels, linked, MAX_POINTS, rng), drawn
+
+
+def _points(
+    content: Content, at: np.ndarray, rows: np.ndarray, labels: np.ndarray
+) -> list[dict[str, Any]]:
+    linked = np.zeros(len(content.X), dtype=bool)
+    linked[content.pairs.ravel()] = True
+    return [
+        {
+            "x": x,
+            "y": y,
+            "paired": bool(linked[row]),
+            "title": f"{content.name(row)}: cluster {labels[row]}",
+            **cluster_marks(int(labels[row])),
+        }
+        for row, (x, y) in zip(rows.tolist(), at[rows].tolist(), strict=True)
+    ]
+
+
+def _lines(
+    content: Content, at: np.ndarray, labels: np.ndarray, drawn: dict[str, np.ndarray]
+) -> list[dict[str, Any]]:
+    known, found = content.constraints, []
+    for kind, positions in drawn.items():
+        word = kind.replace("_", "-")
+        for position in positions.tolist():
+            i, j = getattr(known, kind)[position].tolist()
+            (x1, y1), (x2, y2) = at[i].tolist(), at[j].tolist()
+            broken = bool(labels[i] == labels[j]) != (kind == "must_link")
+            title = f"{word} {content.name(i)} – {content.name(j)}{', broken here' * broken}"
+            line = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "kind": word + " broken" * broken}
+            found.append(line | {"title": f"{title} ({known.where(kind, position)})"})
+    return found
+
+
+# ---- what the clusters are like: each feature by cluster, against the whole
+
+MAX_PROFILES = 24
+MAX_CLUSTERS = 20
+_LEFT, _RIGHT = 46.0, 314.0
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def profiles(content: Content) -> dict[str, Any]:
+    """Quantiles of every feature, of all points and by cluster; those that differ most first."""
+    sizes = np.bincount(content.labels, minlength=content.n_clusters)
+    clusters = np.sort(np.argsort(-sizes, kind="stable")[:MAX_CLUSTERS])
+    clusters = clusters[sizes[clusters] > 0]
+    order = np.argsort(-_differences(content), kind="stable")[:MAX_PROFILES]
+    features = [_feature(content, int(column), clusters) for column in order]
+    return {"features": features, "n_clusters": len(clusters)}
+
+
+def _differences(content: Content) -> np.ndarray:
+    """Share of each feature's variance that lies between the clusters."""
+    raw = content.raw - content.raw.mean(axis=0)
+    sizes = np.bincount(content.labels, minlength=content.n_clusters)
+    between = sizes @ cluster_means(raw, content.labels, content.n_clusters) ** 2
+    total = (raw**2).sum(axis=0)
+    return between / np.where(total > 0, total, 1.0)
+
+
+def _feature(content: Content, column: int, clusters: np.ndarray) -> dict[str, Any]:
+    values = content.raw[:, column]
+    low, high = (float(v) for v in np.quantile(values, [0.01, 0.99]))
+    if low == high:
+        low, high = float(values.min()), float(values.max())
+    span = (high - low) or 1.0
+
+    def bar(name: str, chosen: np.ndarray, color: int) -> dict[str, Any]:
+        quantiles = np.quantile(chosen, _QUANTILES)
+        places = np.interp(quantiles, [low, low + span], [_LEFT, _RIGHT]).round(1).tolist()
+        width = round(max(places[3] - places[1], 1.0), 1)
+        about = {"name": name, "color": color, "quantiles": quantiles.tolist(), "width": width}
+        return about | dict(zip(("low", "lower", "median", "upper", "high"), places, strict=True))
+
+    bars = [bar("all", values, 0)] + [
+        bar(str(cluster), values[content.labels == cluster], cluster_marks(cluster)["color"])
+        for cluster in clusters.tolist()
+    ]
+    return {"name": content.feature_names[column], "low": low, "high": high, "bars": bars}
+
+
+# ---- by matplotlib
+
+# Vector pictures stay sharp; beyond so many points they grow too large for a page.
+_VECTOR_POINTS = 1200
+
+
+def _figure(
+    draw: Callable[..., Any], *arguments: Any, vector: bool = True, **options: Any
+) -> dict[str, Any]:
+    """A picture; a PNG is one and a half times as wide, in pixels, as it is shown."""
+    kind = "svg" if vector else "png"
+    picture = render(draw, *arguments, format=kind, dpi=144, **options)
+    width = None if vector else int.from_bytes(picture[16:20], "big") * 2 // 3
+    return {"content": picture, "kind": kind, "width": width}
+
+
+def figures(content: Content) -> dict[str, dict[str, Any]]:
+    """The pictures that there are, by name."""
+    found, X, labels, known = {}, content.X, content.labels, content.constraints
+    if content.n_clusters > 1:
+        vector = len(X) <= _VECTOR_POINTS
+        found["margins"] = _figure(plotting.plot_margins, X, labels, vector=vector)
+    if content.feature_weights is not None:
+        given = content.feature_weights, content.feature_names
+        found["weights"] = _figure(plotting.plot_feature_weights, *given)
+    if len(content.pairs):
+        pairs: Any = {"must_link": known.must_link, "cannot_link": known.cannot_link}
+        found["graph"] = _figure(plotting.plot_constraint_graph, len(X), **pairs, labels=labels)
+    if content.history is not None and len(content.history.get("generation", ())) > 1:
+        found["convergence"] = _figure(plotting.plot_convergence, content.history)
+        found["diversity"] = _figure(plotting.plot_diversity, content.history)
+    return found

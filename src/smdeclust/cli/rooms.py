@@ -1,0 +1,270 @@
+"""``smdeclust choose-k``, ``studio``, ``paper``, ``warm-up``: the work is done in other rooms."""
+
+from __future__ import annotations
+
+import time
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from smdeclust.cli import opening, options, screen
+from smdeclust.cli.errors import CommandError
+from smdeclust.cli.folder import check_file
+from smdeclust.io import read_constraints
+
+
+def choose_k(
+    data: options.DataFile,
+    reading: options.Reading,
+    clusters: str = "2..10",
+    constraints: options.ConstraintFiles = None,
+    folds: Annotated[int, {"min": 2}] = 5,
+    plot: Path | None = None,
+    seed: options.Seed = 0,
+    max_time: options.Seconds = 10.0,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+) -> None:
+    """Try several numbers of clusters and recommend one, with the reason.
+
+    For each number, shows the objective, the share of held-out pairs that a clustering keeps
+    without having seen them, and how well random samples of the points agree.
+
+    Example:
+      smdeclust choose-k people.csv -k 2..12 --constraints pairs.csv --standardize
+
+    Options:
+      --clusters -k A..B: Numbers to try, such as 2..12.
+      --folds N: Number of folds of the pairs; each is held out once.
+      --plot FILE: Draw the table as a picture.
+      --max-time SECONDS: Time limit of each fit.
+    """
+    from smdeclust import SMDEClust, choose_n_clusters
+    from smdeclust.queries.choose_k import Choice
+
+    numbers = _numbers(clusters)
+    check_file(plot, force=force)
+    inputs = opening.read_inputs(data, constraints, reading)
+    opening.mention_columns(inputs)
+    opening.mention_weights(inputs, "all rows count alike here")
+    with screen.progress("Choosing", total=len(numbers)) as update:
+        choice: Choice = choose_n_clusters(
+            inputs.X,
+            numbers,
+            constraints=inputs.constraints,
+            estimator=SMDEClust(random_state=seed, max_time=max_time),
+            n_folds=folds,
+            random_state=seed,
+            progress=lambda k: update(f"{k} clusters", completed=numbers.index(k)),
+        )
+    if plot is not None:
+        from smdeclust.plotting import plot_choice
+
+        figure: Any = plot_choice(choice).figure
+        figure.savefig(plot, dpi=120, bbox_inches="tight")
+    if as_json:
+        found = {name: getattr(choice, name) for name in ("n_clusters", "reason", "least")}
+        screen.print_json(found | {"table": [vars(row) for row in choice.table]})
+        return
+    rows = [
+        [
+            f"{row.n_clusters}{' *' if row.n_clusters == choice.n_clusters else ''}",
+            screen.number(row.objective),
+            "-" if row.kept != row.kept else f"{row.kept:.1%}",
+            "-" if row.stability != row.stability else f"{row.stability:.2f}",
+            row.note.partition(". ")[0],
+        ]
+        for row in choice.table
+    ]
+    head = ["K", "objective", "held-out pairs kept", "stability", ""]
+    screen.print_table(rows, header=head, right=(0, 1, 2, 3), caption=choice.reason)
+
+
+def _numbers(text: str) -> list[int]:
+    """``2..12`` or ``3,5,8`` as numbers."""
+    try:
+        if ".." in text:
+            low, high = (int(part) for part in text.split("..", 1))
+            found = list(range(low, high + 1))
+        else:
+            found = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        found = []
+    if not found or found[0] < 1:
+        raise CommandError(f"-k {text}: expected numbers to try, such as -k 2..12 or -k 3,5,8.")
+    return found
+
+
+def studio(
+    reading: Annotated[options.Reading, "role id_column label sheet points"],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="A table, or a folder of pictures; without it the page offers to open one.",
+        ),
+    ] = None,
+    clusters: options.NClusters = None,
+    constraints: options.ConstraintFiles = None,
+    folder: Path | None = None,
+    port: Annotated[int, {"min": 0, "max": 65535}] = 0,
+    browser: bool = True,
+) -> None:
+    """See the clusters in the browser, mark what belongs together, and see what changes.
+
+    Everything stays on this computer. Every answer is saved in the work folder at once, in files
+    that smdeclust fit reads; the same command continues where you stopped.
+
+    Example:
+      smdeclust studio people.csv -k 4 --constraints pairs.csv
+
+    Options:
+      --folder DIR: Work folder (default: the name of DATA with -studio added).
+      --port N: Port to serve on (0: any free one).
+      --browser/--no-browser: Open the browser, or only serve the page.
+    """
+    from smdeclust.extras import optional
+
+    with optional("The studio"):
+        from smdeclust.studio.desk import Desk
+        from smdeclust.studio.opening import from_path
+        from smdeclust.studio.server import Serving
+
+    desk = Desk(folder or Path("studio"))
+    if data is not None:
+        source = from_path(
+            data, folder, sheet_name=reading.sheet, vectors=reading.points, roles=reading.roles()
+        )
+        desk.start_folder = source.folder
+        desk.open_source(source, clusters, _read_pairs(source.sheet, constraints))
+    serving = Serving(desk, port)
+    screen.print_result(f"The studio is at {serving.url}")
+    place = desk.folder_path
+    screen.note(f"Your answers are saved in {place}. Press Ctrl-C to end the studio.")
+    if browser:
+        webbrowser.open(serving.url)
+    try:
+        serving.run()
+    except KeyboardInterrupt:
+        screen.note("The studio has ended. All answers are saved.")
+
+
+def _read_pairs(sheet: Any, constraints: list[Path] | None) -> list[Any]:
+    from smdeclust.studio.wishes import pairs_of
+
+    if not constraints:
+        return []
+    return pairs_of(read_constraints(list(constraints), n_points=len(sheet), ids=sheet.ids))
+
+
+def paper(
+    experiment: list[str] | None = None,
+    scale: str = "smoke",
+    out: Path = Path("results"),
+    jobs: Annotated[int | None, {"min": 1}] = None,
+    budget: Annotated[float | None, {"min": 0}] = None,
+    retry: bool = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run the experiments of the paper, and write their tables and figures.
+
+    Run it again with the same folder to continue after an interruption. Data come from
+    SMDECLUST_DATA or are downloaded; the scale smoke downloads nothing.
+
+    Example:
+      smdeclust paper --experiment variants --scale smoke --out results
+
+    Options:
+      --experiment -e NAME: One of violations, variants, synthetic, large, exact, soft; repeat for
+        several (default: all).
+      --scale smoke|small|paper: How much to run: smoke takes a minute, small a quarter of an hour,
+        and paper, which runs everything, hours.
+      --out -o DIR: Folder for results; a run with the same folder resumes.
+      --jobs -j N: Number of processes (default: one per core).
+      --budget SECONDS: Time limit; the next call continues.
+      --retry: Repeat runs that failed before.
+    """
+    from smdeclust.paper import run_paper
+
+    chosen = None if not experiment or "all" in experiment else experiment
+    result = run_paper(chosen, scale, out, jobs, budget=budget, retry=retry)
+    done = result.progress
+    document: dict[str, Any] = {
+        "scale": scale,
+        "runs": {"before": done.before, "now": done.now, "left": done.left},
+        "store": str(result.store),
+        "report": str(result.report),
+        "skipped": {
+            name: [{"what": entry.what, "why": entry.reason} for entry in entries]
+            for name, entries in result.skipped.items()
+        },
+    }
+    if as_json:
+        screen.print_json(document)
+        return
+    counts = {"runs done before": done.before, "runs done now": done.now, "runs left": done.left}
+    rows = [(name, f"{count:,}") for name, count in counts.items()]
+    screen.print_table([*rows, ("results", document["store"]), ("report", document["report"])])
+    for name, entries in result.skipped.items():
+        if entries:
+            left_out = ", ".join(entry.what for entry in entries)
+            screen.note(f"{name}: left out: {left_out}. The report says why.")
+
+
+def warm_up(as_json: options.AsJson = False) -> None:
+    """Compile all parts of the solver now, and say how long each took.
+
+    Compiled code is kept on the disk, so this is needed once for an installation. Without it, each
+    part is compiled when it is first needed.
+
+    Example:
+      smdeclust warm-up
+    """
+    seconds = {}
+    with screen.progress("Compiling") as update:
+        for name, run in _parts().items():
+            update(name)
+            started = time.perf_counter()
+            run()
+            seconds[name] = time.perf_counter() - started
+    total = sum(seconds.values())
+    if as_json:
+        screen.print_json({"seconds": seconds, "total": total})
+        return
+    rows = [[name, screen.seconds(value)] for name, value in seconds.items()]
+    screen.print_table([*rows, ["all", screen.seconds(total)]], right=(1,))
+
+
+def _parts() -> dict[str, Callable[[], Any]]:
+    """Small runs that between them need all kernels."""
+    from scipy.sparse import csr_array
+
+    from smdeclust import SMDEClust
+
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    ring = [(i, (i + 1) % 8) for i in range(8)]
+    dense = [(i, j) for i in range(24) for j in range(i) if i % 3 != j % 3]
+
+    def fit(points: Any = X, k: int = 3, storage: str | None = None, **known: Any) -> Any:
+        given = {name: known.pop(name) for name in ("size_max", "metric") if name in known}
+        model = SMDEClust(k, random_state=0, max_time=30, **given)
+        model._storage = storage
+        return model.fit(points, **known)
+
+    return {
+        "points without pairs": fit,
+        "pairs": lambda: fit(must_link=[(0, 1)], cannot_link=[(2, 3), (3, 4)]),
+        "cycles of pairs": lambda: fit(cannot_link=ring),
+        "dense pairs": lambda: fit(cannot_link=dense),
+        "soft pairs": lambda: fit(soft_must_link=[(0, 1)], soft_cannot_link=[(2, 3), (3, 4)]),
+        "many clusters": lambda: fit(k=12),
+        "sizes": lambda: fit(size_max=25),
+        "sizes and pairs": lambda: fit(size_max=25, cannot_link=[(2, 3)]),
+        "a learned distance": lambda: fit(metric="learned", must_link=[(0, 1)]),
+        "large data": lambda: fit(storage="blocks", cannot_link=[(2, 3)]),
+        "sparse data": lambda: fit(csr_array(X), storage="sparse", cannot_link=[(2, 3)]),
+    }
