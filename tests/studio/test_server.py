@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from smdeclust.studio import guard
 from smdeclust.studio.desk import Desk
+from smdeclust.studio.opening import from_path
 from smdeclust.studio.server import make_app
 from tests.studio.live import sheet_of
 
@@ -49,6 +50,15 @@ def client(desk: Desk) -> Iterator[TestClient]:
     app = make_app(desk, TOKEN, frozenset({HOST}))
     with TestClient(app, base_url=f"http://{HOST}") as client:
         yield client
+
+
+def test_a_file_may_say_how_many_clusters(desk: Desk, tmp_path: Path) -> None:
+    """Points with K in their first line open with that many clusters; who says a number decides."""
+    path = tmp_path / "points.txt"
+    path.write_text("4 2 2\n0 0\n0 1\n5 5\n5 6\n")
+    for given, expected in ((None, 2), (3, 3), (None, 3)):  # the last as saved
+        desk.open_source(from_path(path, tmp_path / "points"), given)
+        assert desk.wishes.n_clusters == expected
 
 
 def test_the_page_and_its_parts(client: TestClient) -> None:

@@ -66,20 +66,19 @@ def test_refused(action: dict[str, object], words: str) -> None:
 
 def test_undo_and_redo() -> None:
     """Any number of steps back and forth ends where it was; something new ends redo."""
-    history = History(FIRST)
+    history = History((FIRST,))
     seen = [FIRST]
     for k in range(1, 6):
-        history.do(change(history.now, say([0, k]), GROUND))
+        history = history.then(change(history.now, say([0, k]), GROUND))
         seen.append(history.now)
     for wishes in seen[-2::-1]:
-        history.undo()
+        history = history.undo()
         assert history.now == wishes
     assert not history.can_undo
     for wishes in seen[1:]:
-        history.redo()
+        history = history.redo()
         assert history.now == wishes
-    history.undo()
-    history.do(FIRST)
+    history = history.undo().then(FIRST)
     assert not history.can_redo
 
 

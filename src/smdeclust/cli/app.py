@@ -13,21 +13,12 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import screen
+from smdeclust.cli import errors, screen
 from smdeclust.cli.ask import ask
 from smdeclust.cli.certify import certify, verify
 from smdeclust.cli.check import check
 from smdeclust.cli.compare import compare
 from smdeclust.cli.data import convert, demo, generate
-from smdeclust.cli.errors import (
-    BAD_INPUT,
-    DONE,
-    INTERRUPTED,
-    Outcome,
-    Terminated,
-    as_document,
-    explain,
-)
 from smdeclust.cli.fit import fit
 from smdeclust.cli.fitted import predict
 from smdeclust.cli.options import as_command, option
@@ -53,7 +44,7 @@ def _version(wanted: bool) -> None:
         import smdeclust
 
         screen.print_result(f"smdeclust {smdeclust.__version__}")
-        raise Outcome(DONE)
+        raise errors.Outcome(errors.DONE)
 
 
 @app.callback()
@@ -106,7 +97,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             # typer and rich turn a broken pipe into an exit of their own.
             if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
                 _forget_stdout()  # the reader, such as head, has had enough
-                code = DONE
+                code = errors.DONE
             else:
                 code = _report(error, as_json="--json" in given)
     if before is not None:
@@ -117,14 +108,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _invoke(arguments: list[str]) -> int:
     try:
         result = _command(arguments, prog_name="smdeclust", standalone_mode=False, obj=arguments)
-        code = result if isinstance(result, int) else DONE
-    except Outcome as outcome:
+        code = result if isinstance(result, int) else errors.DONE
+    except errors.Outcome as outcome:
         return outcome.code
     except typer.Exit as leave:
         code = int(leave.exit_code)
     except typer.Abort:
-        code = INTERRUPTED
-    if code == INTERRUPTED:  # typer has swallowed a Ctrl-C
+        code = errors.INTERRUPTED
+    if code == errors.INTERRUPTED:  # typer has swallowed a Ctrl-C
         raise KeyboardInterrupt
     return code
 
@@ -133,26 +124,22 @@ def _report(error: BaseException, as_json: bool) -> int:
     if os.environ.get("SMDECLUST_DEBUG"):
         traceback.print_exception(error)
     if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else BAD_INPUT
+        return error.code if isinstance(error.code, int) else errors.BAD_INPUT
     if type(error).__name__ == "NoArgsIsHelpError":  # the help was shown, and no more was asked
-        return DONE
+        return errors.DONE
     if isinstance(error, ClickException):
-        code, message = BAD_INPUT, _usage_message(error)
+        code, message = errors.BAD_INPUT, _usage_message(error)
     else:
-        code, message = explain(error)
+        code, message = errors.explain(error)
     with suppress(OSError, ValueError):  # standard error may be gone: the code has to do
         screen.say(f"Error: {message}", style="red")
-    if as_json:
-        try:
-            screen.print_json(as_document(error, code, message))
+    try:
+        if as_json:
+            screen.print_json(errors.as_document(error, code, message))
+        if as_json or isinstance(error, OSError):
             sys.stdout.flush()
-        except (OSError, ValueError):
-            _forget_stdout()
-    elif isinstance(error, OSError):
-        try:
-            sys.stdout.flush()
-        except OSError:
-            _forget_stdout()
+    except (OSError, ValueError):
+        _forget_stdout()
     return code
 
 
@@ -184,7 +171,7 @@ def _forget_stdout() -> None:
 
 
 def _on_terminate(*_: object) -> None:
-    raise Terminated
+    raise errors.Terminated
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -91,7 +91,7 @@ def certify(
             tol=tol,
             max_time=max_time,
             n_jobs=jobs,
-            parts=_parts(parts),
+            parts=int(parts) if parts.isdecimal() else parts,
             folder=folder,
             progress=update,
         )
@@ -200,15 +200,6 @@ def verify(
     costs = {"objective": bound.upper_bound, "lower bound": bound.lower_bound}
     rows += [(name, screen.number(value, 12)) for name, value in costs.items()]
     screen.print_table([*rows, ("gap", f"{100 * bound.gap:.4f} %")])
-
-
-def _parts(text: str) -> int | str:
-    if text == "auto":
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise CommandError(f"--parts: {text!r} is neither 'auto' nor a whole number.") from None
 
 
 def as_bytes(certificate: Any) -> bytes:

@@ -52,17 +52,16 @@ def explain(error: BaseException) -> tuple[int, str]:
             lambda found: _OPTIONS[found[1]] + (" " if found[2] == "=" else ""), str(error)
         )
         return INFEASIBLE if infeasible else BAD_INPUT, message
-    message = (
+    if isinstance(error, CommandError):
+        return BAD_INPUT, str(error)
+    if isinstance(error, OSError):
+        return BAD_INPUT, _os_sentence(error)
+    if isinstance(error, ModuleNotFoundError):
+        return BAD_INPUT, f"This command needs a package that is not installed: {error.name}."
+    return BAD_INPUT, (
         f"Unexpected error ({type(error).__name__}: {error}). This is a bug: please report it, "
         "with the traceback that SMDECLUST_DEBUG=1 shows."
     )
-    if isinstance(error, CommandError):
-        message = str(error)
-    elif isinstance(error, OSError):
-        message = _os_sentence(error)
-    elif isinstance(error, ModuleNotFoundError):
-        message = f"This command needs a package that is not installed: {error.name}."
-    return BAD_INPUT, message
 
 
 # Parameters of the estimators that are options here.

@@ -34,19 +34,15 @@ def make_report(
     pairs, k, patience = inputs.constraints, setup.n_clusters, setup.patience
     free, numbered, costs = None, None, None
     note = free_note = ""
-    ended = f"Not computed: {_why(patience)} ended before."
     # In a learned distance, all clusterings are compared in the distance of the first.
     kept = {name: v for name, v in setup.settings.items() if name not in ("metric", "init")}
     again = replace(setup, settings=kept, max_time=None)
-    if pairs.n_pairs and patience.over:
-        free_note = ended
-    elif pairs.n_pairs:
+    if pairs.n_pairs:
         setup.update("without pairs, for comparison")
         without = Constraints(n_points=len(run.X), quotas=pairs.quotas)
-        free = _until_stopped(
+        free, free_note = _in_time(
             patience, lambda: methods.run_method(again, run.X, without, inputs.weight)
         )
-        free_note = ended if free is None else ""
     if free is not None:
         numbered = match_labels(free.labels, run.labels, k)
         if patience.over:
@@ -58,12 +54,10 @@ def make_report(
         elif pairs.n_soft or pairs.quotas:
             what = "soft pairs" if pairs.n_soft else "quotas"
             note = f"Not computed: with {what} a single pair has no clear cost."
-        elif not patience.over:
-            costs = _until_stopped(
+        else:
+            costs, note = _in_time(
                 patience, lambda: _costs(again, inputs, run, free.labels, n_costs)
             )
-        if not note and costs is None:
-            note = ended
     setup.update("drawing the report")
     agreement = None
     if "ari" in result:
@@ -119,14 +113,15 @@ def _why(patience: methods.Patience) -> str:
     return "the run was stopped by Ctrl-C and" if patience.stopped else "the time of --max-time"
 
 
-def _until_stopped(patience: methods.Patience, work: Callable[[], Any]) -> Any:
-    """What the work gives; None where the first Ctrl-C ends it, the second ends everything."""
+def _in_time(patience: methods.Patience, work: Callable[[], Any]) -> tuple[Any, str]:
+    """What the work gives, or None and why: it is too late, or the first Ctrl-C ends it."""
     try:
-        return work()
+        if not patience.over:
+            return work(), ""
     except KeyboardInterrupt:
         if patience.n_presses > 1:
             raise
-        return None
+    return None, f"Not computed: {_why(patience)} ended before."
 
 
 def _costs(
@@ -147,18 +142,12 @@ def _costs(
         found = methods.run_method(started, run.X, known, weight)
         return found.labels, found.objective
 
+    clock = methods.Patience(again.patience.left(_COST_SECONDS))
     return costly_pairs(
-        problem,
-        run.labels,
-        run.objective,
-        free_labels,
-        solve,
-        limit=n_costs,
-        max_time=again.patience.left(_COST_SECONDS),
-        stop=lambda: again.patience.over,
-        warm=warm,
+        problem, run.labels, run.objective, free_labels, solve, limit=n_costs, warm=warm,
+        over=lambda: clock.over or again.patience.over,
         progress=lambda done, total: again.update(f"without pair {done + 1} of {total}"),
-    )
+    )  # fmt: skip
 
 
 _UNITS = "the objective is in these units"

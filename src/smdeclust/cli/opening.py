@@ -328,12 +328,10 @@ def mention_quotas(inputs: Inputs) -> None:
         )
 
 
-def mention_soft(inputs: Inputs, what: str) -> int:
-    """Say that soft pairs are left out; return how many there are."""
-    n_soft: int = inputs.constraints.n_soft
-    if n_soft:
+def mention_soft(inputs: Inputs, what: str) -> None:
+    """Say that soft pairs are left out."""
+    if n_soft := inputs.constraints.n_soft:
         screen.note(f"{screen.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
-    return n_soft
 
 
 def check_save(path: Path | None, inputs: Inputs) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,11 +35,7 @@ class Settings:
 
     def arguments(self, method: str, inputs: Inputs) -> dict[str, Any]:
         """The options given, as arguments of the method's estimator; the others are left out."""
-        given = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if getattr(self, field.name) is not None
-        }
+        given = {name: value for name, value in vars(self).items() if value is not None}
         for name in given:
             if not methods.has_option(method, name):
                 others = [other for other in methods.METHODS if methods.has_option(other, name)]

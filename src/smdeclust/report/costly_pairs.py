@@ -7,7 +7,6 @@ the result.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,68 +57,42 @@ def costly_pairs(
     solve: Solve,
     *,
     limit: int = 10,
-    max_time: float | None = 30.0,
-    stop: Callable[[], bool] = lambda: False,
+    over: Callable[[], bool] = lambda: False,
     warm: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> CostlyPairs:
     """Leave out the pairs that seem to cost most, at most `limit`, one by one.
 
     `labels` and `objective` are a feasible solution of the problem, `free_labels` one without
-    pairs, and `solve` finds others. After `max_time` seconds, or where `stop` says so, no further
-    pair is tried. Unless `solve` starts from `labels` by itself (`warm`), a local search from them
-    is made beside it.
+    pairs, and `solve` finds others. Where time is `over`, no further pair is tried. Unless `solve`
+    starts from `labels` by itself (`warm`), a local search from them is made beside it.
     """
+
+    def leave_out(kind: str, position: int) -> CostlyPair:
+        without = problem.without(kind, position)
+        best_labels, best = solve(without.must_link, without.cannot_link)
+        if not warm:
+            # The present solution stays feasible: a search from it can only be better, and a run
+            # from scratch that happens to do worse does not count.
+            less = Problem.of(without, problem.X)
+            centers = problem.centers(problem.group_labels(labels))
+            near = local_search(less, less.enter(centers), deep=True)
+            if near.objective < best:
+                best, best_labels = near.objective, less.expand(near.labels)
+        if best >= objective * (1 - 1e-10):  # differences of rounding are none
+            return CostlyPair(kind, position, 0.0, 0)
+        moved = match_labels(best_labels, labels, problem.n_clusters) != labels
+        return CostlyPair(kind, position, objective - best, int(moved.sum()))
+
     order, n_implied = _candidates(problem, labels, free_labels)
-    chosen = order[:limit]
-    deadline = np.inf if max_time is None else time.monotonic() + max_time
-    found: list[CostlyPair] = []
-    out_of_time = False
-    for done, (kind, position) in enumerate(chosen):
-        if stop() or time.monotonic() >= deadline:
-            out_of_time = True
-            break
-        if progress is not None:
-            progress(done, len(chosen))
-        found.append(_leave_out(problem, labels, objective, kind, position, solve, warm))
+    chosen, found = order[:limit], list[CostlyPair]()
+    while len(found) < len(chosen) and not over():
+        progress(len(found), len(chosen))
+        found.append(leave_out(*chosen[len(found)]))
+    out_of_time = len(found) < len(chosen)
     found.sort(key=lambda pair: (-pair.cost, pair.kind, pair.position))
-    return CostlyPairs(
-        tuple(found),
-        len(problem.must_link) + len(problem.cannot_link),
-        n_implied,
-        len(order),
-        out_of_time,
-    )
-
-
-def _leave_out(
-    problem: Problem,
-    labels: np.ndarray,
-    objective: float,
-    kind: str,
-    position: int,
-    solve: Solve,
-    warm: bool,
-) -> CostlyPair:
-    must, cannot = problem.must_link, problem.cannot_link
-    if kind == "must_link":
-        must = np.delete(must, position, axis=0)
-    else:
-        cannot = np.delete(cannot, position, axis=0)
-    best_labels, best = solve(must, cannot)
-    if not warm:
-        # The present solution stays feasible: a search from it can only be better, and a run from
-        # scratch that happens to do worse does not count.
-        without = Problem.of(problem.without(kind, position), problem.X)
-        centers = problem.centers(problem.group_labels(labels))
-        near = local_search(without, without.enter(centers), deep=True)
-        if near.objective < best:
-            best, best_labels = near.objective, without.expand(near.labels)
-    # Differences of rounding are none.
-    if best >= objective * (1 - 1e-10):
-        return CostlyPair(kind, position, 0.0, 0)
-    moved = match_labels(best_labels, labels, problem.n_clusters) != labels
-    return CostlyPair(kind, position, objective - best, int(moved.sum()))
+    n_pairs = len(problem.must_link) + len(problem.cannot_link)
+    return CostlyPairs(tuple(found), n_pairs, n_implied, len(order), out_of_time)
 
 
 def _candidates(

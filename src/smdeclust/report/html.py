@@ -7,7 +7,6 @@ import hashlib
 import math
 from collections.abc import Mapping
 from functools import cache
-from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,6 @@ def printable(value: object) -> str:
     """Text whose characters HTML allows; the others are shown as escapes."""
     shown = without_controls(str(value), _SHOWN_AS_THEY_ARE)
     return shown.encode("utf-8", "backslashreplace").decode()
-
-
-def text(value: object) -> str:
-    """Escaped text."""
-    return escape(printable(value))
 
 
 def number(value: float, digits: int = 6) -> str:

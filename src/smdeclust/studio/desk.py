@@ -19,7 +19,7 @@ from smdeclust.studio import exports, solving, view
 from smdeclust.studio.conflicts import find_conflict
 from smdeclust.studio.opening import Source
 from smdeclust.studio.sheet import Sheet
-from smdeclust.studio.wishes import Ground, History, Pair, Wishes, change, pairs_of
+from smdeclust.studio.wishes import Ground, History, Pair, Wishes, add_pairs, change, pairs_of
 from smdeclust.studio.work_folder import WorkFolder
 from smdeclust.studio.worker import Worker
 
@@ -138,13 +138,15 @@ class Desk:
         pairs: Sequence[Pair] = (),
         folder: Path | None = None,
         source: dict[str, Any] | None = None,
-        **settings: Any,
+        usual: int | None = None,
     ) -> None:
-        """Begin with a table, or go on where the work folder stands; all of it or nothing."""
+        """Begin with a table, or go on where the work folder stands; all of it or nothing.
+
+        Where neither `n_clusters` nor the folder says so, there are `usual` many clusters.
+        """
         work = WorkFolder(folder or self.folder_path, data, sheet, source)
         ground = sheet.ground
-        first = Wishes(min(n_clusters or 3, ground.n_points), ground.columns)
-        first = change(first, {"do": "set", **settings}, ground)
+        first = Wishes(min(n_clusters or usual or 3, ground.n_points), ground.columns)
         with work.changing():
             wishes = work.load(first, ground)
             if n_clusters is not None:
@@ -168,7 +170,7 @@ class Desk:
             work.save(wishes)
         self.close()
         self._sheet, self.title, self._folder, self.folder_path = sheet, title, work, work.path
-        self._history, self._skipped, self._map = History(wishes), [], None
+        self._history, self._skipped, self._map = History((wishes,)), [], None
         self._is_warm, self._compared_with, self._space = False, None, None
         self.labels, self.solution = work.load_labels(), {}
         for who in ("solver", "searcher"):  # they start while the page loads
@@ -180,9 +182,8 @@ class Desk:
         self, source: Source, n_clusters: int | None = None, pairs: Sequence[Pair] = ()
     ) -> None:
         """Open what was read from a file."""
-        first: Any = {} if source.n_clusters is None else {"n_clusters": source.n_clusters}
-        where = source.folder, source.read
-        self.open(source.sheet, source.data.name, source.data, n_clusters, pairs, *where, **first)
+        read = source.folder, source.read, source.n_clusters
+        self.open(source.sheet, source.data.name, source.data, n_clusters, pairs, *read)
         self.tell("state", self.state())
 
     async def open_with(self, read: Callable[..., Source], *given: Any) -> dict[str, Any]:
@@ -210,14 +211,13 @@ class Desk:
         """Take actions in turn, all or (RefusedError: they would contradict) none of them."""
         ground = self.ground
 
-        def step(history: History) -> None:
+        def step(history: History) -> History:
             if len(actions) == 1 and actions[0].get("do") in ("undo", "redo"):
-                history.undo() if actions[0]["do"] == "undo" else history.redo()
-                return
+                return history.undo() if actions[0]["do"] == "undo" else history.redo()
             wishes = history.now
             for action in actions:
                 wishes = change(wishes, action, ground)
-            history.do(wishes)
+            return history.then(wishes)
 
         return self._change(step)
 
@@ -236,24 +236,19 @@ class Desk:
         if table is not self.table:
             raise InvalidInputError("Another table was opened meanwhile: send the pairs again.")
         pairs = pairs_of(found)
+        return self._change(lambda history: history.then(add_pairs(history.now, pairs)))
 
-        def step(history: History) -> None:
-            merged = {pair.key: pair for pair in (*history.now.pairs, *pairs)}
-            history.do(replace(history.now, pairs=tuple(merged.values())))
-
-        return self._change(step)
-
-    def _change(self, step: Callable[[History], None]) -> dict[str, Any]:
+    def _change(self, step: Callable[[History], History]) -> dict[str, Any]:
         """Take one step: checked, on the disk, and only then here; otherwise nothing happened."""
         assert self._folder is not None
         assert self._history is not None
         shown = self.wishes
         with self._folder.changing():
-            history = self._history.copy()
+            history = self._history
             if self._folder.was_changed():  # by another studio, or by hand
-                history.do(self._folder.load(shown, self.ground))
+                history = history.then(self._folder.load(shown, self.ground))
             before = history.now
-            step(history)
+            history = step(history)
             self._refuse(before, history.now)
             if history.now != before:
                 self._folder.save(history.now)

@@ -16,6 +16,7 @@ from smdeclust.tables import ROLES
 METRICS = ("euclidean", "diagonal", "learned", "auto", "shapes")
 QUOTAS = ("share", "count", "sum", "mean")
 MOST_CLUSTERS = 1000
+MOST_STEPS = 1000  # back
 LONGEST_NAME = 80
 LONGEST_NOTE = 500
 
@@ -309,45 +310,39 @@ def _number(value: Any, name: str, low: float, high: float) -> float:
     return float(value)
 
 
+@dataclass(frozen=True)
 class History:
     """The wishes now, those before (undo) and those taken back (redo)."""
 
-    MOST = 1000
-
-    def __init__(self, first: Wishes) -> None:
-        self._steps, self._at = [first], 0
+    steps: tuple[Wishes, ...]
+    at: int = 0
 
     @property
     def now(self) -> Wishes:
         """The wishes as they are."""
-        return self._steps[self._at]
+        return self.steps[self.at]
 
-    def copy(self) -> History:
-        """The same history, to be changed apart from this one."""
-        other = History(self.now)
-        other._steps, other._at = [*self._steps], self._at
-        return other
-
-    def do(self, wishes: Wishes) -> None:
+    def then(self, wishes: Wishes) -> History:
         """Go on to new wishes; nothing can be redone from there."""
-        if wishes != self.now:
-            self._steps = [*self._steps[: self._at + 1][-self.MOST :], wishes]
-            self._at = len(self._steps) - 1
+        if wishes == self.now:
+            return self
+        steps = (*self.steps[: self.at + 1][-MOST_STEPS:], wishes)
+        return History(steps, len(steps) - 1)
 
-    def undo(self) -> None:
+    def undo(self) -> History:
         """Go back one step, if there is one."""
-        self._at -= self.can_undo
+        return replace(self, at=self.at - self.can_undo)
 
-    def redo(self) -> None:
+    def redo(self) -> History:
         """Go forward again, if something was taken back."""
-        self._at += self.can_redo
+        return replace(self, at=self.at + self.can_redo)
 
     @property
     def can_undo(self) -> bool:
         """Whether there is a step back."""
-        return self._at > 0
+        return self.at > 0
 
     @property
     def can_redo(self) -> bool:
         """Whether there is a step forward."""
-        return self._at < len(self._steps) - 1
+        return self.at < len(self.steps) - 1
