@@ -203,6 +203,5 @@ def survivors(population: list[Solution], size: int) -> list[Solution]:
 def _is_clone(first: Solution, second: Solution) -> bool:
     if abs(first.objective - second.objective) > SAME * max(1.0, abs(first.objective)):
         return False
-    return bool(
-        np.array_equal(np.sort(np.bincount(first.labels)), np.sort(np.bincount(second.labels)))
-    )
+    one, other = (np.sort(np.bincount(solution.labels)) for solution in (first, second))
+    return np.array_equal(one, other)

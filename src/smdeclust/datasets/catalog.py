@@ -156,9 +156,8 @@ def find_dataset(name: object, set: int | None = None) -> DatasetInfo:
 @cache
 def known_digests() -> dict[str, str]:
     """Return the digests by keys as ``iris/X``, ``iris/y``, ``iris/constraints/ml_50_cl_0_0``."""
-    text = resources.files("smdeclust.datasets").joinpath("digests.json").read_text("utf-8")
-    digests: dict[str, str] = json.loads(text)
-    return digests
+    file = resources.files("smdeclust.datasets").joinpath("digests.json")
+    return json.loads(file.read_text("utf-8"))
 
 
 def digest_points(points: NDArray[np.generic]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +100,8 @@ def fetch(remote: Remote) -> Path:
         )
     # pooch: ValueError on a wrong hash; below it requests, urllib3 and the file system
     except Exception as error:
-        raise DataNotFoundError(f"{remote.url} could not be had ({_short(error)}).") from error
+        why = textwrap.shorten(str(error), 200, placeholder="...") or type(error).__name__
+        raise DataNotFoundError(f"{remote.url} could not be had ({why}).") from error
     return Path(found)
 
 
@@ -120,8 +122,3 @@ def not_found(
         f"{what} was not found: {files} is missing ({looked}). It comes from {places}. {tried} "
         f"Go online, or set {DATA_VARIABLE} to a folder that holds {files}."
     )
-
-
-def _short(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else text[:200] + "..."

@@ -157,11 +157,10 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
             f"({argument('group_column')})."
         )
     words = ["" if name.lower() in per_point.NO_CLASS else name for name in table.groups]
-    rows, n_points = range(len(words)), len(words)
-    apart = kind == "class"
+    n_points, apart = len(words), kind == "class"
     reading = Reading(path, RowResolver(n_points), None if apart else _parse_role(kind))
     lines = range(1, n_points + 1) if table.lines is None else table.lines
-    return per_point.pairs_of(rows, words, lines, reading, apart=apart)
+    return per_point.pairs_of(range(n_points), words, lines, reading, apart=apart)
 
 
 def _check_options(
@@ -244,18 +243,17 @@ def _read(name: str, content: bytes, reading: Reading) -> Constraints:
 
 def _merge(parts: list[Constraints]) -> Constraints:
     """Join the pairs of several files in order, repeated ones too."""
-    names = [*KINDS, *(f"{kind}_confidence" for kind in KINDS[2:])]
-    shifted = {
-        kind: [part._origin(kind) + [number, 0, 0] for number, part in enumerate(parts)]
-        for kind in KINDS
-    }
     arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in (*KINDS, *(f"{kind}_confidence" for kind in KINDS[2:]))
     }
     return Constraints(
         **arrays,
         files=tuple(part.files[0] for part in parts),
-        origins={kind: np.concatenate(found) for kind, found in shifted.items()},
+        origins={
+            kind: np.concatenate([part._origin(kind) + [at, 0, 0] for at, part in enumerate(parts)])
+            for kind in KINDS
+        },
         columns=tuple(column for part in parts for column in part.columns),
         quotas=tuple(quota for part in parts for quota in part.quotas),
     )
@@ -269,9 +267,9 @@ def _merge(parts: list[Constraints]) -> Constraints:
 _LOOKED_AT = 1000
 
 
-def _detect(content: bytes, path: PathLike, n_points: int | None, given_ids: bool) -> str:
+def _detect(content: bytes, path: PathLike, n_points: int | None, by_id: bool) -> str:
     """Return the name of the format, or raise an error that names the candidates."""
-    found = _candidates(content, path, n_points, given_ids)
+    found = _candidates(content, path, n_points, by_id)
     if len(found) == 1:
         return found[0]
     if found:
@@ -287,9 +285,7 @@ def _detect(content: bytes, path: PathLike, n_points: int | None, given_ids: boo
     )
 
 
-def _candidates(
-    content: bytes, path: PathLike, n_points: int | None = None, given_ids: bool = False
-) -> list[str]:
+def _candidates(content: bytes, path: PathLike, n_points: int | None, by_id: bool) -> list[str]:
     """Return the names of all formats that the content may be in."""
     if content.startswith(NPY_MAGIC):
         return ["matrix"] if parse_npy(content, path).ndim == 2 else ["groups", "labels"]
@@ -312,16 +308,15 @@ def _candidates(
     if per_point.header_of(first) is not None:
         return ["labels"]
     table = [split_words(line) for _, line in lines[:_LOOKED_AT]]
-    return _by_columns(table, len(lines), n_points, given_ids)
+    return _by_columns(table, len(lines), n_points, by_id)
 
 
 def _by_columns(
-    table: list[list[str]], n_lines: int, n_points: int | None, given_ids: bool
+    table: list[list[str]], n_lines: int, n_points: int | None, by_id: bool
 ) -> list[str]:
-    width = len(table[0])
+    width, found = len(table[0]), []
     # Where no ids are given, the first line must start with two row positions.
-    named = given_ids or all(parse_whole(word) is not None for word in table[0][:2])
-    found = []
+    named = by_id or all(parse_whole(word) is not None for word in table[0][:2])
     if width == 1:
         numeric = all(parse_whole(row[0]) is not None for row in table if len(row) == 1)
         found = ["groups", "labels"] if numeric else ["labels"]

@@ -149,23 +149,19 @@ def numeric_table(
     only_ids: bool = False,
 ) -> Table:
     """A file that is read as a table of numbers; see `read_table`."""
-    path, named = file.path, label or id_column or group_column
+    path, asked = file.path, (label, id_column, group_column)
     if file.format in ARRAY_FORMATS:
-        if features is not None or (named and file.format != "npz"):
+        if features is not None or (any(asked) and file.format != "npz"):
             raise InvalidInputError(
                 f"{path}: a {file.format} file has no columns to name ({argument('features')}, "
                 f"{argument('label')}, {argument('id_column')}, {argument('group_column')})."
             )
         assert file.points is not None
-        special = {
-            "label": find_column(file.beside, path, "label", label, (*_CLASS_NAMES, "y")),
-            "id": find_column(file.beside, path, "id_column", id_column, ("id", "ids")),
-            "group": find_column(file.beside, path, "group_column", group_column),
-        }
+        special = _special(list(file.beside), path, *asked, beside=True)
         names = [f"x{i}" for i in range(file.points.shape[1])]
         return _table(file, file.points, names, file.beside, special)
     names = [str(name) for name in file.frame.columns]
-    special = _special(names, path, label, id_column, group_column)
+    special = _special(names, path, *asked)
     if only_ids:
         return _table(file, np.empty((len(file.frame), 0)), [], file.frame, special)
     chosen = feature_columns(names, path, features, special)
@@ -173,16 +169,16 @@ def numeric_table(
 
 
 def _special(
-    names: Sequence[str],
-    path: PathLike,
-    label: str | bool | None = None,
-    id_column: str | bool | None = None,
-    group_column: str | None = None,
-) -> dict[str, str | None]:
+    names: Sequence[str], path: PathLike, label: Any = None, id_column: Any = None,
+    group: Any = None, *, beside: bool = False,
+) -> dict[str, str | None]:  # fmt: skip
+    """The columns with a meaning of their own; arrays `beside` the points may stand anywhere."""
+    at_end, at_start = (names, names) if beside else (names[-1:], names[:1])
+    classes, ids = ((*_CLASS_NAMES, "y"), ("id", "ids")) if beside else (_CLASS_NAMES, ("id",))
     return {
-        "label": find_column(names, path, "label", label, _CLASS_NAMES, names[-1]),
-        "id": find_column(names, path, "id_column", id_column, ("id",), names[0]),
-        "group": find_column(names, path, "group_column", group_column),
+        "label": find_column(names, path, "label", label, classes, at_end),
+        "id": find_column(names, path, "id_column", id_column, ids, at_start),
+        "group": find_column(names, path, "group_column", group),
     }
 
 
@@ -208,13 +204,12 @@ def find_column(
     option: str,
     name: str | bool | None,
     usual: Sequence[str] = (),
-    place: str | None = None,
+    candidates: Sequence[str] = (),
 ) -> str | None:
-    """The column that was named; or the one of a usual name, at its `place` where that is given."""
+    """The column that was named; or, of the candidates, the first of a usual name."""
     if name is False:
         return None
     if name is None:
-        candidates = list(names) if place is None else [place]
         return next((each for each in candidates if each.lower() in usual), None)
     if name not in names:
         listed = ", ".join(map(shown, list(names)[:20]))
@@ -232,9 +227,8 @@ def _table(
     columns: Any,
     special: dict[str, str | None],
 ) -> Table:
-    named = {what: name for what, name in special.items() if name is not None}
     ids, labels, groups = (
-        texts_of(columns[named[what]]) if what in named else None
+        None if special[what] is None else texts_of(columns[special[what]])
         for what in ("id", "label", "group")
     )
     return Table(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from smdeclust.constraints import Constraints
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io import pair_forms
@@ -113,10 +113,7 @@ def check_writable(constraints: Constraints, format: str) -> None:
             f"There are {constraints.n_soft} soft pairs, which the format links cannot hold. Write "
             "json or csv."
         )
-    if any(
-        not np.isnan(getattr(constraints, f"{kind}_price")).all()
-        for kind in ("soft_must_link", "soft_cannot_link")
-    ):
+    if any(not np.isnan(getattr(constraints, f"{kind}_price")).all() for kind in KINDS[2:]):
         raise InvalidInputError("Files hold confidences of soft pairs, and some have a price.")
     if format == "links" and constraints.ids is not None:
         rows = np.concatenate([constraints.must_link, constraints.cannot_link])

@@ -1,7 +1,7 @@
 """The paper's experiments: plan, run (resumable), store, tables and figures.
 
 A plan is data (`plan`, `paper`); `runner` carries its runs out in processes and writes a row for
-each to an SQLite file (`store`); `tables`, `figures`, `claims` and `report` read those rows.
+each to an SQLite file (`store`); `tables`, `claims` and `report` read those rows.
 
 To run the paper again, or one's own method beside the paper's::
 

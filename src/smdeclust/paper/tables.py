@@ -100,27 +100,15 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
         n, k = name[1:].split("_k")
         if body and body[-1]["N"].value != n:
             lines.append(len(body) - 1)
-        body.append(
-            {"N": Cell(n), "K": Cell(k)}
-            | {
-                f"%S O.F.: {m}": Cell(quality[m], theirs, bold=quality[m] == quality.max())
-                for m, theirs in zip(("SG-MDE", "BLP-KM", "COP-KM"), paper[:3], strict=True)
-            }
-            | {
-                "%S L.S. iters: SG-MDE": Cell(
-                    effort["SG-MDE"], paper[3], bold=effort["SG-MDE"] == 100.0
-                ),
-                "% infeasible: COP-KM": Cell(_infeasible(cases, "COP-KM"), paper[4]),
-                "configurations x seeds": _extent(cases),
-            }
-        )
-    return Table(
-        "table2",
-        "SG-MDE, BLP-KM and COP-KM on the synthetic data sets (Table 2)",
-        tuple(body),
-        frozenset(lines),
-        (f"Averages over seeds are compared; a relative difference up to {TIE:g} is a tie.",),
-    )
+        row, fewest = {"N": Cell(n), "K": Cell(k)}, effort["SG-MDE"]
+        for m, theirs in zip(("SG-MDE", "BLP-KM", "COP-KM"), paper[:3], strict=True):
+            row[f"%S O.F.: {m}"] = Cell(quality[m], theirs, bold=quality[m] == quality.max())
+        row["%S L.S. iters: SG-MDE"] = Cell(fewest, paper[3], bold=fewest == 100.0)
+        row["% infeasible: COP-KM"] = Cell(_infeasible(cases, "COP-KM"), paper[4])
+        body.append(row | {"configurations x seeds": _extent(cases)})
+    title = "SG-MDE, BLP-KM and COP-KM on the synthetic data sets (Table 2)"
+    note = f"Averages over seeds are compared; a relative difference up to {TIE:g} is a tie."
+    return Table("table2", title, tuple(body), frozenset(lines), (note,))
 
 
 def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
@@ -149,22 +137,14 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         quick = spread(ours["seconds"][good], exact[good], of=len(proven))
         paper = paper_tables()["exact"]["rows"].get(name, {})
         n_proven = sum(row["stop_reason"] == "optimal" for row in proven.values())
-        body.append(
-            {"Dataset": Cell(name)}
-            | _spread_cells("O.F.", against, paper.get("objective"))
-            | {
-                "O.F.: Δ worst run": Cell(
-                    100.0 * worst if worst > TIE else 0.0, digits=3, bold=worst <= TIE
-                )
-            }
-            | _spread_cells("Time", quick, paper.get("time"), digits=2)
-            | {
-                "Time: median s": Cell(ours["seconds"].median(skipna=False), digits=3),
-                "exact: median s": Cell(exact.median(), digits=1),
-                "exact: proven": Cell(f"{n_proven} of {len(proven)}"),
-                "configurations x seeds": _extent(ours),
-            }
-        )
+        row = {"Dataset": Cell(name)} | _spread_cells("O.F.", against, paper.get("objective"))
+        above = 100.0 * worst if worst > TIE else 0.0
+        row["O.F.: Δ worst run"] = Cell(above, digits=3, bold=worst <= TIE)
+        row |= _spread_cells("Time", quick, paper.get("time"), digits=2)
+        row["Time: median s"] = Cell(ours["seconds"].median(skipna=False), digits=3)
+        row["exact: median s"] = Cell(exact.median(), digits=1)
+        row["exact: proven"] = Cell(f"{n_proven} of {len(proven)}")
+        body.append(row | {"configurations x seeds": _extent(ours)})
     notes = [
         "O.F.: against the lowest objective known (the paper: that of PC-SOS-SDP); averages over "
         f"seeds; relative differences up to {TIE:g} count as equal. Time: against our exact "
@@ -174,12 +154,8 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
     ]
     if n_own:
         notes.append(f"For {n_own} configurations the best of the runs at hand is the reference.")
-    return Table(
-        _name("table3", method, usual="SMDEClust"),
-        f"{method} against the best known objectives (Table 3)",
-        tuple(body),
-        notes=tuple(notes),
-    )
+    name, title = _name("table3", method, usual="SMDEClust"), "the best known objectives (Table 3)"
+    return Table(name, f"{method} against {title}", tuple(body), notes=tuple(notes))
 
 
 def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
@@ -204,15 +180,10 @@ def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
             against = spread(values[feasible], soft[metric][feasible], tol=tol)
             row |= _spread_cells(title, against, paper.get("time" if title == "Time" else metric))
         body.append(row)
-    return Table(
-        _name("table4", method, usual="SG-MDE"),
-        f"{method} against S-HG-MEANS where the latter breaks no pair (Table 4)",
-        tuple(body),
-        notes=(
-            "Configurations on which every run of S-HG-MEANS satisfies all pairs; Δ in percent of "
-            "its value.",
-        ),
-    )
+    name = _name("table4", method, usual="SG-MDE")
+    title = f"{method} against S-HG-MEANS where the latter breaks no pair (Table 4)"
+    which = "Configurations on which every run of S-HG-MEANS satisfies all pairs"
+    return Table(name, title, tuple(body), notes=(f"{which}; Δ in percent of its value.",))
 
 
 def comparison_table(plan: Plan, rows: Rows) -> Table:
