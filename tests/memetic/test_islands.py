@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smdeclust import InvalidInputError
-from smdeclust.memetic import Islands, evolve_islands, stopping
+from smdeclust.memetic import Islands, evolve_islands, islands, stopping
 from smdeclust.memetic.islands import count_agreeing
 from smdeclust.memetic.replacement import Replacement
 from tests.memetic.stubs import number, stub_operators
@@ -23,8 +23,8 @@ def populations_of(*values):
     return stub_operators(start, crossover=lambda a, b, c, rng: a.centers)
 
 
-def run(islands, operators, stop=STOP):
-    return evolve_islands(islands, operators, 4, Replacement(), stop, RNG(0))
+def run(how, operators, stop=STOP):
+    return evolve_islands(how, operators, 4, Replacement(), stop, RNG(0))
 
 
 def test_stops_as_soon_as_enough_agree():
@@ -34,8 +34,19 @@ def test_stops_as_soon_as_enough_agree():
     assert (state.island, state.n_local_searches) == (2, 12)
 
 
-def test_a_better_one_late_must_be_confirmed():
+def test_two_are_enough_where_half_of_the_first_searches_agree_by_themselves():
+    """All first searches end with 2: two populations. Every fourth one does: all five."""
+    state = run(Islands(8, 5), populations_of(*[2.0] * 8))
+    assert (state.stop_reason, state.island) == ("agreement", 1)
+    starts = itertools.cycle([2.0, 3.0, 4.0, 5.0])
+    operators = stub_operators(starts, crossover=lambda a, b, c, rng: np.array([[2.0]]))
+    state = run(Islands(8, 5), operators)
+    assert (state.stop_reason, state.island) == ("agreement", 4)
+
+
+def test_a_better_one_late_must_be_confirmed(monkeypatch):
     """Agreement counts only at the best objective so far."""
+    monkeypatch.setattr(islands, "EASY", 2.0)
     state = run(Islands(8, 3), populations_of(2.0, 2.0, 1.0, 2.0, 1.0, 1.0, 0.5))
     assert (state.best.objective, state.island) == (1.0, 5)
 

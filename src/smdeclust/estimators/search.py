@@ -70,7 +70,10 @@ class Search:
         low=1,
     )
     n_agree: int = whole(
-        5, "Stop when this many populations have ended with the best objective.", low=1
+        5,
+        "Stop when this many populations have ended with the best objective; two are enough if\n"
+        "half of all first local searches did, too.",
+        low=1,
     )
     max_no_improvement: int = whole(
         500,

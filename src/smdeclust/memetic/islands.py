@@ -22,6 +22,9 @@ from smdeclust.problem import Solution
 
 # What ends one population but not the run: another one may do better.
 OWN_END = ("collapse", "no_improvement", "max_generations")
+# Where this share of all first searches, from starts that know nothing of each other, ends with the
+# best objective by itself, so many populations are enough.
+EASY, ENOUGH_WHERE_EASY = 0.5, 2
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ def evolve_islands(
     """
     kinds = [operators] if isinstance(operators, Operators) else list(operators)
     bests: list[Solution] = []
+    firsts: list[float] = []  # objectives of the first searches of all populations
     state, n_generations = State(), 0
 
     def run(start: Operators, size: int) -> str:
@@ -74,11 +78,14 @@ def evolve_islands(
         assert state.stop_reason is not None
         n_generations += state.generation
         bests.append(state.best)
+        firsts.extend(state.firsts)
         return state.stop_reason
 
     reason = run(kinds[0], population_size)
     while reason in OWN_END and islands.max_populations > 1:
-        if count_agreeing(bests) >= islands.n_agree:
+        easy = share_at(min(b.objective for b in bests), firsts) >= EASY
+        enough = min(islands.n_agree, ENOUGH_WHERE_EASY) if easy else islands.n_agree
+        if count_agreeing(bests) >= enough:
             agreed = min(bests, key=lambda solution: solution.objective)
             better = agreed if confirm is None else confirm(agreed)
             if better.objective < agreed.objective - SAME * abs(agreed.objective):
@@ -99,6 +106,11 @@ def count_agreeing(bests: list[Solution]) -> int:
     """How many of these solutions have the best objective of all."""
     least = min(solution.objective for solution in bests)
     return sum(solution.objective <= least + SAME * abs(least) for solution in bests)
+
+
+def share_at(least: float, objectives: list[float]) -> float:
+    """The share of these objectives that are the least one."""
+    return float(np.mean(np.array(objectives) <= least + SAME * abs(least)))
 
 
 def start_from(solutions: list[Solution], operators: Operators) -> Operators:

@@ -61,6 +61,7 @@ class State:
     # calls of the local search, and their iterations in all
     n_local_searches: int = 0
     n_local_iterations: int = 0
+    firsts: list[float] = field(default_factory=list)  # objectives of the first population
     complete: bool = False  # whether the first population is complete
     mid_generation: bool = True  # whether a generation is under way
     stop_reason: str | None = None  # why the run ended, in one word; ``None`` while it runs
@@ -94,6 +95,7 @@ class State:
 
     def begin_generation(self) -> None:
         """The first population is complete."""
+        self.firsts = self.objectives().tolist()
         self.complete = True
         self.mid_generation = False
         self.history.record(self)
