@@ -151,7 +151,7 @@ def test_check_in_words_and_as_data():
     assert found.repaired.n_pairs == 4
     assert known.check(1).repair.n_pairs == 3
     assert "Yes, all 4 pairs can hold in 3 clusters." in str(found.repaired.check(3))
-    with pytest.raises(InvalidInputError, match="7 points cannot fill"):
+    with pytest.raises(InvalidInputError, match="cannot be made of n_samples=7 points"):
         known.check(8)
     with pytest.raises(InvalidInputError, match="positive integer"):
         known.check(0)

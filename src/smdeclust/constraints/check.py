@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
+from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.conflicts import Conflict, find_conflicts
 from smdeclust.structure.repair import Repair
-from smdeclust.structure.structure import Structure
+from smdeclust.structure.structure import Structure, as_n_clusters
 
 if TYPE_CHECKING:
     from smdeclust.constraints.constraints import Constraints
@@ -104,64 +105,33 @@ class Check:
         return lines
 
     def _pairs(self, what: Conflict | Repair) -> str:
-        words = [
-            f"{kind.replace('_', '-')} {i} - {j}"
-            for kind, positions in (
-                ("must_link", what.must_link),
-                ("cannot_link", what.cannot_link),
-            )
-            for i, j in self.judged.named(kind, positions[:_SHOWN])
-        ]
-        hidden = what.n_pairs - len(words[:_SHOWN])
-        return "; ".join(words[:_SHOWN]) + (f"; and {hidden} more" if hidden > 0 else "")
+        words = self.judged.in_words(what.must_link, what.cannot_link)[:_SHOWN]
+        hidden = what.n_pairs - len(words)
+        return "; ".join(words) + (f"; and {hidden} more" if hidden > 0 else "")
 
 
 def judge(constraints: Constraints, n_clusters: Any, *, soft: bool, max_time: float) -> Check:
     """Judge hard pairs, or all of them."""
-    whole = isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool)
-    if not whole or n_clusters < 1:
-        raise InvalidInputError(f"n_clusters must be a positive integer, got {n_clusters!r}.")
     known = constraints.hardened()
     judged = known.all_as_hard() if soft else known.hard_only()
-    n_points = known.n_points
+    pairs, n_points = (judged.must_link, judged.cannot_link), known.n_points
+    k = as_n_clusters(n_clusters, sys.maxsize if n_points is None else n_points)
     if n_points is None:  # at least the rows that are named, and enough others to fill clusters
-        rows = np.concatenate([judged.must_link, judged.cannot_link])
-        n_points = int(rows.max(initial=-1)) + 1 + int(n_clusters)
-    elif n_points < n_clusters:
-        raise InvalidInputError(f"{n_points} points cannot fill n_clusters={n_clusters} clusters.")
-    costs = _costs(known) if soft else (None, None)
-    found = find_conflicts(
-        n_points,
-        int(n_clusters),
-        judged.must_link,
-        judged.cannot_link,
-        must_link_cost=costs[0],
-        cannot_link_cost=costs[1],
-        max_time=max_time,
-    )
+        n_points = int(np.concatenate(pairs).max(initial=-1)) + 1 + k
+    costs = _costs(known) if soft else {}
+    found = find_conflicts(n_points, k, *pairs, max_time=max_time, **costs)
     feasible, quotas = found.feasible, ""
     if feasible and constraints.quotas:
         try:
-            pairs = judged.must_link, judged.cannot_link
-            Structure.build(n_points, int(n_clusters), *pairs, quotas=constraints.quotas)
+            Structure.build(n_points, k, *pairs, quotas=constraints.quotas)
         except InfeasibleConstraintsError as error:
             feasible, quotas = False, str(error)
-    repaired = constraints
-    if found.repair is not None:
-        repaired = _without(known, found.repair)
-    return Check(
-        feasible,
-        found.conflicts,
-        found.complete,
-        found.repair,
-        judged,
-        repaired,
-        int(n_clusters),
-        quotas,
-    )
+    repair = found.repair
+    repaired = constraints if repair is None else _without(known, repair)
+    return Check(feasible, found.conflicts, found.complete, repair, judged, repaired, k, quotas)
 
 
-def _costs(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
+def _costs(known: Constraints) -> dict[str, np.ndarray]:
     """What dropping each pair costs, hard ones first: a hard pair more than all soft ones."""
     soft = {}
     for kind in ("must_link", "cannot_link"):
@@ -170,10 +140,10 @@ def _costs(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
         odds = np.log(confidence / (1 - confidence))
         soft[kind] = np.maximum(np.where(np.isnan(price), odds, price), 1e-3)
     hard = 1.0 + sum(float(cost.sum()) for cost in soft.values())
-    must, cannot = (
-        np.concatenate([np.full(len(getattr(known, kind)), hard), soft[kind]]) for kind in soft
-    )
-    return must, cannot
+    return {
+        f"{kind}_cost": np.concatenate([np.full(len(getattr(known, kind)), hard), cost])
+        for kind, cost in soft.items()
+    }
 
 
 def _without(known: Constraints, repair: Repair) -> Constraints:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -138,9 +137,12 @@ class Constraints(Store):
         )
         fields: dict[str, Any] = {}
         for kind, said in zip(KINDS, given, strict=True):
-            pairs, *strengths = split_soft(said[0], said[1], said[2], kind) if said[1:] else said
-            found = _resolve(pairs, names, n_points, kind), *strengths
-            fields |= zip(arrays_of(kind), found, strict=True)
+            pairs, *strengths = split_soft(*said, kind) if said[1:] else said
+            if names is None:
+                rows = as_pairs(pairs, n_points, kind)
+            else:
+                rows = rows_of_pairs(pairs, names, kind)
+            fields |= zip(arrays_of(kind), (rows, *strengths), strict=True)
         origins = dict(origins or {})
         for kind, origin in origins.items():
             if origin.shape != (len(fields[kind]), 3):
@@ -202,7 +204,7 @@ class Constraints(Store):
             )
         else:
             empty = cls(ids=ids, n_points=n_points)
-            lists = [empty._rows(group, f"groups: group {g}") for g, group in enumerate(entries)]
+            lists = empty._rows_of(entries)
             codes = codes_of_groups(lists, len(empty))
         if kind == "must_link":
             return cls._of_column(Column(codes, apart=False), ids)
@@ -314,11 +316,9 @@ class Constraints(Store):
         """
         gone = Constraints(must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more)
         for kind in KINDS:
-            pairs = getattr(gone, kind)
-            missing = np.flatnonzero(~among(pairs, getattr(self, kind)))
-            if len(missing):
-                pair = gone.named(kind)[int(missing[0])]
-                raise InvalidInputError(f"{kind}: {pair} is not among these pairs.")
+            missing = gone.named(kind, ~among(getattr(gone, kind), getattr(self, kind)))
+            if missing:
+                raise InvalidInputError(f"{kind}: {missing[0]} is not among these pairs.")
         return self - gone
 
     def __or__(self, other: Constraints) -> Constraints:
@@ -333,17 +333,15 @@ class Constraints(Store):
             mine, theirs = self._entries(kind), other._entries(kind)
             new = ~rows_among(theirs, mine)
             for name in arrays_of(kind):
-                ours, added = getattr(self, name), getattr(other, name)[new]
-                fields[name] = np.concatenate([ours, added])
+                fields[name] = np.concatenate([getattr(self, name), getattr(other, name)[new]])
             if self.origins or other.origins:
                 later = other._origin(kind)[new]
                 later[later[:, 0] >= 0, 0] += shift
                 origins[kind] = np.concatenate([self._origin(kind), later])
-        files, columns = self.files + other.files, self.columns + other.columns
         more = [q for q in other.quotas if not any(q.same(mine) for mine in self.quotas)]
         return self._with(
-            **fields, ids=ids, n_points=n_points, files=files, origins=origins, columns=columns,
-            quotas=(*self.quotas, *more),
+            **fields, ids=ids, n_points=n_points, files=self.files + other.files, origins=origins,
+            columns=self.columns + other.columns, quotas=(*self.quotas, *more),
         )  # fmt: skip
 
     __add__ = __or__
@@ -353,18 +351,13 @@ class Constraints(Store):
         if not isinstance(other, Constraints):
             return NotImplemented
         same_points(self, other)
-        masks = {k: ~among(getattr(self, k), getattr(other, k)) for k in KINDS}
-        if all(mask.all() for mask in masks.values()):
-            return self
-        return self.keep(masks)
+        return self.keep({k: ~among(getattr(self, k), getattr(other, k)) for k in KINDS})
 
     def __eq__(self, other: object) -> bool:
         """Compare: the same points and the same pairs, in whatever order and way round."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        if self.n_points != other.n_points or (self.ids is None) != (other.ids is None):
-            return False
-        if self.ids is not None and list(self.ids) != list(other.ids):  # type: ignore[arg-type]
+        if self.n_points != other.n_points or not np.array_equal(self.ids, other.ids):
             return False
         for kind in KINDS:
             mine, theirs = self._entries(kind), other._entries(kind)
@@ -404,14 +397,12 @@ class Constraints(Store):
 
     def hardened(self) -> Constraints:
         """Return the same with soft pairs of confidence 1 (or an infinite price) as hard ones."""
-        masks = {kind: np.full(len(getattr(self, kind)), True) for kind in KINDS}
-        hard: dict[str, Any] = {}
+        masks, hard = {}, {}
         for kind in SOFT:
-            confidence, price = (getattr(self, f"{kind}_{n}") for n in ("confidence", "price"))
+            pairs, confidence, price = (getattr(self, name) for name in arrays_of(kind))
             sure = (confidence == 1) | np.isposinf(price)
-            masks[kind] = ~sure
-            hard[kind.removeprefix("soft_")] = getattr(self, kind)[sure]
-        if all(mask.all() for mask in masks.values()):
+            masks[kind], hard[kind.removeprefix("soft_")] = ~sure, pairs[sure]
+        if not any(map(len, hard.values())):
             return self
         more = Constraints(**hard, ids=self.ids, n_points=self.n_points, by_row=True)
         return self.keep(masks) | more
@@ -445,30 +436,19 @@ class Constraints(Store):
         """
         return judge(self, n_clusters, soft=soft, max_time=max_time)
 
-    @cached_property
-    def _row_of_id(self) -> dict[Any, int]:
-        return {} if self.ids is None else _row_of_id(self.ids)
-
-    def _rows(self, names: Any, where: str) -> np.ndarray:
-        """Rows of ids, or checked rows."""
-        if self.ids is not None:
-            found = [row_of(name, self._row_of_id, where) for name in as_list(names)]
-            return np.array(found, dtype=np.int64)
-        return as_rows(names, self.n_points)
+    def _rows_of(self, groups: list[Any]) -> list[np.ndarray]:
+        """Rows of groups that are written as ids, or checked rows."""
+        if self.ids is None:
+            return [as_rows(group, self.n_points) for group in groups]
+        rows, named = _row_of_id(self.ids), enumerate(map(as_list, groups))
+        found = [[row_of(name, rows, f"groups: group {g}") for name in names] for g, names in named]
+        return [np.array(group, dtype=np.int64) for group in found]
 
     @classmethod
     def _of_column(cls, column: Column, ids: Any) -> Constraints:
         together, apart = column.pairs()
         n_points = len(column.codes)
         return cls(together, apart, ids=ids, n_points=n_points, by_row=True, columns=(column,))
-
-
-def _resolve(
-    pairs: Any, row_of_id: dict[Any, int] | None, n_points: int | None, name: str
-) -> np.ndarray:
-    if row_of_id is None:
-        return as_pairs(pairs, n_points, name)
-    return rows_of_pairs(pairs, row_of_id, name)
 
 
 def _row_of_id(ids: np.ndarray) -> dict[Any, int]:

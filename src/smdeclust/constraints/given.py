@@ -40,15 +40,19 @@ def all_known(
             f"constraints= and {given[0]}= were both given. Combine them: "
             f"constraints=constraints.add({given[0]}=...)."
         )
-    if not isinstance(constraints, Constraints):
-        raise InvalidInputError(
-            f"constraints must be a smdeclust.Constraints, got {type(constraints).__name__}. Make "
-            f"one with Constraints(must_link, cannot_link, n_points=len(X))."
-        )
+    _require_constraints(constraints)
     _check_points(X, constraints)
     known = constraints.hardened()
     _refuse(asker, known, **knows)
     return known
+
+
+def _require_constraints(given: Any) -> None:
+    if not isinstance(given, Constraints):
+        raise InvalidInputError(
+            f"constraints must be a smdeclust.Constraints, got {type(given).__name__}. Make one "
+            f"with Constraints(must_link, cannot_link, n_points=len(X))."
+        )
 
 
 def _refuse(asker: Any, known: Constraints, *, soft: bool = False, quotas: bool = False) -> None:
@@ -74,10 +78,8 @@ def _refuse(asker: Any, known: Constraints, *, soft: bool = False, quotas: bool 
 
 def _mention_index(X: Any, given: list[str], stacklevel: int = 5) -> None:
     """Warn where pairs of row positions may have been meant as entries of an index of integers."""
-    if not given:
-        return
     index: Any = getattr(X, "index", None)
-    if hasattr(index, "dask"):  # not in memory: nothing is computed for a warning
+    if not given or hasattr(index, "dask"):  # not in memory: nothing is computed for a warning
         return
     if getattr(getattr(index, "dtype", None), "kind", "none") not in ("i", "u"):
         return
@@ -107,6 +109,8 @@ def known_of_new(
     X: Any, constraints: Constraints | None, must_link: Any, cannot_link: Any
 ) -> Constraints | None:
     """Return what ``predict`` was told of new rows, as constraints or as bare pairs of them."""
+    if constraints is not None:
+        _require_constraints(constraints)
     if must_link is None and cannot_link is None:
         return constraints
     if constraints is not None:
@@ -118,9 +122,8 @@ def _check_points(X: Any, constraints: Constraints) -> None:
     """Raise an error where the constraints are of other points than the rows of `X`."""
     n_rows = n_rows_of(X)
     if constraints.n_points is None:
-        for kind in SOFT:
-            if n_rows is not None:
-                as_pairs(getattr(constraints, kind), n_rows, kind)
+        for kind in SOFT if n_rows is not None else ():
+            as_pairs(getattr(constraints, kind), n_rows, kind)
         return
     if n_rows is not None and n_rows != constraints.n_points:
         raise InvalidInputError(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.rows import as_list, is_missing
+from smdeclust.constraints.rows import as_list, did_you_mean, is_missing
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.quotas import Quota
 
@@ -52,8 +51,7 @@ def as_quotas(
         asked = list(dict.fromkeys([*_keys(low), *_keys(high)]))
         for value in asked:
             if value not in values:
-                close = get_close_matches(str(value), [str(v) for v in values], n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
+                hint = did_you_mean(str(value), [str(v) for v in values])
                 raise InvalidInputError(f"{where}: no point has the value {value!r}.{hint}")
         values = asked
     elif all(isinstance(value, bool | np.bool_) for value in values):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.pairs import check_number
 
 if TYPE_CHECKING:
     from smdeclust.constraints.constraints import Constraints
@@ -45,19 +46,13 @@ def as_ids(ids: Any) -> np.ndarray:
 
 def rows_of_pairs(pairs: Any, row_of_id: dict[Any, int], name: str) -> np.ndarray:
     """Return the (m, 2) rows of pairs that are written as ids."""
-    rows = np.empty((0, 2), dtype=np.int64)
-    if pairs is None:
-        return rows
-    written = list(as_list(pairs))
+    written = [] if pairs is None else as_list(pairs)
     rows = np.empty((len(written), 2), dtype=np.int64)
     for where, pair in enumerate(written):
-        if isinstance(pair, str) or not isinstance(pair, Iterable):
-            raise InvalidInputError(f"{name}: entry {where} is {pair!r}, expected a pair of ids.")
-        ends = list(pair)
+        ends = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
         if len(ends) != 2:
             raise InvalidInputError(f"{name}: entry {where} is {pair!r}, expected a pair of ids.")
-        for side, value in enumerate(ends):
-            rows[where, side] = row_of(value, row_of_id, f"{name}: pair {where}")
+        rows[where] = [row_of(value, row_of_id, f"{name}: pair {where}") for value in ends]
     return rows
 
 
@@ -71,14 +66,18 @@ def row_of(value: Any, row_of_id: dict[Any, int], where: str) -> int:
         return row
     hint = ""
     if isinstance(value, str) and len(row_of_id) <= _MAX_SUGGESTED_FROM:
-        known = [known for known in row_of_id if isinstance(known, str)]
-        close = get_close_matches(value, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(value, [known for known in row_of_id if isinstance(known, str)])
     example = repr(next(iter(row_of_id), None))
     raise InvalidInputError(
         f"{where} names {value!r}, which is not an id of the data (ids look like {example}).{hint} "
         f"To use row positions instead, pass by_row=True."
     )
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """Name the known word that is spelled almost like this one, if there is one."""
+    close = get_close_matches(word, known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def as_list(values: Any) -> list[Any]:
@@ -152,16 +151,12 @@ def restrict(pairs: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def as_n_points(n_points: Any, ids: np.ndarray | None) -> int | None:
-    if n_points is not None:
-        whole = isinstance(n_points, int | np.integer) and not isinstance(n_points, bool)
-        if not whole or n_points < 0:
-            raise InvalidInputError(
-                f"n_points is {n_points!r}, expected a whole number from 0 or None."
-            )
-        if ids is not None and len(ids) != n_points:
-            raise InvalidInputError(f"There are {len(ids)} ids for {n_points} points.")
-        return int(n_points)
-    return None if ids is None else len(ids)
+    check_number("n_points", n_points, low=0, whole=True, optional=True)
+    if n_points is None:
+        return None if ids is None else len(ids)
+    if ids is not None and len(ids) != n_points:
+        raise InvalidInputError(f"There are {len(ids)} ids for {n_points} points.")
+    return int(n_points)
 
 
 def same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, int | None]:
@@ -180,8 +175,7 @@ def same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, 
                 f"Row {row} is {one.ids[row]!r} here and {two.ids[row]!r} there: only constraints "
                 f"on the same points in the same order can be combined."
             )
-    size = sizes.pop() if sizes else None
-    return (one.ids if one.ids is not None else two.ids), size
+    return (two.ids if one.ids is None else one.ids), next(iter(sizes), None)
 
 
 def among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -194,6 +188,5 @@ def rows_among(entries: np.ndarray, others: np.ndarray) -> np.ndarray:
     if len(entries) == 0 or len(others) == 0:
         return np.zeros(len(entries), dtype=bool)
     both = np.concatenate([others, entries])
-    _, number = np.unique(both, axis=0, return_inverse=True)
-    number = number.reshape(-1)
+    number = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     return np.isin(number[len(others) :], number[: len(others)])

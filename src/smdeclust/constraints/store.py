@@ -83,6 +83,12 @@ class Store:
             return [(i, j) for i, j in pairs.tolist()]
         return [(self.ids[i], self.ids[j]) for i, j in pairs.tolist()]
 
+    def in_words(self, must_link: Any, cannot_link: Any) -> list[str]:
+        """Return hard pairs, by position, as ``must-link 3 - 7``."""
+        must, cannot = self.named("must_link", must_link), self.named("cannot_link", cannot_link)
+        words = [f"must-link {i} - {j}" for i, j in must]
+        return words + [f"cannot-link {i} - {j}" for i, j in cannot]
+
     def where(self, kind: str, index: int) -> str:
         """Say where a pair was written, as in ``pairs.txt, line 12``.
 

@@ -27,7 +27,7 @@ from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.given import all_known, check_order, known_of_new
 from smdeclust.estimators.parameters import check_number, check_parameters
 from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
-from smdeclust.estimators.warm import Earlier, digest_of
+from smdeclust.estimators.warm import Earlier, digest_of, new_numbers
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.memetic import State
 from smdeclust.points import is_dask
@@ -229,9 +229,9 @@ class ConstrainedClusterer(
         """
         check_is_fitted(self, "cluster_centers_")
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
-        constraints = known_of_new(X, constraints, must_link, cannot_link)
-        if constraints is not None or bounds is not None:
-            return self._predict_known(X, constraints, bounds, max_time)
+        known = known_of_new(X, constraints, must_link, cannot_link)
+        if known is not None or bounds is not None:
+            return self._predict_known(X, known, bounds, max_time)
         if is_dask(X) and self._by_centers:
             from smdeclust.estimators.dask import lazy_predict
 
@@ -240,13 +240,9 @@ class ConstrainedClusterer(
         return np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
 
     def _predict_known(
-        self, X: Any, constraints: Any, bounds: SizeBounds | None, max_time: float | None
+        self, X: Any, known: Constraints | None, bounds: SizeBounds | None, max_time: float | None
     ) -> np.ndarray:
         check_number("max_time", max_time, low=0, optional=True)
-        if not isinstance(constraints, Constraints | None):
-            raise InvalidInputError(
-                f"constraints must be a smdeclust.Constraints, got {type(constraints).__name__}."
-            )
         if is_dask(X):
             raise InvalidInputError(
                 "predict with constraints or sizes needs points in memory, but X is a Dask "
@@ -254,13 +250,11 @@ class ConstrainedClusterer(
             )
         from smdeclust.estimators.new_points import label_new
 
-        old = np.asarray(self.labels_)
-        points = self._check_points(X, reset=False)
-        if constraints is None:
-            constraints = Constraints(n_points=points.shape[0])
-        check_order(X, constraints)
-        costs = np.concatenate([some for _, some in self._costs(points)])
-        return label_new(costs, old, constraints, self._prices_beside_costs(), bounds, max_time)
+        costs = np.concatenate([c for _, c in self._costs(self._check_points(X, reset=False))])
+        known = Constraints(n_points=len(costs)) if known is None else known
+        check_order(X, known)
+        old, prices = np.asarray(self.labels_), self._prices_beside_costs()
+        return label_new(costs, old, known, prices, bounds, max_time)
 
     # Whether new points belong to their nearest centers.
     _by_centers: ClassVar[bool] = True
@@ -292,8 +286,8 @@ class ConstrainedClusterer(
             return -least_squares(*self._lazily_in_distance(X), sample_weight)
         points = self._check_points(X, reset=False)
         weight = as_weights(sample_weight, points.shape[0])
-        blocks = [squares.min(axis=1) for _, squares in squares_to(*self._in_distance(points))]
-        least = np.concatenate(blocks)
+        squares = squares_to(*self._in_distance(points))
+        least = np.concatenate([some.min(axis=1) for _, some in squares])
         return -float(least.sum() if weight is None else least @ weight)
 
     def _in_distance(self, points: Any) -> tuple[Any, np.ndarray]:
@@ -337,11 +331,8 @@ class ConstrainedClusterer(
         """The problem; whether it can be solved is asked until the deadline, and half a second at
         least (it is a question of milliseconds, but for dense pairs and tight bounds)."""
         points = X if is_dask(X) else self._check_points(X, reset=True)
-        sizes = {
-            name: getattr(self, name)
-            for name in ("size_min", "size_max", "size_by")
-            if hasattr(self, name)
-        }
+        names = ("size_min", "size_max", "size_by")
+        sizes = {name: getattr(self, name) for name in names if hasattr(self, name)}
         until = np.inf if deadline is None else max(deadline, time.perf_counter() + 0.5)
         problem = Problem.build(
             points, self.n_clusters, known.must_link, known.cannot_link, sample_weight,
@@ -376,23 +367,17 @@ class ConstrainedClusterer(
         weight = problem.n_points if problem.sample_weight is None else problem.sample_weight.sum()
         spread = float(self.inertia_ / (weight * problem.n_features))
         self.soft_prices_ = SoftPrices(spread, getattr(self, "penalty", None))
-        if like is None:
-            number = _ranks(np.lexsort(centers.T[::-1]))
-        else:
-            number = like.numbers(None if is_dask(labels) else labels, centers)
-        self.labels_ = renumber(labels, number)
+        number = new_numbers(like, None if is_dask(labels) else labels, centers)
+        self.labels_, order = renumber(labels, number), np.argsort(number)
         kind = problem.points.dtype
-        self.cluster_centers_: np.ndarray = centers[_ranks(number)].astype(kind, copy=False)
+        self.cluster_centers_: np.ndarray = centers[order].astype(kind, copy=False)
         if self._knows_quotas:
-            self.quotas_ = [
-                quota.describe(self.labels_, problem.n_clusters) for quota in problem.quotas
-            ]
+            k = problem.n_clusters
+            self.quotas_ = [quota.describe(self.labels_, k) for quota in problem.quotas]
         if problem.bounds is not None and problem.has_sizes:
-            sizes = problem.sizes(group_labels)[_ranks(number)]
-            taken = problem.bounds.taken(sizes)
-            whole = not problem.bounds.by_weight
-            self.cluster_sizes_ = sizes.astype(np.int64) if whole else sizes
-            self.size_bounds_ = np.column_stack(taken)
+            sizes = problem.sizes(group_labels)[order]
+            self.cluster_sizes_ = sizes if problem.bounds.by_weight else sizes.astype(np.int64)
+            self.size_bounds_ = np.column_stack(problem.bounds.taken(sizes))
         return self
 
     def _weigh_soft_pairs(
@@ -423,13 +408,6 @@ class ConstrainedClusterer(
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
-
-
-def _ranks(order: np.ndarray) -> np.ndarray:
-    """The place of each number in a permutation."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
 
 
 def validated(model: Any, X: Any, *, reset: bool, sparse: bool) -> Any:

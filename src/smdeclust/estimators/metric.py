@@ -14,7 +14,7 @@ from smdeclust.distance.learn import FEW_STARTS, N_STARTS
 from smdeclust.distance.spread import is_sparse
 from smdeclust.estimators.base import deadline_after, random_state_of
 from smdeclust.estimators.learned_distance import LearnedDistance, some_rows
-from smdeclust.estimators.warm import Earlier, digest_of
+from smdeclust.estimators.warm import Earlier, digest_of, new_numbers
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
@@ -195,9 +195,7 @@ def _take_over(
         return
     weight = as_weights(sample_weight, points.shape[0])
     centers = cluster_means(points, inner.labels_, weight=weight)
-    number = np.argsort(np.lexsort(centers.T[::-1]))
-    if earlier is not None:
-        number = earlier.numbers(inner.labels_, centers)
+    number = new_numbers(earlier, inner.labels_, centers)
     order = np.argsort(number)
     model.labels_, model.cluster_centers_ = number[inner.labels_], centers[order]
     for name in ("cluster_sizes_", "size_bounds_", "size_prices_"):

@@ -195,17 +195,10 @@ class _NewRows:
         cannot = np.concatenate([given, clusters_differ])
         cost = np.concatenate([np.ones(len(given)), np.full(len(clusters_differ), 1e6)])
         found = find_conflicts(n + k, k, must, cannot, cannot_link_cost=cost, max_time=5.0)
-        hard = self.known.hard_only()
-        words = []
-        for conflict in found.conflicts:
-            words += [
-                f"{kind.replace('_', '-')} {i} - {j}"
-                for kind, where in (
-                    ("must_link", conflict.must_link),
-                    ("cannot_link", conflict.cannot_link[conflict.cannot_link < len(given)]),
-                )
-                for i, j in hard.named(kind, where)
-            ]
+        known = self.known
+        # The pairs of each contradiction, without those that say that clusters differ.
+        sides = [(c.must_link, c.cannot_link[c.cannot_link < len(given)]) for c in found.conflicts]
+        words = [word for side in sides for word in known.in_words(*side)]
         numbering = f" (old rows first; new row i is row {n_old} + i)" if self.first_new else ""
         shown = "; ".join(words[:12]) + ("; ..." if len(words) > 12 else "")
         return InfeasibleConstraintsError(
@@ -213,10 +206,7 @@ class _NewRows:
             f"the old rows as they are. These pairs cannot hold together{numbering}: {shown}.",
             reason="new_rows",
             details={
-                "must_link": [hard.must_link[c.must_link].tolist() for c in found.conflicts],
-                "cannot_link": [
-                    hard.cannot_link[c.cannot_link[c.cannot_link < len(given)]].tolist()
-                    for c in found.conflicts
-                ],
+                "must_link": [known.must_link[must].tolist() for must, _ in sides],
+                "cannot_link": [known.cannot_link[cannot].tolist() for _, cannot in sides],
             },
         )

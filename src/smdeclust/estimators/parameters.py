@@ -20,25 +20,23 @@ from typing import Any, dataclass_transform
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure.pairs import check_number
 
 # The value of a parameter under its former name, where nobody uses that.
 DEPRECATED = "deprecated"
 
+Check = Callable[[str, Any], None]  # raises an error that names the parameter
+
 
 def anything(
-    default: Any, doc: str = "", check: Callable[[str, Any], None] | None = None, **options: Any
+    default: Any, doc: str = "", check: Check | None = None, *, new: str = "", **options: Any
 ) -> Any:
-    """A parameter with a check of its own, or none."""
-    return dataclasses.field(default=default, metadata={"doc": doc, "check": check}, **options)
+    """A parameter with a check of its own, or none; `new` is its name now, where it has another."""
+    about = {"doc": doc, "check": check, "new": new}
+    return dataclasses.field(default=default, metadata=about, **options)
 
 
-def number(
-    default: Any,
-    doc: str = "",
-    *,
-    optional: bool = False,
-    **rule: Any,
-) -> Any:
+def number(default: Any, doc: str = "", *, optional: bool = False, **rule: Any) -> Any:
     """A number by a rule of `check_number`; None where that is the default, or `optional`."""
     rule["optional"] = optional or default is None
     return anything(default, doc, lambda name, value: check_number(name, value, **rule))
@@ -60,8 +58,7 @@ def flag(default: bool, doc: str = "") -> Any:
 
 def former(new: str) -> Any:
     """The former name of the parameter `new`."""
-    field = anything(DEPRECATED, f"Deprecated: the former name of `{new}`.")
-    return dataclasses.field(default=field.default, metadata={**field.metadata, "new": new})
+    return anything(DEPRECATED, f"Deprecated: the former name of `{new}`.", new=new)
 
 
 @dataclass_transform(kw_only_default=True)
@@ -111,29 +108,6 @@ def warn_renamed(owner: str, old: str, new: str) -> None:
     warnings.warn(
         f"{owner}: {old} is now {new}; the old name goes away in 0.4.", FutureWarning, stacklevel=4
     )
-
-
-def check_number(
-    name: str,
-    value: Any,
-    *,
-    low: float = -np.inf,
-    high: float = np.inf,
-    whole: bool = False,
-    optional: bool = False,
-) -> None:
-    """Raise an error that names the parameter unless `value` is a number in [low, high]."""
-    if optional and value is None:
-        return
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    fits = isinstance(value, kinds) and not isinstance(value, bool)
-    if not fits or not low <= value <= high:
-        kind = "an integer" if whole else "a number"
-        span = f" from {low:g}" if low > -np.inf else ""
-        span += f" up to {high:g}" if high < np.inf else ""
-        raise InvalidInputError(
-            f"{name} must be {kind}{span}{' or None' if optional else ''}, got {value!r}."
-        )
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

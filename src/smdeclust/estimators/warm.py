@@ -46,8 +46,17 @@ class Earlier:
             common = np.zeros_like(cost)
             np.add.at(common, (labels[known], self.labels[known]), 1.0)
             cost = 0.5 * cost / len(cost) - common  # distances only where counts are equal
-        _, number = linear_sum_assignment(cost)
-        return number
+        return linear_sum_assignment(cost)[1]
+
+
+def new_numbers(
+    earlier: Earlier | None, labels: np.ndarray | None, centers: np.ndarray
+) -> np.ndarray:
+    """Return the number that each cluster gets: like those of an earlier solution, or by its
+    center, in lexicographic order."""
+    if earlier is None:
+        return np.argsort(np.lexsort(centers.T[::-1]))
+    return earlier.numbers(labels, centers)
 
 
 def as_earlier(init: Any, problem: Any) -> Earlier:

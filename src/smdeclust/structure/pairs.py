@@ -59,6 +59,32 @@ def as_pairs(pairs: Any, n_points: int | None, name: str) -> np.ndarray:
     return np.ascontiguousarray(integers)
 
 
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    below: float = np.inf,
+    whole: bool = False,
+    optional: bool = False,
+) -> None:
+    """Raise an error that names the parameter unless `value` is a number in [low, high], and less
+    than `below`."""
+    if optional and value is None:
+        return
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    fits = isinstance(value, kinds) and not isinstance(value, bool)
+    if not fits or not low <= value <= high or value >= below < np.inf:
+        kind = "an integer" if whole else "a number"
+        span = f" from {low:g}" if low > -np.inf else ""
+        span += f" up to {high:g}" if high < np.inf else ""
+        span += f" to below {below:g}" if below < np.inf else ""
+        raise InvalidInputError(
+            f"{name} must be {kind}{span}{' or None' if optional else ''}, got {value!r}."
+        )
+
+
 def one_each(given: Any, n: int, name: str, what: str) -> np.ndarray:
     """(n,) numbers, from one for all or one each; `what` they are for is said in an error."""
     wanted = f"{name} must be one number or one for each of the {what}"
