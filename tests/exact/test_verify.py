@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from smdeclust.exact import Certificate, InvalidCertificateError, certify, verify
-from smdeclust.exact.verify import smallest_eigenvalues
+from smdeclust.exact.verify_bound import smallest_eigenvalues
 from smdeclust.exceptions import InvalidInputError
 
 

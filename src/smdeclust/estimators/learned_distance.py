@@ -179,12 +179,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.feature_weights_ = steps / (steps.mean() or 1.0)
         plain = (self._frame.spread / (self._frame.spread.max() or 1.0)) ** 2
         self.euclidean_weights_ = plain / (plain.mean() or 1.0)
-        self.labels_ = learned.labels
-        self.rows_ = rows
-        self.history_ = {
-            "round": np.arange(len(learned.criterion)),
-            "criterion": np.array(learned.criterion, dtype=np.float64),
-        }
+        self.labels_, self.rows_ = learned.labels, rows
+        criterion = np.array(learned.criterion, dtype=np.float64)
+        self.history_ = {"round": np.arange(len(criterion)), "criterion": criterion}
 
     def criterion(self, X: Any, labels: np.ndarray) -> float:
         """Return N log det(M + c W + v T) for labels of the rows that it was learned from."""

@@ -164,13 +164,13 @@ def pair_costs(
     objective = float(getattr(model, "objective_", model.inertia_))
     fits: list[tuple[float, np.ndarray]] = []  # the objective without a pair, and who moves
     for kind, position in chosen:
-        fits.append((objective, np.empty(0, dtype=np.int64)))
+        value, moved = objective, np.empty(0, dtype=np.int64)
         if position not in implied[kind]:
-            if len(fits) > 1 and time.perf_counter() > deadline:
-                fits.pop()
+            if fits and time.perf_counter() > deadline:
                 break
             value, moved, better = _leave_out(model, X, known, kind, position, sample_weight)
-            fits[-1], objective = (value, moved), min(objective, better)
+            objective = min(objective, better)
+        fits.append((value, moved))
         if progress is not None:
             progress(len(fits), len(chosen))
     rows = []
@@ -216,13 +216,10 @@ def _chosen(known: Constraints, pairs: Any) -> list[tuple[str, int]]:
     asked = Constraints(pairs, ids=known.ids, n_points=known.n_points).must_link
     found = []
     for pair in asked.tolist():
-        there = [
-            (kind, int(position))
-            for kind in KINDS[:2]
-            for position in np.flatnonzero(
-                (np.sort(getattr(known, kind), axis=1) == sorted(pair)).all(axis=1)
-            )[:1]
-        ]
+        there = []
+        for kind in KINDS[:2]:
+            same = (np.sort(getattr(known, kind), axis=1) == sorted(pair)).all(axis=1)
+            there += [(kind, int(position)) for position in np.flatnonzero(same)[:1]]
         if not there:
             raise InvalidInputError(f"pairs: {tuple(pair)} is not a hard pair of the constraints.")
         found += there
@@ -237,7 +234,4 @@ def implied_pairs(must: np.ndarray, cannot: np.ndarray, n_points: int) -> dict[s
     edges = np.sort(grouping.of_point[cannot], axis=1)
     _, number, counts = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
     shared = np.flatnonzero(counts[number.reshape(-1)] > 1) if len(cannot) else np.empty(0, int)
-    return {
-        "must_link": set(range(len(must))) - bridges,
-        "cannot_link": set(shared.tolist()),
-    }
+    return {"must_link": set(range(len(must))) - bridges, "cannot_link": set(shared.tolist())}

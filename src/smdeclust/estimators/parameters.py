@@ -62,14 +62,17 @@ def former(new: str) -> Any:
 
 
 @dataclass_transform(kw_only_default=True)
-def documented(of: Any = None, *, frozen: bool = False) -> Any:
+def documented(of: Any = None, *, frozen: bool = False, former: Iterable[str] = ()) -> Any:
     """Give a class its constructor and the sections of its docstring.
 
     With `frozen`, it is an immutable value; otherwise equality and representation are
-    scikit-learn's.
+    scikit-learn's. `former` are names of parameters that now have another place.
     """
     if of is None:
-        return lambda later: documented(later, frozen=frozen)
+        return lambda later: documented(later, frozen=frozen, former=former)
+    for name in former:
+        of.__annotations__[name] = Any
+        setattr(of, name, DEPRECATED)
     # The constructor of an estimator only stores.
     made: Any = dataclasses.dataclass(eq=frozen, repr=False, kw_only=True, frozen=frozen)(of)
     attributes: dict[str, str] = {}

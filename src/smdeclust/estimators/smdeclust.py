@@ -32,13 +32,7 @@ from smdeclust.estimators.search import Search
 from smdeclust.estimators.soft import SoftPrices, prices_of_bounds
 from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search import (
-    PROOF_PIVOTS,
-    Limits,
-    Searches,
-    can_go_deep,
-    prove,
-)
+from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, prove
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points
@@ -81,7 +75,7 @@ def check_penalty(name: str, value: Any) -> None:
     check_number(name, value, low=0, optional=True)
 
 
-@documented
+@documented(former=SEARCH)
 class SMDEClust(ConstrainedClusterer):
     """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints.
 
@@ -224,21 +218,6 @@ class SMDEClust(ConstrainedClusterer):
     random_state: Any = None
     callback: Callable[[State], bool | None] | None = anything(None, check=check_callable)
     verbose: int = 0
-    assignment: Any = DEPRECATED
-    mutation: Any = DEPRECATED
-    local_search: Any = DEPRECATED
-    population_size: Any = DEPRECATED
-    max_populations: Any = DEPRECATED
-    n_agree: Any = DEPRECATED
-    max_no_improvement: Any = DEPRECATED
-    tol: Any = DEPRECATED
-    relative: Any = DEPRECATED
-    scale_factor: Any = DEPRECATED
-    alpha: Any = DEPRECATED
-    max_local_searches: Any = DEPRECATED
-    max_generations: Any = DEPRECATED
-    max_local_iter: Any = DEPRECATED
-    replacement: Any = DEPRECATED
 
     _knows_soft = _knows_quotas = True
     # What proofs may cost on a dense core: that of each local search, and the last one.
@@ -278,15 +257,9 @@ class SMDEClust(ConstrainedClusterer):
             early = self.stop_reason_ in CUT_OFF
             if now is not None and not early:
                 self._fitted_on = now
-            last_pivots = self._proof_pivots[1]
-            if (not early and last_pivots) or not problem.points.abilities.exact:
-                best = prove(
-                    problem,
-                    best,
-                    max_iter=self._search.max_local_iter,
-                    proof_pivots=last_pivots,
-                    deadline=deadline,
-                )
+            most, pivots = self._search.max_local_iter, self._proof_pivots[1]
+            if (not early and pivots) or not problem.points.abilities.exact:
+                best = prove(problem, best, max_iter=most, proof_pivots=pivots, deadline=deadline)
             self.n_unproven_, self.proven_ = int(not best.proven), bool(best.proven)
             self._take_notes(problem)
             self._set_solution(problem, best.labels, like=earlier)
@@ -311,13 +284,9 @@ class SMDEClust(ConstrainedClusterer):
 
     def _fitting_on(self, problem: Problem) -> FittedOn | None:
         """What this fit is of, where a warm start may find that it has been solved before."""
-        if not self.warm_start or is_dask(problem.X):
+        if not self.warm_start or is_dask(problem.X) or problem.soft is not None or problem.quotas:
             return None
-        if problem.soft is not None or problem.quotas:
-            return None
-        return FittedOn.of(
-            self, problem.X, problem.sample_weight, problem.must_link, problem.cannot_link
-        )
+        return FittedOn.of(self, problem)
 
     def _is_solved_already(self, now: FittedOn) -> bool:
         """Whether the solution of the last fit is that of this fit too; if so, take it over."""
@@ -326,8 +295,7 @@ class SMDEClust(ConstrainedClusterer):
             return False
         self.__dict__.update(vars(self._last))
         self._fitted_on = now
-        self.n_iter_ = self.n_populations_ = 0
-        self.n_local_searches_ = self.n_local_iterations_ = 0
+        self.n_iter_ = self.n_populations_ = self.n_local_searches_ = self.n_local_iterations_ = 0
         self.stop_reason_ = "unchanged"
         return True
 
@@ -362,12 +330,10 @@ class SMDEClust(ConstrainedClusterer):
                 "Kempe swaps were left out: they need a contracted copy of the points in memory, "
                 "and points x features x clusters of at most 2^23."
             )
-            if not problem.points.abilities.contracted:
-                notes[-1] += (
-                    " Jumps, if any, were evaluated on a sample of the points."
-                    if problem.points.abilities.sampled
-                    else " Searches were as with local_search='lloyd'."
-                )
+            if problem.points.abilities.sampled and not problem.points.abilities.contracted:
+                notes[-1] += " Jumps, if any, were evaluated on a sample of the points."
+            elif not problem.points.abilities.contracted:
+                notes[-1] += " Searches were as with local_search='lloyd'."
         if self.n_unproven_:
             notes.append(
                 "The last assignment is not proven to be optimal for its centers: the time or the "
@@ -385,9 +351,9 @@ class SMDEClust(ConstrainedClusterer):
         earlier: Earlier | None = None,
     ) -> Solution:
         """Run the method, keep its counters, and return the best solution."""
-        islands = Islands(self._search.max_populations, self._search.n_agree)
+        search, n_agree = self._search, self._search.n_agree
         kinds, confirm = [operators], None
-        ground = ground_to_jump_on(problem) if self._search.local_search == "deep" else None
+        ground = ground_to_jump_on(problem) if search.local_search == "deep" else None
         if ground is not None:
             bounded, steps = problem.group_bounds is not None, operators.in_two_steps
             jumps = Jumps(ground, operators.local_search, deadline, bounded, steps)
@@ -396,18 +362,17 @@ class SMDEClust(ConstrainedClusterer):
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))
             starts = [near.centers, *map(problem.enter, earlier.others)]
-            kinds = [start_near(kind, starts, self._search.population_size) for kind in kinds]
+            kinds = [start_near(kind, starts, search.population_size) for kind in kinds]
             if earlier.settled:  # they begin where several have agreed, so two are enough
-                islands = Islands(self._search.max_populations, min(self._search.n_agree, 2))
-        elite = Elite(self._search.population_size)
-        kinds = [remember(kind, elite) for kind in kinds]
+                n_agree = min(n_agree, 2)
+        elite, replacement = Elite(search.population_size), Replacement()
+        if search.relative:
+            replacement = Replacement(1e-10, relative=True, constant=problem.constant)
         state = evolve_islands(
-            islands,
-            kinds,
-            self._search.population_size,
-            Replacement(1e-10, relative=True, constant=problem.constant)
-            if self._search.relative
-            else Replacement(),
+            Islands(search.max_populations, n_agree),
+            [remember(kind, elite) for kind in kinds],
+            search.population_size,
+            replacement,
             self._stopping_rule(problem, deadline),
             self._generator(),
             self.callback,
@@ -425,35 +390,35 @@ class SMDEClust(ConstrainedClusterer):
 
     def _operators(self, problem: Problem, deadline: float | None) -> Operators:
         """Wire the steps of Algorithm 1 together as the parameters say."""
-        low_high = self._search.scale_factor
-        factor = low_high if isinstance(low_high, tuple) else (low_high, low_high)
+        given, factor = self._search, self._search.scale_factor
         mutate: Any = no_mutation
-        if self._search.mutation:
-            mutate = RelocationMutation(
-                problem, REASSIGN[self._search.assignment], self._search.alpha
-            )
-        limits = Limits.of(self._search.max_local_iter, self._proof_pivots[0], deadline)
-        search = Searches(problem, self._search.local_search == "deep", limits)
+        if given.mutation:
+            mutate = RelocationMutation(problem, REASSIGN[given.assignment], given.alpha)
+        limits = Limits.of(given.max_local_iter, self._proof_pivots[0], deadline)
+        search = Searches(problem, given.local_search == "deep", limits)
         return Operators(
             initialize=random_points(problem),
-            crossover=DifferentialCrossover(factor),
+            crossover=DifferentialCrossover(
+                factor if isinstance(factor, tuple) else (factor, factor)
+            ),
             mutate=mutate,
             local_search=search,
             in_two_steps=search.steps,
-            search_all=search.all if self._search.replacement == "generation" else None,
+            search_all=search.all if given.replacement == "generation" else None,
         )
 
     def _stopping_rule(self, problem: Problem, deadline: float | None) -> stopping.StoppingRule:
-        limit, searches = self._search.max_generations, self._search.max_local_searches
-        idle = self._search.max_no_improvement / 10 if self._search.relative else math.inf
+        given, searches = self._search, self._search.max_local_searches
+        limit = given.max_generations
+        idle = given.max_no_improvement / 10 if given.relative else math.inf
         if searches == "auto":
             size = problem.n_points * problem.n_features * problem.n_clusters
             searches = max(LEAST_SEARCHES, int(SEARCHES_TIMES_SIZE / size))
         return stopping.any_of(
             stopping.max_local_searches(int(searches)) if searches is not None else None,
             stopping.past(deadline),
-            stopping.collapse(self._search.tol, self._search.relative),
-            stopping.no_improvement(self._search.max_no_improvement, idle),
+            stopping.collapse(given.tol, given.relative),
+            stopping.no_improvement(given.max_no_improvement, idle),
             stopping.max_generations(limit) if limit is not None else None,
         )
 
@@ -487,11 +452,6 @@ class SMDEClust(ConstrainedClusterer):
 def log_generation(state: State) -> None:
     """Log one line."""
     assert state.best is not None
-    logger.info(
-        "population %d, generation %d: best %.6g, %d local searches, %.1f s",
-        state.island + 1,
-        state.generation,
-        state.best.objective,
-        state.n_local_searches,
-        state.elapsed,
-    )
+    place, best = (state.island + 1, state.generation), state.best.objective
+    text = "population %d, generation %d: best %.6g, %d local searches, %.1f s"
+    logger.info(text, *place, best, state.n_local_searches, state.elapsed)

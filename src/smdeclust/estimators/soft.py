@@ -18,6 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from smdeclust.assignment import Budget, assign_groups
 from smdeclust.assignment.exact import bound_prices
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.store import SOFT
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
 from smdeclust.points import is_dask
@@ -97,7 +98,7 @@ class SoftPrices:
     def fixed(self, known: Constraints) -> Constraints:
         """The same constraints with prices instead of confidences."""
         fields = {}
-        for kind in ("soft_must_link", "soft_cannot_link"):
+        for kind in SOFT:
             confidence, price = (getattr(known, f"{kind}_{n}") for n in ("confidence", "price"))
             fields[f"{kind}_price"] = np.where(np.isnan(price), self(confidence), price)
             fields[f"{kind}_confidence"] = np.full(len(price), np.nan)
@@ -108,12 +109,8 @@ class SoftPrices:
         if known.n_soft == 0:
             return None
         priced = self.fixed(known)
-        return SoftPairs(
-            known.soft_must_link,
-            priced.soft_must_link_price,
-            known.soft_cannot_link,
-            priced.soft_cannot_link_price,
-        )
+        must, cannot = known.soft_must_link, known.soft_cannot_link
+        return SoftPairs(must, priced.soft_must_link_price, cannot, priced.soft_cannot_link_price)
 
 
 def spread_inside(problem: Problem, deadline: float | None = None) -> float:
@@ -197,16 +194,12 @@ def broken_pairs_of(
         keeping[:MOST_KEPT] = _costs_of_keeping(
             problem, broken[:MOST_KEPT], labels, centers, np.inf if deadline is None else deadline
         )
-    return [
-        BrokenPair(
-            (int(soft.pairs[m, 0]), int(soft.pairs[m, 1])),
-            "must_link" if m < len(soft.must_link) else "cannot_link",
-            float(confidence[m]),
-            float(soft.price[m]),
-            float(kept),
-        )
-        for m, kept in zip(broken.tolist(), keeping, strict=True)
-    ]
+    out = []
+    for m, kept in zip(broken.tolist(), keeping.tolist(), strict=True):
+        kind = "must_link" if m < len(soft.must_link) else "cannot_link"
+        i, j = soft.pairs[m].tolist()
+        out.append(BrokenPair((i, j), kind, float(confidence[m]), float(soft.price[m]), kept))
+    return out
 
 
 def _costs_of_keeping(
@@ -219,25 +212,22 @@ def _costs_of_keeping(
     now = float(
         squares[np.arange(len(labels)), labels].sum() + soft.price[soft.broken(labels)].sum()
     )
-    found = []
-    for m in broken.tolist():
+
+    def keeping(m: int) -> float:
         if time.perf_counter() >= deadline:
-            found.append(np.nan)
-            continue
+            return np.nan
         try:
             known = problem.keeping(m)
         except InfeasibleConstraintsError:
-            found.append(np.inf)
-            continue
+            return np.inf
         budget = Budget(deadline=deadline, max_pivots=KEPT_PIVOTS)
         chosen, cost, bound = assign_groups(known, known.group_costs(squares), None, budget)
         if chosen is None:
-            found.append(np.inf if bound == np.inf else np.nan)
-        elif cost > bound * (1 + 1e-9):
-            found.append(np.nan)
-        else:
-            found.append(max(cost + known.always_broken - (now - soft.price[m]), 0.0))
-    return found
+            return np.inf if bound == np.inf else np.nan
+        more = max(cost + known.always_broken - (now - soft.price[m]), 0.0)
+        return more if cost <= bound * (1 + 1e-9) else np.nan
+
+    return [keeping(m) for m in broken.tolist()]
 
 
 def prices_of_bounds(problem: Problem, labels: np.ndarray, centers: np.ndarray) -> np.ndarray:

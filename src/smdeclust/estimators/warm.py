@@ -16,7 +16,7 @@ from smdeclust.distance.spread import is_sparse
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
 from smdeclust.points.centers import cluster_means
-from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.pairs import count_broken
 
 # Parameters that a solution does not depend on once it is found.
 _NO_PART = ("warm_start", "init", "random_state", "verbose", "callback", "max_time", "device")
@@ -134,16 +134,12 @@ class FittedOn:
     cannot_link: np.ndarray
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, sample_weight: Any, must: Any, cannot: Any) -> FittedOn:
+    def of(cls, estimator: Any, problem: Any) -> FittedOn:
         """Remember points, weights, parameters and pairs."""
         settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _NO_PART}
-        weight = "" if sample_weight is None else digest_of(np.asarray(sample_weight))
-        n_points = X.shape[0]
-        return cls(
-            (repr(sorted(settings.items())), digest_of(X), weight),
-            as_pairs(must, n_points, "must_link"),
-            as_pairs(cannot, n_points, "cannot_link"),
-        )
+        weight = "" if problem.sample_weight is None else digest_of(problem.sample_weight)
+        digest = repr(sorted(settings.items())), digest_of(problem.X), weight
+        return cls(digest, problem.must_link, problem.cannot_link)
 
     def still_solved_by(self, labels: np.ndarray, before: FittedOn) -> bool:
         """Whether a solution of `before` is one of this as well: the same points, no pair less,

@@ -7,7 +7,8 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from smdeclust.constraints.given import hard_pairs
 from smdeclust.exact.admm import Ending
 from smdeclust.exact.block import bound_block, cost_of, without_search
 from smdeclust.exact.certificate import Certificate, relative_gap
-from smdeclust.exact.parts import part_size, prove_in_parts
+from smdeclust.exact.parts import Jobs, part_size, prove_in_parts
 from smdeclust.exact.relaxation import IntArray
 from smdeclust.exact.verify import VANISHING
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.problem import Problem
+from smdeclust.structure.pairs import check_number
 
 # Groups up to which "auto" takes all of them at once, and above which one part is not tried.
 WHOLE, MAX_GROUPS = 1000, 2000
@@ -104,15 +106,13 @@ def certify(
         pressed, you get the best bound so far and a status that says so, never an exception.
     """
     start = time.perf_counter()
-    if not _is_number(tol) or not 0 <= tol < 1:
-        raise InvalidInputError(f"tol must be a number from 0 to below 1, got {tol!r}")
-    if max_time is not None and not (_is_number(max_time) and max_time >= 0):
-        raise InvalidInputError(f"max_time must be a number from 0, or None, got {max_time!r}")
+    check_number("tol", tol, low=0, below=1)
+    check_number("max_time", max_time, low=0, optional=True)
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and (n_jobs >= 1 or n_jobs == -1)):
         raise InvalidInputError(
             f"n_jobs must be a whole number from 1, -1 for all cores, or None, got {n_jobs!r}"
         )
-    deadline = np.inf if max_time is None else start + max_time
+    seconds = np.inf if max_time is None else max_time
     names, given = np.unique(_cluster_names(labels), return_inverse=True)
     given = given.reshape(-1).astype(np.int64)
     must_link, cannot_link = hard_pairs("certify", X, constraints, must_link, cannot_link)
@@ -121,39 +121,31 @@ def certify(
     )
     _check_labels(problem, given)
     _check_cost(problem, given)
-    bounds = problem.bounds
+    bounds, counts = problem.bounds, np.bincount(given)
     sizes = (0.0, np.inf)
     if bounds is not None:
         # (as given: that no cluster may be empty is no bound that a certificate could name)
         least = 0.0 if size_min is None else float(np.min(size_min))
         sizes = least, float(bounds.high.max())
-    if bounds is not None and not bounds.hold(np.bincount(given).astype(np.float64)):
-        raise InvalidInputError(
-            f"labels: the clusters have {np.bincount(given).min()} to {np.bincount(given).max()} "
-            f"points, outside of size_min={size_min} and size_max={size_max}"
-        )
+        if not bounds.hold(counts.astype(np.float64)):
+            raise InvalidInputError(
+                f"labels: the clusters have {counts.min()} to {counts.max()} points, outside of "
+                f"size_min={size_min} and size_max={size_max}"
+            )
     n_jobs = os.cpu_count() or 1 if n_jobs == -1 else n_jobs or 1
-    n_parts = _number_of_parts(parts, problem, np.inf if max_time is None else max_time * n_jobs)
+    n_parts = _number_of_parts(parts, problem, seconds * n_jobs)
     status, message = "", ""
     if n_parts > 1:
-        found = prove_in_parts(
-            problem,
-            given,
-            n_parts=n_parts,
-            tol=tol,
-            deadline=np.inf if max_time is None else time.time() + deadline - time.perf_counter(),
-            n_jobs=n_jobs,
-            folder=folder,
-            progress=progress,
-        )
+        until = time.time() + (start + seconds - time.perf_counter())
+        jobs = Jobs(problem, given, until, n_jobs, None if folder is None else Path(folder))
+        found = prove_in_parts(jobs, n_parts, tol, progress)
     elif problem.n_groups > MAX_GROUPS:
         found = without_search(problem, given)
         status, message = "too_large", _estimate(problem)
     else:
         with threadpool_limits(limits=1):
-            found = bound_block(
-                problem, given, tol=tol, deadline=deadline, sizes=sizes, n_jobs=n_jobs
-            )
+            limits = {"deadline": start + seconds, "n_jobs": n_jobs}
+            found = bound_block(problem, given, tol=tol, sizes=sizes, **limits)
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)
     if bounds is not None and not bounds.hold(np.bincount(found.labels).astype(np.float64)):
@@ -190,21 +182,14 @@ def _check_cost(problem: Problem, labels: IntArray) -> None:
             )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not math.isnan(value)
-
-
 def _number_of_parts(parts: int | str, problem: Problem, seconds: float) -> int:
+    n = problem.n_groups
     if parts == "auto":
-        if problem.n_groups <= WHOLE:
-            return 1
-        return math.ceil(
-            problem.n_groups / part_size(problem.n_clusters, problem.n_groups, seconds)
-        )
-    if isinstance(parts, Integral) and 1 <= parts <= problem.n_groups:
+        return 1 if n <= WHOLE else math.ceil(n / part_size(problem.n_clusters, n, seconds))
+    if isinstance(parts, Integral) and 1 <= parts <= n:
         return int(parts)
     raise InvalidInputError(
-        f'parts must be "auto" or a number from 1 to the {problem.n_groups} groups, got {parts!r}'
+        f'parts must be "auto" or a number from 1 to the {n} groups, got {parts!r}'
     )
 
 

@@ -68,22 +68,12 @@ def part_size(n_clusters: int, n_groups: int, seconds: float) -> int:
     return int(max(min(PER_CLUSTER * n_clusters, LARGEST, affordable), SMALLEST))
 
 
-def prove_in_parts(
-    problem: Problem,
-    labels: IntArray,
-    *,
-    n_parts: int,
-    tol: float,
-    deadline: float = np.inf,
-    n_jobs: int = 1,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Proven:
+def prove_in_parts(jobs: Jobs, n_parts: int, tol: float, progress: Progress | None) -> Proven:
     """Prove every part of feasible labels, and join parts while time is left; return all as one.
 
-    Stops at a relative gap of `tol`, or at the deadline (on the clock of `time.time`, which
-    processes share). Finished parts are kept in the folder; what is there is checked and used.
+    Stops at a relative gap of `tol`, or at the deadline.
     """
+    problem, labels, deadline = jobs.problem, jobs.labels, jobs.deadline
     upper = cost_of(problem, labels)
     try:
         number = np.unique(split(problem, labels, n_parts), return_inverse=True)[1].reshape(-1)
@@ -91,7 +81,6 @@ def prove_in_parts(
         return replace(without_search(problem, labels), ending=Ending.INTERRUPTED)
     blocks = [np.flatnonzero(number == p) for p in range(int(number.max()) + 1)]
     parts: list[Part] = []
-    jobs = _Jobs(problem, labels, deadline, n_jobs, None if folder is None else Path(folder))
     ending = Ending.TARGET
     try:
         # What the split loses anyhow, no part can make up for.
@@ -126,8 +115,7 @@ def prove_in_parts(
         done[part.rows] = True
     for rows in blocks:
         if not done[rows].any():
-            task = _Task.of(problem, labels, jobs.group, rows, 0.0, None)
-            parts.append(Part(rows, without_search(task.problem, task.labels)))
+            parts.append(Part(rows, without_search(jobs.block(rows), labels[rows])))
     return _together(problem, labels, parts, ending)
 
 
@@ -156,16 +144,12 @@ def _together(problem: Problem, labels: IntArray, parts: list[Part], ending: End
     lower = math.fsum(part.proven.lower_bound for part in parts) * (1.0 - 1e-15)
     root = min(math.fsum(part.proven.root_bound for part in parts), upper)
     proof = join_proofs([part.proven.proof.renamed(part.rows) for part in parts], number)
-    n_nodes, n_iterations = (
-        sum(getattr(part.proven, name) for part in parts) for name in ("n_nodes", "n_iterations")
-    )
-    return Proven(
-        min(lower, upper), upper, labels, False, root, ending, proof, n_nodes, n_iterations
-    )
+    work = (sum(getattr(p.proven, name) for p in parts) for name in ("n_nodes", "n_iterations"))
+    return Proven(min(lower, upper), upper, labels, False, root, ending, proof, *work)
 
 
 def _weakest_pairs(
-    parts: list[Part], jobs: _Jobs, left: float
+    parts: list[Part], jobs: Jobs, left: float
 ) -> tuple[list[tuple[Part, Part]], list[Part]]:
     """Parts to prove together next, one pair for each process: the weakest that there is time for.
 
@@ -173,14 +157,12 @@ def _weakest_pairs(
     """
     order = sorted(parts, key=lambda part: (len(part.rows) > _JOINED_LARGEST // 2, -part.missing))
     pairs: list[tuple[Part, Part]] = []
-    while len(order) >= 2 and len(pairs) < jobs.n_jobs:
-        a, b = order[0], order[1]
+    for a, b in list(zip(order[::2], order[1::2], strict=False))[: jobs.n_jobs]:
         n = len(a.rows) + len(b.rows)
         if n > _JOINED_LARGEST or jobs.estimate(n) > left:
             break
         pairs.append((a, b))
-        order = order[2:]
-    return pairs, order
+    return pairs, order[2 * len(pairs) :]
 
 
 def _better(pairs: list[tuple[Part, Part]], joined: list[Part]) -> list[Part]:
@@ -198,14 +180,17 @@ def _better(pairs: list[tuple[Part, Part]], joined: list[Part]) -> list[Part]:
 
 
 @dataclass
-class _Jobs:
-    """Proves blocks of rows on processes, and knows how long that takes."""
+class Jobs:
+    """Proves blocks of rows on processes, and knows how long that takes.
+
+    Finished blocks are kept in the folder; what is there is checked and used.
+    """
 
     problem: Problem
-    labels: IntArray
-    deadline: float
-    n_jobs: int
-    folder: Path | None
+    labels: IntArray  # feasible ones
+    deadline: float  # on the clock of `time.time`, which processes share
+    n_jobs: int = 1
+    folder: Path | None = None
     seconds_per_cube: float = 0.0
 
     @cached_property
@@ -216,6 +201,19 @@ class _Jobs:
         assert group is not None
         return group
 
+    def block(self, rows: IntArray) -> Problem:
+        """The problem of these rows: groups whole, pairs that lie in it."""
+        problem, group = self.problem, self.group
+        first = np.full(int(group.max()) + 1, -1)
+        first[group[rows[::-1]]] = np.arange(len(rows))[::-1]
+        must = np.column_stack([np.arange(len(rows)), first[group[rows]]])
+        cannot = first[group[problem.cannot_link]]
+        weights = None if problem.sample_weight is None else problem.sample_weight[rows]
+        heavy = rows[problem.point_weights[rows] > 0]
+        k = min(problem.n_clusters, len(np.unique(group[heavy])))
+        pairs = must[must[:, 0] != must[:, 1]], cannot[np.all(cannot >= 0, axis=1)]
+        return Problem.build(np.asarray(problem.X[rows]), k, *pairs, weights)
+
     def estimate(self, n_rows: int) -> float:
         """Seconds that a part of this size will take."""
         return self.seconds_per_cube * n_rows**3
@@ -225,7 +223,7 @@ class _Jobs:
 
         def prepare(index: int, rows: IntArray) -> Any:
             waiting = math.ceil((len(blocks) - index) / self.n_jobs)
-            task = _Task.of(self.problem, self.labels, self.group, rows, tol, self.folder)
+            task = _Task(rows, self.block(rows), self.labels[rows], tol, self.folder)
             return delayed(task.run)(self.deadline, waiting)
 
         tasks = (prepare(*block) for block in enumerate(blocks))
@@ -250,27 +248,10 @@ class _Task:
     tol: float
     folder: Path | None
 
-    @classmethod
-    def of(
-        cls, problem: Problem, labels: IntArray, group: IntArray, rows: IntArray, tol: float,
-        folder: Path | None,
-    ) -> _Task:  # fmt: skip
-        """The block of these rows: groups whole, pairs that lie in it."""
-        first = np.full(int(group.max()) + 1, -1)
-        first[group[rows[::-1]]] = np.arange(len(rows))[::-1]
-        must = np.column_stack([np.arange(len(rows)), first[group[rows]]])
-        cannot = first[group[problem.cannot_link]]
-        weights = None if problem.sample_weight is None else problem.sample_weight[rows]
-        heavy = rows[problem.point_weights[rows] > 0]
-        k = min(problem.n_clusters, len(np.unique(group[heavy])))
-        pairs = must[must[:, 0] != must[:, 1]], cannot[np.all(cannot >= 0, axis=1)]
-        block = Problem.build(np.asarray(problem.X[rows]), k, *pairs, weights)
-        return cls(rows, block, labels[rows], tol, folder)
-
     def run(self, deadline: float, waiting: int) -> tuple[IntArray, Proven, float]:
         """Prove it, in its share of the time that is left."""
-        start = time.perf_counter()
-        known, problem = self._read(), self.problem
+        start, path, problem = time.perf_counter(), self._file(), self.problem
+        known = self._read(path) if path is not None and path.is_file() else None
         if known is not None:
             return self.rows, known, 0.0
         share = (deadline - time.time()) / waiting
@@ -283,7 +264,8 @@ class _Task:
             )  # fmt: skip
         # What the labels cost here, not the best of the part: that is what must be made up for.
         proven = replace(proven, upper_bound=cost_of(problem, self.labels), labels=self.labels)
-        self._write(proven)
+        if path is not None and proven.ending not in (Ending.TIME, Ending.INTERRUPTED, None):
+            self._write(path, proven)
         return self.rows, proven, time.perf_counter() - start
 
     def _file(self) -> Path | None:
@@ -291,21 +273,17 @@ class _Task:
             return None
         known = self.problem
         digest = hashlib.sha256(repr((known.n_clusters, self.tol, known.X.shape)).encode())
-        pairs = known.must_link, known.cannot_link
-        for array in (known.X, *pairs, self.labels, known.sample_weight):
+        given = known.X, known.must_link, known.cannot_link, self.labels, known.sample_weight
+        for array in given:
             digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
         return self.folder / f"part-{digest.hexdigest()[:32]}.npz"
 
-    def _read(self) -> Proven | None:
+    def _read(self, path: Path) -> Proven | None:
         """What an earlier run has proven about this very block, checked; or None."""
-        path = self._file()
-        if path is None or not path.is_file():
-            return None
-        known = self.problem
-        pairs = known.must_link, known.cannot_link
+        known, k = self.problem, self.problem.n_clusters
         try:
             stored = Certificate.load(path)
-            data = admit(known.X, known.sample_weight, *pairs, known.n_clusters)
+            data = admit(known.X, known.sample_weight, known.must_link, known.cannot_link, k)
             lower = min(proven_below(data, stored.proof)[0], stored.lower_bound)
         except SMDEClustError as error:
             logger.warning("%s is not used: %s", path, error)
@@ -313,10 +291,7 @@ class _Task:
         cost = cost_of(known, self.labels)
         return Proven(lower, cost, self.labels, False, lower, Ending.TARGET, stored.proof)
 
-    def _write(self, proven: Proven) -> None:
-        path = self._file()
-        if path is None or proven.ending in (Ending.TIME, Ending.INTERRUPTED, None):
-            return
+    def _write(self, path: Path, proven: Proven) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_suffix(f".{os.getpid()}")
         Certificate(

@@ -19,20 +19,9 @@ from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from scipy.optimize import linear_sum_assignment
 
 from smdeclust.constraints.given import hard_pairs
-from smdeclust.exact.certificate import Certificate, Proof
-from smdeclust.exact.verify_bound import (
-    EPS,
-    MOST_BYTES,
-    Leaf,
-    gamma,
-    in_range,
-    leaf_bound,
-    require,
-    smallest_eigenvalues,
-)
+from smdeclust.exact.certificate import Certificate, Proof, relative_gap
+from smdeclust.exact.verify_bound import EPS, MOST_BYTES, Leaf, gamma, in_range, leaf_bound, require
 from smdeclust.exact.verify_tree import Tree, check_forest, close, iterate, multipliers_of
-
-__all__ = ["DEFAULT_TOL", "VerifiedBound", "smallest_eigenvalues", "verify"]
 
 DEFAULT_TOL = 1e-4
 # Squares of larger numbers overflow; squares of smaller differences vanish.
@@ -160,9 +149,7 @@ def verify(
         _number(claim) and abs(claim - upper) <= 1e-9 * upper,
         f"its labels cost {upper!r}, not {claim!r} as claimed",
     )
-    proven_upper = upper
-    if labels is not None:
-        proven_upper = _cost_above(data, check_labels(data, labels))
+    judged = upper if labels is None else _cost_above(data, check_labels(data, labels))
     lower, bounds, n_parts = proven_below(data, certificate.proof, n_jobs, max_bytes)
     require(_number(certificate.lower_bound), "the claimed lower bound is no number")
     require(
@@ -170,23 +157,17 @@ def verify(
         f"the claimed lower bound {certificate.lower_bound!r} does not follow: "
         f"the proof gives {lower!r}",
     )
-    require(lower <= min(upper, proven_upper), f"a bound of {lower!r} is above the labels' cost")
+    require(lower <= min(upper, judged), f"a bound of {lower!r} is above the labels' cost")
     if certificate.status == "optimal":
-        gap = _gap(upper, lower)
+        gap = relative_gap(upper, lower)
         require(gap <= claimed, f"claimed optimal to {claimed:g}, but the gap is {gap:g}")
     limit = min(claimed, DEFAULT_TOL) if tol is None else float(tol)
-    gap = _gap(proven_upper, lower)
-    return VerifiedBound(
-        lower, proven_upper, gap, gap <= limit, bounds, int(k), float(limit), n_parts
-    )
+    gap = relative_gap(judged, lower)
+    return VerifiedBound(lower, judged, gap, gap <= limit, bounds, int(k), float(limit), n_parts)
 
 
 def _number(value: Any) -> bool:
     return isinstance(value, float | int | np.number) and math.isfinite(value)
-
-
-def _gap(upper: float, lower: float) -> float:
-    return 0.0 if upper == 0.0 else (upper - lower) / upper
 
 
 def admit(
