@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from smdeclust.assignment import Budget, assign_groups
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.store import SOFT
 from smdeclust.estimators.base import ConstrainedClusterer
 from smdeclust.estimators.parameters import anything, check_callable, documented, number
 from smdeclust.estimators.search import Search
@@ -187,12 +188,9 @@ class GuidedClustering(ConstrainedClusterer):
         given = points, known, engine
         if not whole:  # bounds are on clusters of all rows
             given = points[rows], known[rows]._with(quotas=()), engine.on(rows)
-        self._guided = guide(
-            Scene(
-                self._frame.enter(given[0]), self.n_clusters, *given[1:], seed, 0, given[2].weight
-            ),
-            self._chosen_views(bool(given[1])),
-        )
+        shown = self._frame.enter(given[0])
+        scene = Scene(shown, self.n_clusters, *given[1:], seed, 0, given[2].weight)
+        self._guided = guide(scene, self._chosen_views(bool(given[1])))
         return self._guided.labels if whole else self._place(points, known, rows, engine)
 
     def _place(
@@ -247,10 +245,8 @@ class GuidedClustering(ConstrainedClusterer):
         self._weigh_soft_pairs(self.soft_prices_.pairs(known), known)
         self._order = np.empty(self.n_clusters, dtype=np.int64)
         self._order[self.labels_] = labels
-        self.view_weights_ = guided.weights
-        self.held_out_ = guided.held_out
-        self.views_ = guided.seen
-        self.decided_by_ = guided.decided_by
+        self.view_weights_, self.held_out_ = guided.weights, guided.held_out
+        self.views_, self.decided_by_ = guided.seen, guided.decided_by
         left_out = [view.name for view in guided.views if view.name not in guided.seen]
         self.notes_ = _words(guided, left_out)
 
@@ -414,9 +410,7 @@ def _confident(known: Constraints, problem: Problem, deadline: float | None) -> 
 
     Views have units of their own, in which a price would mean something else in each.
     """
-    prices = {
-        kind: getattr(known, f"{kind}_price") for kind in ("soft_must_link", "soft_cannot_link")
-    }
+    prices = {kind: getattr(known, f"{kind}_price") for kind in SOFT}
     if all(np.isnan(price).all() for price in prices.values()):
         return known
     # The least spread is that of all points alike, where a price is as good as certain.

@@ -110,22 +110,15 @@ def safe_bound(
     M = 0.5 * (M + M.T)
     value = sum_of_smallest(M, node.unit, node.n_clusters - 1)
     if node.z_low > 0.0 or node.z_high < np.inf:
-        value += rho * size_terms(node, diagonal_multipliers(node, U, cuts, mu))
+        value += rho * size_terms(node, U, cuts, mu)
     return node.constant + node.scale * value
 
 
-def diagonal_multipliers(
-    node: Relaxation, U: FloatArray, cuts: IntArray | None, mu: Any
-) -> FloatArray:
-    """Multipliers of ``Y[i, i]`` itself: what U holds there beside the cuts."""
-    out: FloatArray = -np.diag(U)
-    if cuts is not None and len(cuts):
-        out = out - np.bincount(cuts[:, 0], mu, node.n_groups) / node.weights
-    return out
-
-
-def size_terms(node: Relaxation, diagonal: FloatArray) -> float:
+def size_terms(node: Relaxation, U: FloatArray, cuts: IntArray | None, mu: Any) -> float:
     """What the bounds on ``Z[i, i]`` add: multipliers times the bound that they lean on."""
+    diagonal: FloatArray = -np.diag(U)  # multipliers of Y[i, i] itself, beside the cuts
+    if cuts is not None and len(cuts):
+        diagonal = diagonal - np.bincount(cuts[:, 0], mu, node.n_groups) / node.weights
     scaled = diagonal * node.weights
     # A multiplier of the wrong sign where there is no bound is a speck: it counts as zero.
     low = np.maximum(scaled, 0.0) * node.z_low
@@ -178,10 +171,8 @@ class _Run:
             node.unit, node.n_clusters, degree=settings.filter_degree, n_threads=settings.n_threads
         )
         self._keep(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
-        self.history = [self.bound]
-        self.values: list[float] = []
-        self.slow_rounds = 0
-        self.iteration = self.rounds = 0
+        self.history, self.values = [self.bound], list[float]()
+        self.iteration = self.rounds = self.slow_rounds = 0
         self.next_round = settings.first_round if len(self.cuts) == 0 else settings.round_length
         self.min_violation = settings.min_violation
         self.ending = Ending.TARGET
@@ -203,8 +194,7 @@ class _Run:
         self.Y = self.project(
             self.V - self.U - node.cost * (1.0 / self.rho), exact=self.iteration < self.exact_until
         )
-        primal, change = self._split(self.Y, settings.over_relaxation)
-        self.residuals = (primal, change)
+        self.residuals = primal, change = self._split(self.Y, settings.over_relaxation)
         self.iteration += 1
         if self.iteration % settings.check_every == 0:
             bound = safe_bound(node, self.U, self.rho, self.cuts, self.mu)
@@ -225,9 +215,9 @@ class _Run:
             factor = 1.25 if ratio > 2.0 else 0.8 if ratio < 0.5 else 1.0
             if factor != 1.0:
                 self.mark = None
-            self.rho *= factor
-            self.U /= factor
-            self.mu /= factor
+                self.rho *= factor
+                self.U /= factor
+                self.mu /= factor
             self.accelerate()
 
     def accelerate(self) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -141,9 +142,8 @@ class Block:
 
     def lower(self, bound: float, upper: float) -> float:
         """A bound on the scale of the problem, less what centering the points can round off."""
-        moved = (
-            4.0 * EPS * math.sqrt(float(np.sum(self.data.weights[:, None] * self.data.points**2)))
-        )
+        squares = float(np.sum(self.data.weights[:, None] * self.data.points**2))
+        moved = 4.0 * EPS * math.sqrt(squares)
         root = max(math.sqrt(max(bound, 0.0)) * (1.0 - 4.0 * EPS) - moved, 0.0)
         return min(math.ldexp(root * root * (1.0 - 8.0 * EPS), self.exponent), upper)
 
@@ -174,18 +174,15 @@ class _Incumbent:
         start = np.zeros(self.problem.n_points, np.int64)
         start[self.block.rows] = rounded_labels(node, Y)
         found = improve(self.problem, start, self.deadline)
-        if found is not None and keeps_sizes(found, self.sizes):
-            value = self._scaled_cost(found)
-            if value < self.cost * (1.0 - 1e-12):
-                logger.debug("better clustering: %.12g instead of %.12g", value, self.cost)
-                self.labels, self.cost, self.improved = found, value, True
+        if found is None:
+            return self.cost
+        counts = np.unique(found, return_counts=True)[1]
+        value = self._scaled_cost(found)
+        fits = self.sizes[0] <= counts.min() and counts.max() <= self.sizes[1]
+        if fits and value < self.cost * (1.0 - 1e-12):
+            logger.debug("better clustering: %.12g instead of %.12g", value, self.cost)
+            self.labels, self.cost, self.improved = found, value, True
         return self.cost
-
-
-def keeps_sizes(labels: IntArray, sizes: tuple[float, float]) -> bool:
-    """Whether the number of points in every cluster is within the bounds."""
-    counts = np.unique(labels, return_counts=True)[1]
-    return bool(counts.min() >= sizes[0] and counts.max() <= sizes[1])
 
 
 def cost_of(problem: Problem, labels: IntArray) -> float:
@@ -233,20 +230,14 @@ def improve(problem: Problem, labels: IntArray, deadline: float = np.inf) -> Int
 
     It stops at the deadline (of `time.perf_counter`), after one iteration.
     """
-    centers = problem.enter(_means(problem, labels))
+    assert isinstance(problem.points, PointsInMemory)
+    means = problem.points.centers_of(labels, problem.n_clusters) + problem.offset
+    empty = np.isnan(means).any(axis=1)  # these sit on far points
+    far = np.argsort(-np.sum((problem.X - problem.offset) ** 2, axis=1), kind="stable")
+    means = np.where(empty[:, None], problem.X[far[: problem.n_clusters]], means)
+    limits: dict[str, Any] = {"proof_pivots": _PROOF_PIVOTS, "deadline": deadline}
     try:
-        found = local_search(
-            problem, centers, deep=True, proof_pivots=_PROOF_PIVOTS, deadline=deadline
-        )
+        found = local_search(problem, problem.enter(means), deep=True, **limits)
     except NoFeasibleSolutionError:
         return None
     return problem.expand(found.labels)
-
-
-def _means(problem: Problem, labels: IntArray) -> FloatArray:
-    """Cluster means of any point labels; an empty cluster sits on a far point."""
-    assert isinstance(problem.points, PointsInMemory)
-    centers = problem.points.centers_of(labels, problem.n_clusters) + problem.offset
-    empty = np.isnan(centers).any(axis=1)
-    far = np.argsort(-np.sum((problem.X - problem.offset) ** 2, axis=1), kind="stable")
-    return np.where(empty[:, None], problem.X[far[: problem.n_clusters]], centers)

@@ -116,18 +116,16 @@ def join_proofs(proofs: list[Proof], part: NDArray[np.int64]) -> Proof:
     nodes = np.cumsum([0, *(len(proof.parent) for proof in proofs)]).tolist()
 
     def shifted(name: str) -> NDArray[np.int64]:
-        numbers = [getattr(proof, name) for proof in proofs]
-        moved = zip(numbers, nodes, strict=False)
-        return np.concatenate([np.where(some < 0, -1, some + first) for some, first in moved])
+        numbers = zip((getattr(proof, name) for proof in proofs), nodes, strict=False)
+        return np.concatenate([np.where(some < 0, -1, some + first) for some, first in numbers])
 
     ends = {}
     for kind in KINDS:
         counts = [np.diff(getattr(proof, f"{kind}_ptr")) for proof in proofs]
         ends[f"{kind}_ptr"] = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     same = _stacked(proofs, ("kind", "first", "second", *OWNED))
-    return Proof(
-        part=part, parent=shifted("parent"), leaf_node=shifted("leaf_node"), **ends, **same
-    )
+    moved: dict[str, Any] = {name: shifted(name) for name in ("parent", "leaf_node")}
+    return Proof(part=part, **moved, **ends, **same)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def certify(
         status, message = "too_large", _estimate(problem)
     else:
         with threadpool_limits(limits=1):
-            limits = {"deadline": start + seconds, "n_jobs": n_jobs}
+            limits: dict[str, Any] = {"deadline": start + seconds, "n_jobs": n_jobs}
             found = bound_block(problem, given, tol=tol, sizes=sizes, **limits)
         if found.ending is None:
             status, message = "memory_limit", _estimate(problem)

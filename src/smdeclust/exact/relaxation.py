@@ -96,10 +96,8 @@ def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | 
     must = np.vstack([data.must_link, together])
     cannot = np.vstack([data.cannot_link, apart])
     groups = close(data.n_points, must, cannot, data.n_clusters)
-    if groups is None:
-        return None
-    n_groups = int(groups.max()) + 1
-    if n_groups < data.n_clusters:
+    n_groups = 0 if groups is None else int(groups.max()) + 1
+    if groups is None or n_groups < data.n_clusters:
         return None
     weights: FloatArray = np.bincount(groups, data.weights, n_groups).astype(np.float64)
     sums = np.zeros((n_groups, data.points.shape[1]))
@@ -110,8 +108,7 @@ def relax(data: PointData, together: IntArray, apart: IntArray) -> Relaxation | 
     scale = float(np.linalg.norm(cost)) or 1.0
     mask = np.zeros((n_groups, n_groups), dtype=bool)
     ends = groups[cannot]
-    mask[ends[:, 0], ends[:, 1]] = True
-    mask[ends[:, 1], ends[:, 0]] = True
+    mask[ends[:, 0], ends[:, 1]] = mask[ends[:, 1], ends[:, 0]] = True
     constant = float(np.sum(data.weights[:, None] * data.points**2))
     unit = np.sqrt(weights / weights.sum())
     z_high = 1.0 / data.sizes[0] if data.sizes[0] > 0 else np.inf

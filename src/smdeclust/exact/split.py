@@ -100,12 +100,10 @@ def _place_linked(
     limit = 0.5 * float(room[0].sum())
     chunks: list[IntArray] = []
     for piece in pieces:
-        # Large components are cut into runs of neighbors.
-        order = piece
-        if size[piece].sum() > limit:
-            order = breadth_first_order(graph, piece[0], directed=False)[0].astype(np.int64)
-        cuts = np.flatnonzero(np.diff(np.cumsum(size[order]) // max(limit, 1.0))) + 1
-        chunks += np.split(order, cuts)
+        if size[piece].sum() > limit:  # large components are cut into runs of neighbors
+            piece = breadth_first_order(graph, piece[0], directed=False)[0].astype(np.int64)
+        cuts = np.flatnonzero(np.diff(np.cumsum(size[piece]) // max(limit, 1.0))) + 1
+        chunks += np.split(piece, cuts)
     chunks.sort(key=lambda chunk: -int(size[chunk].sum()))
     for chunk in chunks:
         need = np.bincount(cluster[chunk], size[chunk], room.shape[1])
@@ -130,7 +128,7 @@ def _deal(
     if len(single) == 0:
         return
     share = np.maximum(room, 1e-9)
-    share = share / share.sum()
+    share /= share.sum()
     credit = rng.uniform(0.0, 1e-3, len(share))
     for unit in single[_along_a_tree(means[single], len(share))]:
         credit += share * (1.0 + 1e-3 * rng.standard_normal(len(share)))

@@ -139,24 +139,17 @@ class Search:
             end = time.time() + left
             jobs = [(n.relaxation, n.state, self.aim(), end, self.settings) for n in batch]
             # (Larger arrays would come to the processes as files that cannot be written to.)
-            return list(
-                Parallel(self.n_jobs, max_nbytes=None)(delayed(solve_alone)(*job) for job in jobs)
-            )
+            parallel = Parallel(self.n_jobs, max_nbytes=None)
+            return list(parallel(delayed(solve_alone)(*job) for job in jobs))
         node = batch[0]
 
         def on_round(Y: FloatArray) -> float:
             self.upper_bound = self.round_node(node.relaxation, Y)
             return self.aim()
 
-        outcome = solve(
-            node.relaxation,
-            node.state,
-            target=self.aim(),
-            deadline=self.deadline - self.closing,
-            on_round=on_round,
-            settings=replace(self.settings, n_threads=self.n_jobs),
-        )
-        return [outcome]
+        settings = replace(self.settings, n_threads=self.n_jobs)
+        limits = {"target": self.aim(), "deadline": self.deadline - self.closing}
+        return [solve(node.relaxation, node.state, **limits, on_round=on_round, settings=settings)]
 
     def _settle(self, node: Node, outcome: Outcome) -> list[Node] | None:
         """Keep what was found about a node; return its children, or None if it is settled."""
@@ -241,16 +234,15 @@ def branching_pair(node: Relaxation, Y: FloatArray) -> tuple[int, int] | None:
     a projector, ``|Z_i - Z_j|^2`` in the metric of the weights is ``Z_ii + Z_jj - 2 Z_ij``.
     Returns None where no two groups can still be decided.
     """
-    root = node.sqrt_weights
-    Z = Y / np.outer(root, root)
+    weight = np.outer(node.sqrt_weights, node.sqrt_weights)
+    Z = Y / weight
     size = np.diag(Z)
     difference = size[:, None] + size[None, :] - 2.0 * Z
     # Heavy groups first: deciding them moves the bound of both children most.
-    score = np.minimum(Z, difference) * np.outer(root, root)
+    score = np.minimum(Z, difference) * weight
     score[node.apart] = -np.inf
     score[np.tril_indices(len(score))] = -np.inf
-    flat = int(np.argmax(score))
-    i, j = divmod(flat, len(score))
+    i, j = divmod(int(np.argmax(score)), len(score))
     if not np.isfinite(score[i, j]):
         return None
     rows = representatives(node)

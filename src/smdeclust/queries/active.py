@@ -16,6 +16,7 @@ from smdeclust.constraints import Constraints
 from smdeclust.estimators.guided import GuidedClustering
 from smdeclust.estimators.parameters import (
     anything,
+    check_number,
     check_parameters,
     choice,
     documented,
@@ -59,10 +60,8 @@ CHECK_EVERY = 10
 
 
 def _check_rate(name: str, rate: Any) -> None:
-    if rate != "auto" and (isinstance(rate, str) or not 0 <= rate < 0.5):
-        raise InvalidInputError(
-            f"{name} must be 'auto' or a number from 0 to below 0.5, got {rate!r}."
-        )
+    if rate != "auto":
+        check_number(f"{name}, if not 'auto',", rate, low=0, below=0.5)
 
 
 @documented
@@ -204,9 +203,8 @@ class ActiveClustering:
         estimator = as_estimator(self.estimator, self.random_state)
         self._refits = Refits(estimator)
         self._file = None if self.save_to is None else AnswerFile(self.save_to, self.ids)
-        self._given = Constraints(n_points=len(points))
-        if constraints is not None:
-            self._given |= constraints
+        none = Constraints(n_points=len(points))
+        self._given = none if constraints is None else none | constraints
         if self.save_to is not None and os.path.exists(self.save_to):
             named = {"n_points": len(points)} if self.ids is None else {"ids": self.ids}
             self._given |= Constraints.read(self.save_to, **named)
@@ -219,10 +217,9 @@ class ActiveClustering:
             self.n_clusters_ += 1
         self.answers_: list[Answer] = []
         self.conflicts_: list[tuple[Answer, str]] = []
-        self.n_questions_, self.advice_ = 0, ""
+        self.n_questions_, self.advice_, self._more = 0, "", ""
         self._used: list[Answer] = []
-        self._checks: Checks = Checks()
-        self._more = ""
+        self._checks = Checks()
         self._skipped: list[tuple[int, int]] = []
         self._near: Nearness | None = None
         self._set_rate()
@@ -245,11 +242,10 @@ class ActiveClustering:
             answered = np.flatnonzero(picture.known.is_answered)
             if self._near is None or not self._near.fits(picture.points, answered):
                 self._near = Nearness.of(picture.points, answered)
+        given = self._skipped, None, self._near
         if self.ask == "labels":
-            labels = suggest_labels_from(picture, 1, self._skipped, None, self._near)
-            return labels[0] if labels else None
-        pairs = suggest_from(picture, 1, self.strategy, self._skipped, None, self._near)
-        return pairs[0] if pairs else None
+            return next(iter(suggest_labels_from(picture, 1, *given)), None)
+        return next(iter(suggest_from(picture, 1, self.strategy, *given)), None)
 
     def _ask(self, question: Suggestion | LabelQuestion) -> list[Answer]:
         if isinstance(question, Suggestion):
@@ -259,10 +255,7 @@ class ActiveClustering:
 
     def _take(self, answer: Answer) -> bool:
         """Learn from an answer; returns whether the clustering had it wrong."""
-        if answer.verdict == UNKNOWN:
-            self._skipped.append(answer.pair)
-            return False
-        if not self._learn(answer):
+        if answer.verdict == UNKNOWN or not self._learn(answer):
             self._skipped.append(answer.pair)
             return False
         if self._file is not None:

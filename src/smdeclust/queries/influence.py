@@ -99,8 +99,7 @@ class Beliefs:
     def __init__(self, picture: Picture, near: Nearness, unsure: set[tuple[int, int]]) -> None:
         self.picture, self.near, self.known = picture, near, picture.known
         self.refused = unsure | picture.known.answered
-        k, known = picture.n_clusters, picture.known
-        labels = picture.labels
+        k, known, labels = picture.n_clusters, picture.known, picture.labels
         self.places = {group: near.places(rows) for group, rows in known.members.items()}
         self.home = {}
         for group, rows in sorted(known.members.items(), key=lambda item: -len(item[1])):
@@ -108,8 +107,7 @@ class Beliefs:
                 self.home.setdefault(int(labels[rows[0]]), group)
         self.settled = np.zeros(len(near.rows), dtype=bool)
         reached = np.zeros((len(near.rows), k))
-        view = picture.votes[near.rows]
-        view = near.spread @ view
+        view = near.spread @ picture.votes[near.rows]
         view /= view.sum(axis=1, keepdims=True)
         for cluster, group in self.home.items():
             self._settle(reached, cluster, group)

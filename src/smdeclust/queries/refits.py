@@ -45,10 +45,9 @@ class Refits:
     ) -> Any:
         """Cluster under what is known now; `whole`: with all views, whatever the time it takes."""
         model = clone(self.estimator).set_params(n_clusters=n_clusters)
-        if "init" in model.get_params() and hasattr(self, "model"):
-            before = self.model.labels_
-            if len(np.unique(before)) == n_clusters:
-                model.set_params(init=before)
+        before = self.model.labels_ if hasattr(self, "model") else []
+        if "init" in model.get_params() and len(np.unique(before)) == n_clusters:
+            model.set_params(init=before)
         narrow = self._heaviest is not None and not whole and n_answers < self._next_weighing
         if narrow:
             model.set_params(views=[self._heaviest])

@@ -18,6 +18,7 @@ from smdeclust.queries.answers import DIFFERENT, SAME
 from smdeclust.queries.influence import Nearness, Question, choose_questions
 from smdeclust.queries.picture import Known, Picture
 from smdeclust.queries.refits import measured_in
+from smdeclust.structure.pairs import check_number
 
 OURS, RANDOM = "influence", "random"
 OLD = ("explore-consolidate", "min-max", "npu")
@@ -113,8 +114,7 @@ def suggest_pairs(
         Each has ``pair`` (two rows), ``reason`` and ``expected``.
     """
     check_strategy("strategy", strategy)
-    if n_pairs < 1:
-        raise InvalidInputError(f"n_pairs must be at least 1, got {n_pairs}.")
+    check_number("n_pairs", n_pairs, low=1, whole=True)
     picture = look_at(model, X, constraints, np.random.default_rng(random_state))
     return suggest_from(picture, n_pairs, strategy, skip, ids)
 
@@ -153,8 +153,7 @@ def suggest_labels(
     n_rows
         How many to return at most.
     """
-    if n_rows < 1:
-        raise InvalidInputError(f"n_rows must be at least 1, got {n_rows}.")
+    check_number("n_rows", n_rows, low=1, whole=True)
     picture = look_at(model, X, constraints, np.random.default_rng(0))
     return suggest_labels_from(picture, n_rows, skip, ids)
 
@@ -167,12 +166,9 @@ def suggest_labels_from(
     near: Nearness | None = None,
 ) -> list[LabelQuestion]:
     """As `suggest_labels`; `near` of an earlier call with the same points saves time."""
-    if picture.known.n_points < 2:
-        return []
-    near = near or Nearness.of(picture.points, np.flatnonzero(picture.known.is_answered))
-    found = choose_questions(picture, near, as_pair_set(skip), n_rows, by_label=True)
     return [
-        LabelQuestion(q.row, q.representatives, _reason(picture, q, ids), q.score) for q in found
+        LabelQuestion(q.row, q.representatives, _reason(picture, q, ids), q.score)
+        for q in _questions(picture, n_rows, skip, near, by_label=True)
     ]
 
 
@@ -203,18 +199,21 @@ def suggest_from(
     near: Nearness | None = None,
 ) -> list[Suggestion]:
     """As `suggest_pairs`; `near` of an earlier call with the same points saves time."""
-    known = picture.known
-    unsure = as_pair_set(skip)
-    refused = unsure | known.answered
-    if known.n_points < 2:
-        return []
-    if strategy == RANDOM:
-        return _random_pairs(picture, n_pairs, refused)
-    near = near or Nearness.of(picture.points, np.flatnonzero(known.is_answered))
+    if strategy == RANDOM and picture.known.n_points >= 2:
+        return _random_pairs(picture, n_pairs, as_pair_set(skip) | picture.known.answered)
     return [
         _plain(picture, q.row, q.representatives[0], q.score, _reason(picture, q, ids))
-        for q in choose_questions(picture, near, unsure, n_pairs)
+        for q in _questions(picture, n_pairs, skip, near)
     ]
+
+
+def _questions(
+    picture: Picture, n: int, skip: Any, near: Nearness | None, *, by_label: bool = False
+) -> list[Question]:
+    if picture.known.n_points < 2:
+        return []
+    near = near or Nearness.of(picture.points, np.flatnonzero(picture.known.is_answered))
+    return choose_questions(picture, near, as_pair_set(skip), n, by_label=by_label)
 
 
 def look_at(
@@ -287,7 +286,7 @@ def _random_pairs(
     found: list[Suggestion] = []
     n = picture.known.n_points
     for _ in range(200 * n_pairs):
-        i, j = (int(v) for v in picture.rng.choice(n, 2, replace=False))
+        i, j = picture.rng.choice(n, 2, replace=False).tolist()
         key = (min(i, j), max(i, j))
         if key in refused or picture.known.follows(i, j):
             continue

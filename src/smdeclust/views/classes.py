@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import log_softmax
 from sklearn.kernel_approximation import Nystroem
 
-from smdeclust.constraints import Constraints
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.views.scene import OwnView, Scene, Seen
 
 # Kernel features; rows that stand for all in the agreement with present labels.
@@ -43,8 +43,7 @@ class Features:
         rng = np.random.default_rng(seed)
         n = len(coordinates)
         few = coordinates[rng.permutation(n)[:300]]
-        squares = cdist(few, few, "sqeuclidean")
-        middle = float(np.median(squares)) or 1.0
+        middle = float(np.median(cdist(few, few, "sqeuclidean"))) or 1.0
         kernel = Nystroem(
             gamma=1 / middle, n_components=max(1, min(N_KERNELS, n // 2)), random_state=seed
         ).fit(coordinates)
@@ -106,10 +105,8 @@ def train(
         slope = (-sign * (2 * sure - 1) / likely)[:, None]
         G = to_i @ (slope * P[j]) + to_j @ (slope * P[i])
         G = P * (G - (G * P).sum(axis=1, keepdims=True)) + P * share[:, None] - target
-        return (
-            value / n + PENALTY * float((W**2).sum()) / 2,
-            (A.T @ G / n + PENALTY * W).ravel(),
-        )
+        value = value / n + PENALTY * float((W**2).sum()) / 2
+        return value, (A.T @ G / n + PENALTY * W).ravel()
 
     start = np.zeros(features.shape[1] * k)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
@@ -118,12 +115,9 @@ def train(
 
 def _evidence(known: Constraints) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All pairs, how sure each is, and 1 for together, -1 for apart."""
-    pairs = [known.must_link, known.cannot_link, known.soft_must_link, known.soft_cannot_link]
-    sure = [
-        np.full(len(known.must_link) + len(known.cannot_link), SUREST),
-        known.soft_must_link_confidence,
-        known.soft_cannot_link_confidence,
-    ]
+    pairs = [getattr(known, kind) for kind in KINDS]
+    hard = np.full(len(known.must_link) + len(known.cannot_link), SUREST)
+    sure = hard, known.soft_must_link_confidence, known.soft_cannot_link_confidence
     sign = np.repeat([1.0, -1.0, 1.0, -1.0], list(map(len, pairs)))
     return np.concatenate(pairs), np.clip(np.concatenate(sure), 0.5, SUREST), sign
 

@@ -14,9 +14,10 @@ from scipy.special import log_softmax
 from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
+from smdeclust.constraints.store import SOFT
 from smdeclust.views.classes import mean_length, see_classes
 from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
-from smdeclust.views.scene import Scene, Seen, View, rows_to_learn_from
+from smdeclust.views.scene import Scene, Seen, View, kept_as_hard, rows_to_learn_from
 
 logger = logging.getLogger("smdeclust")
 
@@ -195,16 +196,8 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
         lead, error = held_out.lead(REFINED, CONSENSUS)
         if lead >= -error:
             decision = Refined.of(seen, merged, scene) or merged
-    return Guided(
-        views,
-        seen,
-        weights,
-        {name: held_out.skill(name) for name in names},
-        {name: held_out.kept(name) for name in names},
-        merged,
-        decision,
-        share_right,
-    )
+    skill, kept = ({name: of(name) for name in names} for of in (held_out.skill, held_out.kept))
+    return Guided(views, seen, weights, skill, kept, merged, decision, share_right)
 
 
 def _prepared(view: View, scene: Scene) -> View:
@@ -227,9 +220,7 @@ def calibrated(scene: Scene, views: Sequence[View]) -> tuple[Constraints, float 
     for view in views:
         if view.name in ("given", "graph"):
             labels = _prepared(copy.deepcopy(view), scene).see(doubted).labels
-            must, cannot = (labels[p[:, 0]] == labels[p[:, 1]]
-                            for p in (known.soft_must_link, known.soft_cannot_link))  # fmt: skip
-            kept.append(int(must.sum()) + len(cannot) - int(cannot.sum()))
+            kept.append(kept_as_hard(known, labels).n_pairs - known.hard_only().n_pairs)
     if not kept:
         return known, None
     share = float(np.clip((max(kept) + 1) / (known.n_soft + 2), 0.55, sure[0]))
@@ -239,10 +230,8 @@ def calibrated(scene: Scene, views: Sequence[View]) -> tuple[Constraints, float 
 
 
 def _all_as_sure(known: Constraints, confidence: float) -> Constraints:
-    return known._with(
-        soft_must_link_confidence=np.full(len(known.soft_must_link), confidence),
-        soft_cannot_link_confidence=np.full(len(known.soft_cannot_link), confidence),
-    )
+    sizes = {kind: len(getattr(known, kind)) for kind in SOFT}
+    return known._with(**{f"{kind}_confidence": np.full(sizes[kind], confidence) for kind in SOFT})
 
 
 def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float]]:

@@ -102,9 +102,8 @@ class Said:
         named = size > 1
         for pairs in (known.cannot_link, soft_must, soft_cannot):
             named[group[pairs.ravel()]] = True
-        number = np.cumsum(named) - 1
+        number, n_groups = np.cumsum(named) - 1, int(named.sum())
         rows = np.flatnonzero(named[group])
-        n_groups = int(named.sum())
         place = number[group[rows]]
         member = csr_array((np.ones(len(rows)), (rows, place)), shape=(n, n_groups))
 
@@ -119,12 +118,9 @@ class Said:
 
         several = (size[named] > 1).astype(float)
         plus = diags_array(several) + between(soft_must, soft_weight(known, "soft_must_link"))
-        minus = between(
-            np.concatenate([known.cannot_link, soft_cannot]),
-            np.concatenate(
-                [np.ones(len(known.cannot_link)), soft_weight(known, "soft_cannot_link")]
-            ),
-        )
+        hard = np.ones(len(known.cannot_link))
+        weight = np.concatenate([hard, soft_weight(known, "soft_cannot_link")])
+        minus = between(np.concatenate([known.cannot_link, soft_cannot]), weight)
         mine = rows[several[place] > 0]
         own = csr_array((np.ones(len(mine)), (mine, np.arange(len(mine)))), shape=(n, len(mine)))
         return cls(member, csr_array(plus), minus, own)
@@ -178,16 +174,12 @@ def _largest(said: Said, b: csr_array) -> float:
 
 def _on_edges(graph: csr_array, left: csr_array, right: csr_array) -> np.ndarray:
     """Values of left right' at the edges of the graph."""
-    values = np.zeros(graph.nnz)
-    _dot_on_edges(
-        *(a.astype(np.int64) for a in (graph.indptr, graph.indices)),
-        *(a.astype(np.int64) for a in (left.indptr, left.indices)),
-        left.data,
-        *(a.astype(np.int64) for a in (right.indptr, right.indices)),
-        right.data,
-        np.zeros(left.shape[1]),
-        values,
+    values, row = np.zeros(graph.nnz), np.zeros(left.shape[1])
+    edges, lefts, rights = (
+        (table.indptr.astype(np.int64), table.indices.astype(np.int64))
+        for table in (graph, left, right)
     )
+    _dot_on_edges(*edges, *lefts, left.data, *rights, right.data, row, values)
     return values
 
 
@@ -316,8 +308,7 @@ class NeighborGraph:
     def see(self, scene: Scene) -> Seen:
         """Propagate the pairs, take leading eigenvectors, and cluster these."""
         if self.learned:
-            neighbors, graph = Neighbors.of(scene.learned.coordinates)
-            plain = None
+            (neighbors, graph), plain = Neighbors.of(scene.learned.coordinates), None
         else:
             neighbors, graph, plain = self._neighbors, self._graph, self._plain
         said, b = Said.of(scene.known), None

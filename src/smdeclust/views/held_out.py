@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from smdeclust.constraints import Constraints
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.groups import contract
 
@@ -47,8 +47,7 @@ def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) 
     n_soft_must = len(known.soft_must_link)
     soft_weight = _soft_weights(known)
     # A soft pair that is given twice is held out as a whole.
-    _, copy = np.unique(np.sort(soft, axis=1), axis=0, return_inverse=True)
-    copy = copy.reshape(-1)
+    copy = np.unique(np.sort(soft, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     n_different = int(copy.max()) + 1 if len(copy) else 0
     n_folds = min(n_folds, len(star) + len(apart) + n_different)
     if n_folds < 2:
@@ -58,7 +57,7 @@ def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) 
     ends = np.cumsum([len(star), len(apart)])
     star_fold, apart_fold, soft_fold = (rng.permutation(part) for part in np.split(deal, ends))
     soft_fold = soft_fold[copy]
-    no_hard = {kind: np.zeros(len(getattr(known, kind)), bool) for kind in _HARD}
+    no_hard = {kind: np.zeros(len(getattr(known, kind)), bool) for kind in KINDS[:2]}
     for number in range(n_folds):
         cut, out, gone = star_fold == number, apart_fold == number, soft_fold == number
         masks = no_hard | {
@@ -66,9 +65,8 @@ def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) 
             "soft_cannot_link": ~gone[n_soft_must:],
         }
         rest = known.keep(masks).add(star[~cut], apart[~out], by_row=True)
-        follows = _not_implied(
-            np.concatenate([apart[out], _following(star[cut], known, rng)]), rest
-        )
+        loose = np.concatenate([apart[out], _following(star[cut], known, rng)])
+        follows = _not_implied(loose, rest)
         held = [star[cut], follows, soft[gone]]
         together = np.repeat([True, False], [int(cut.sum()), len(follows)])
         is_must = np.arange(len(soft)) < n_soft_must
@@ -78,9 +76,6 @@ def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) 
             np.concatenate([together, is_must[gone]]),
             np.concatenate([np.ones(len(together)), soft_weight[gone]]),
         )
-
-
-_HARD = ("must_link", "cannot_link")
 
 
 def _independent(known: Constraints) -> tuple[np.ndarray, np.ndarray]:

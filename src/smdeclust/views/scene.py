@@ -20,6 +20,7 @@ from smdeclust.distance import FULL, Frame, learn
 from smdeclust.distance.learn import MANY_ROUNDS, N_STARTS
 from smdeclust.points.centers import cluster_means
 from smdeclust.structure.groups import contract
+from smdeclust.structure.pairs import broken_pairs
 
 # Rows that a distance is learned from at most; those in pairs come first.
 MAX_LEARNED_FROM = 5000
@@ -202,11 +203,8 @@ def kept_as_hard(known: Constraints, labels: np.ndarray) -> Constraints:
 
     They cannot contradict each other: the labels keep all of them.
     """
-    masks = {}
-    for kind, together in (("soft_must_link", True), ("soft_cannot_link", False)):
-        pairs = getattr(known, kind)
-        masks[kind] = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) == together
-    return known.keep(masks).all_as_hard()
+    apart, together = broken_pairs(known.soft_must_link, known.soft_cannot_link, labels)
+    return known.keep({"soft_must_link": ~apart, "soft_cannot_link": ~together}).all_as_hard()
 
 
 @dataclass(frozen=True, eq=False)
