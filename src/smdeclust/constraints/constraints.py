@@ -137,7 +137,7 @@ class Constraints(Store):
         )
         fields: dict[str, Any] = {}
         for kind, said in zip(KINDS, given, strict=True):
-            pairs, *strengths = split_soft(*said, kind) if said[1:] else said
+            pairs, *strengths = split_soft(said[0], said[1], said[2], kind) if said[1:] else said
             if names is None:
                 rows = as_pairs(pairs, n_points, kind)
             else:
@@ -357,14 +357,15 @@ class Constraints(Store):
         """Compare: the same points and the same pairs, in whatever order and way round."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        if self.n_points != other.n_points or not np.array_equal(self.ids, other.ids):
+        mine, theirs = (None if some.ids is None else some.ids.tolist() for some in (self, other))
+        if self.n_points != other.n_points or mine != theirs:
             return False
         for kind in KINDS:
-            mine, theirs = self._entries(kind), other._entries(kind)
-            if not (rows_among(mine, theirs).all() and rows_among(theirs, mine).all()):
+            pairs, others = self._entries(kind), other._entries(kind)
+            if not (rows_among(pairs, others).all() and rows_among(others, pairs).all()):
                 return False
         return len(self.quotas) == len(other.quotas) and all(
-            any(mine.same(theirs) for theirs in other.quotas) for mine in self.quotas
+            any(quota.same(another) for another in other.quotas) for quota in self.quotas
         )
 
     __hash__ = None  # type: ignore[assignment]

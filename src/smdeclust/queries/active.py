@@ -219,7 +219,7 @@ class ActiveClustering:
         self.conflicts_: list[tuple[Answer, str]] = []
         self.n_questions_, self.advice_, self._more = 0, "", ""
         self._used: list[Answer] = []
-        self._checks = Checks()
+        self._checks: Checks = Checks()
         self._skipped: list[tuple[int, int]] = []
         self._near: Nearness | None = None
         self._set_rate()
