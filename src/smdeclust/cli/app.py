@@ -22,8 +22,7 @@ from smdeclust.cli.data import convert, demo, generate
 from smdeclust.cli.fit import fit
 from smdeclust.cli.fitted import predict
 from smdeclust.cli.options import as_command, option
-from smdeclust.cli.plot import plot
-from smdeclust.cli.rooms import choose_k, paper, studio, warm_up
+from smdeclust.cli.rooms import choose_k, paper, plot, studio, warm_up
 from smdeclust.cli.what_if import what_if
 from smdeclust.io.files import COMMAND_LINE, use_words
 

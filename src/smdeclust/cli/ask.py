@@ -278,9 +278,8 @@ class _Session:
         self.known, n_lines = self.earlier.pop()
         for _ in range(n_lines):
             self.saved.drop_last()
-        del self.looks[-1:]
         screen.say(f"Taken back. {self.solve()}")
-        del self.looks[-1:]
+        del self.looks[-2:]
         return -1
 
     def solve_or_grow(self) -> str | None:

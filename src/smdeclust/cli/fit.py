@@ -17,7 +17,7 @@ from smdeclust.cli.certify import as_bytes
 from smdeclust.cli.check import conflicts_explained
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit_report import file_document, make_report
-from smdeclust.cli.fitted import COLUMNS, model_document, preparation_document
+from smdeclust.cli.fitted import COLUMNS, labels_document, model_document, preparation_document
 from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
 from smdeclust.cli.settings import Quotas, Settings, with_quotas
@@ -114,7 +114,7 @@ def fit(
                 )
             document = {
                 **result,
-                **labels_document(inputs, run),
+                **labels_document(inputs.table, run.labels),
                 "model": model_document(inputs, run, k),
                 "history": run.history,
             }
@@ -131,7 +131,7 @@ def fit(
             result["files"] = {name.split(".")[0]: str(out / name) for name in contents}
     if as_json:
         if out is None:
-            result |= labels_document(inputs, run)
+            result |= labels_document(inputs.table, run.labels)
         screen.print_json(result)
     else:
         show(result, inputs)
@@ -208,7 +208,7 @@ def result_document(
     """The machine-readable result."""
     from smdeclust.tables.profile import set_apart
 
-    pairs = inputs.constraints
+    pairs, names = inputs.constraints, list(inputs.table.feature_names)
     document: dict[str, Any] = {
         "objective": run.objective,
         "method": run.method,
@@ -224,10 +224,10 @@ def result_document(
         "stopped_early": run.stopped,
         "seconds": run.seconds,
         **run.facts,
-        "columns": used_columns(inputs),
-        "coordinates": list(inputs.table.feature_names),
+        "columns": inputs.features.used_columns if inputs.is_table else names,
+        "coordinates": names,
         "roles": None if inputs.features is None else inputs.features.roles_,
-        "set_apart": set_apart(inputs.table.X, inputs.table.feature_names, run.labels, k),
+        "set_apart": set_apart(inputs.table.X, names, run.labels, k),
         **{f"{what}_column": getattr(inputs.table, f"{what}_name") for what in _SPECIAL},
         "class_column": inputs.pair_columns.get("class"),
         "weight_column": inputs.weight_name,
@@ -245,19 +245,6 @@ def result_document(
 
         document["ari"] = float(adjusted_rand_score(inputs.table.labels, run.labels))
     return document
-
-
-def labels_document(inputs: opening.Inputs, run: methods.Run) -> dict[str, Any]:
-    """The labels for machines, with the id of each point where the data have ids."""
-    ids = {} if inputs.table.ids is None else {"ids": list(inputs.table.ids)}
-    return {**ids, "labels": run.labels}
-
-
-def used_columns(inputs: opening.Inputs) -> list[str]:
-    """The columns of the table that were used; of points, their coordinates."""
-    if not inputs.is_table:
-        return list(inputs.table.feature_names)
-    return inputs.features.used_columns
 
 
 def centers_csv(inputs: opening.Inputs, labels: Any, k: int) -> bytes:

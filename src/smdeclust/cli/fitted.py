@@ -86,6 +86,11 @@ def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
     return document
 
 
+def labels_document(table: Any, labels: Any) -> dict[str, Any]:
+    """The labels for machines, with the id of each point where the data have ids."""
+    return ({} if table.ids is None else {"ids": list(table.ids)}) | {"labels": labels}
+
+
 @dataclass(frozen=True)
 class Fitted:
     """An earlier fit, read back.
@@ -269,9 +274,9 @@ def predict(
         write_bytes(out, content)
     if as_json:
         moved = int((labels != squares.argmin(axis=1)).sum())
-        ids = {} if table.ids is None else {"ids": list(table.ids)}
         file = None if out is None else str(out)
-        screen.print_json({**ids, "labels": labels, "n_moved_by_pairs": moved, "file": file})
+        about = {"n_moved_by_pairs": moved, "file": file}
+        screen.print_json(labels_document(table, labels) | about)
     else:
         screen.print_result(content.decode() if out is None else str(out))
 

@@ -102,10 +102,9 @@ def read_data(
         raise CommandError(
             f"{path}: a {file.format} file has no columns, so --role has no meaning."
         )
-    if (reading.scaling if earlier is None else earlier["scaling"]) != "standard":
-        return Inputs(path, table, table.X, file=file)
-
-    return Inputs(path, table, standardize(table.X), file=file, standardized=True)
+    standard = (reading.scaling if earlier is None else earlier["scaling"]) == "standard"
+    X = standardize(table.X) if standard else table.X
+    return Inputs(path, table, X, file=file, standardized=standard)
 
 
 def _prepare(
@@ -134,11 +133,10 @@ def _prepare(
             features.id_column_ = id_column or features.id_column_
         else:
             features = TableFeatures(reading.roles(), scaling=reading.scaling)
-            chosen = reading.feature_names()
             if file.points is not None:
                 features.fit_roles(file.frame)
             else:
-                features.fit(file.frame, only=chosen)
+                features.fit(file.frame, only=reading.feature_names())
         kept = None
         if drop_gaps and file.points is None:
             kept = np.flatnonzero(~features.gaps(file.frame))

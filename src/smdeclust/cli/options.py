@@ -114,7 +114,6 @@ MaxTime = Annotated[
 ]
 AsJson = Annotated[bool, option("--json", "Print the result as JSON, for machines.")]
 Force = Annotated[bool, option("--force", "Replace existing files.")]
-Labels = Annotated[Path | None, option("--labels -l FILE", "labels.csv of a fit.")]
 MethodName = Annotated[str, option("--method -m NAME", "Method ('compare --help' lists them).")]
 
 # Options of `Reading` for commands that read pairs but prepare no columns.

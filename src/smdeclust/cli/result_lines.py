@@ -156,12 +156,10 @@ def broken_soft_document(inputs: Inputs, run: methods.Run) -> list[dict[str, Any
     ``price`` is what breaking a pair costs, ``keeping`` what keeping it would have cost with the
     centers as they are: null where the method does not say, or where hard pairs forbid it.
     """
-    found: list[tuple[Any, ...]] = []
     if methods.takes_soft_pairs(run.method) and run.broken_soft is not None:
-        for each in run.broken_soft:
-            found.append((each.kind, each.pair, each.confidence, each.price, each.keeping))
+        found = [(b.kind, b.pair, b.confidence, b.price, b.keeping) for b in run.broken_soft]
     else:
-        known = inputs.constraints
+        found, known = [], inputs.constraints
         broken = broken_pairs(known.soft_must_link, known.soft_cannot_link, run.labels)
         for kind, which in zip(("must_link", "cannot_link"), broken, strict=True):
             pairs = getattr(known, f"soft_{kind}")[which].tolist()

@@ -1,10 +1,12 @@
-"""``smdeclust choose-k``, ``studio``, ``paper``, ``warm-up``: the work is done in other rooms."""
+"""``choose-k``, ``plot``, ``studio``, ``paper``, ``warm-up``: the work is done in other rooms."""
 
 from __future__ import annotations
 
 import time
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +15,12 @@ import typer
 
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
+from smdeclust.cli.fitted import beside, read_json, read_labels
 from smdeclust.cli.folder import check_file
-from smdeclust.io import read_constraints
+from smdeclust.io import read_constraints, write_bytes
+
+FORMATS = ("png", "svg", "pdf")
+KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
 
 
 def choose_k(
@@ -44,7 +50,6 @@ def choose_k(
       --max-time SECONDS: Time limit of each fit.
     """
     from smdeclust import SMDEClust, choose_n_clusters
-    from smdeclust.queries.choose_k import Choice
 
     numbers = _numbers(clusters)
     check_file(plot, force=force)
@@ -52,7 +57,7 @@ def choose_k(
     opening.mention_columns(inputs)
     opening.mention_weights(inputs, "all rows count alike here")
     with screen.progress("Choosing", total=len(numbers)) as update:
-        choice: Choice = choose_n_clusters(
+        choice = choose_n_clusters(
             inputs.X,
             numbers,
             constraints=inputs.constraints,
@@ -99,6 +104,92 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
+def plot(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Data file; for runs, result.json of a fit.")
+    ],
+    out: Path,
+    reading: options.Reading,
+    picture: str = "clusters",
+    labels: Path | None = None,
+    constraints: options.ConstraintFiles = None,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+) -> None:
+    """Draw clusters with their pairs, margins, the graph of the pairs, or the course of a run.
+
+    Example:
+      smdeclust plot people.csv --labels result/labels.csv -c pairs.csv --out clusters.png
+
+    Example:
+      smdeclust plot result/result.json --picture convergence --out run.svg
+
+    Options:
+      --labels -l FILE: labels.csv of a fit.
+      --out -o FILE: Picture: .png, .svg or .pdf.
+      --picture -p NAME: One of clusters, margins, graph, convergence, diversity.
+    """
+    if picture not in KINDS:
+        raise CommandError(f"--picture is {picture!r}, expected one of {', '.join(KINDS)}.")
+    suffix = out.suffix.lower().lstrip(".")
+    if suffix not in FORMATS:
+        raise CommandError(f"{out}: the name must end with .png, .svg or .pdf.")
+    check_file(out, force=force)
+    from smdeclust.plotting.style import render
+
+    if picture in ("convergence", "diversity"):
+        draw = _of_run(data, picture)
+    else:
+        draw = _of_data(data, labels, constraints, reading, picture)
+    write_bytes(out, render(draw, format=suffix))
+    if as_json:
+        screen.print_json({"file": str(out), "picture": picture})
+    else:
+        screen.print_result(str(out))
+
+
+def _of_data(
+    data: Path, labels: Path | None, pairs_in: list[Path] | None, reading: Any, picture: str
+) -> Callable[[], Any]:
+    """What draws a picture of points or pairs."""
+    from smdeclust import plotting
+
+    reading = replace(reading, result=reading.result or beside(labels))
+    inputs = opening.read_inputs(data, pairs_in, reading)
+    found = None if labels is None else read_labels(labels, inputs.table)
+    known = inputs.constraints
+    pairs = {"must_link": known.must_link, "cannot_link": known.cannot_link}
+    if picture == "graph":
+        if not pairs_in:
+            raise CommandError("A graph needs pairs: name their file with --constraints.")
+        return partial(plotting.plot_constraint_graph, len(inputs.X), labels=found, **pairs)
+    if found is None:
+        raise CommandError(f"The picture {picture} needs labels: name labels.csv with --labels.")
+    if picture == "margins":
+        if len(set(found.tolist())) < 2:
+            raise CommandError("Margins need at least two clusters.")
+        return partial(plotting.plot_margins, inputs.X, found)
+    names = inputs.table.feature_names or None
+    return partial(plotting.plot_clusters, inputs.X, found, feature_names=names, **pairs)
+
+
+def _of_run(path: Path, picture: str) -> Callable[[], Any]:
+    """What draws the course of a run."""
+    from smdeclust import plotting
+
+    history = read_json(path, "the result.json of a fit").get("history")
+    if not isinstance(history, dict) or not all(
+        isinstance(column, list) and all(isinstance(v, int | float) for v in column)
+        for column in history.values()
+    ):
+        raise CommandError(
+            f"{path}: there is no history of a run. Name the result.json that fit wrote (only "
+            "SMDEClust and its variants have a history)."
+        )
+    draw = plotting.plot_convergence if picture == "convergence" else plotting.plot_diversity
+    return partial(draw, history)
+
+
 def studio(
     reading: Annotated[options.Reading, "role id_column label sheet points"],
     data: Annotated[
@@ -133,6 +224,7 @@ def studio(
         from smdeclust.studio.desk import Desk
         from smdeclust.studio.opening import from_path
         from smdeclust.studio.server import Serving
+        from smdeclust.studio.wishes import pairs_of
 
     desk = Desk(folder or Path("studio"))
     if data is not None:
@@ -140,25 +232,18 @@ def studio(
             data, folder, sheet_name=reading.sheet, vectors=reading.points, roles=reading.roles()
         )
         desk.start_folder = source.folder
-        desk.open_source(source, clusters, _read_pairs(source.sheet, constraints))
+        known = {"n_points": len(source.sheet), "ids": source.sheet.ids}
+        pairs = pairs_of(read_constraints(list(constraints), **known)) if constraints else []
+        desk.open_source(source, clusters, pairs)
     serving = Serving(desk, port)
     screen.print_result(f"The studio is at {serving.url}")
-    place = desk.folder_path
-    screen.note(f"Your answers are saved in {place}. Press Ctrl-C to end the studio.")
+    screen.note(f"Your answers are saved in {desk.folder_path}. Press Ctrl-C to end the studio.")
     if browser:
         webbrowser.open(serving.url)
     try:
         serving.run()
     except KeyboardInterrupt:
         screen.note("The studio has ended. All answers are saved.")
-
-
-def _read_pairs(sheet: Any, constraints: list[Path] | None) -> list[Any]:
-    from smdeclust.studio.wishes import pairs_of
-
-    if not constraints:
-        return []
-    return pairs_of(read_constraints(list(constraints), n_points=len(sheet), ids=sheet.ids))
 
 
 def paper(

@@ -20,9 +20,6 @@ from rich.text import Text
 from smdeclust.io.files import printable
 from smdeclust.io.write import as_json
 
-Cell = str | Text
-
-
 # The console of a progress line that is being shown: what is said meanwhile goes above the line.
 _live: list[Console] = []
 
@@ -65,7 +62,7 @@ def print_json(document: Any) -> None:
 
 
 def print_table(
-    rows: Sequence[Sequence[Cell]],
+    rows: Sequence[Sequence[str]],
     *,
     header: Sequence[str] | None = None,
     title: str | None = None,
@@ -92,7 +89,7 @@ def print_table(
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(c if isinstance(c, Text) else Text(printable(c)) for c in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     _console(stderr=stderr).print(table)
 
 

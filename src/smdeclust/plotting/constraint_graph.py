@@ -247,12 +247,10 @@ def _annotate(
     lines = [style.count_of(len(shown), len(graph.sizes), "group")]
     if graph.sizes.size:
         small, large = int(graph.sizes.min()), int(graph.sizes.max())
-        lines[0] += f" of {small} point" + ("s" if large > 1 else "")
-        if large > small:
-            lines[0] = lines[0].replace(f"of {small} points", f"of {small} to {large:,} points")
-    lines.append(
-        style.count_of(len(graph.edges), len(graph.edges), "cannot-link") + " between them"
-    )
+        span = f"{small} to {large:,}" if large > small else f"{small}"
+        lines[0] += f" of {span} point" + ("s" if large > 1 else "")
+    n_edges = len(graph.edges)
+    lines.append(f"{style.count_of(n_edges, n_edges, 'cannot-link')} between them")
     if graph.n_alone:
         lines.append(f"{graph.n_alone:,} points in no pair, not drawn")
     if colored and len(graph.names) > style.MAX_LEGEND_CLUSTERS:

@@ -60,10 +60,8 @@ def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
     hard = {pair.key: pair for pair in reversed(wishes.knowledge) if pair.is_hard}
     details = error.details
     if "path" in details:
-        path = [int(row) for row in details["path"]]
-        keys = [(min(a, b), max(a, b)) for a, b in pairwise(path)]
-        ends = [int(row) for row in details["pair"]]
-        keys.append((min(ends), max(ends)))
+        steps = [*pairwise(details["path"]), details["pair"]]
+        keys = [(int(min(step)), int(max(step))) for step in steps]
         return [hard[key] for key in keys if key in hard]
     rows = {int(row) for row in details.get("rows", ())}
     return [pair for pair in hard.values() if set(pair.key) <= rows]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from typing import Any
 
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -55,22 +55,20 @@ class Guard:
         await self.app(inner, _limited(receive), _with_headers(send, self.headers))
 
     def _problem(self, scope: Scope) -> tuple[int, str] | None:
-        headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
-        host = headers.get("host", b"").decode("latin-1").lower()
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
         if host not in self.hosts:
             return 421, "This server answers only at its own address."
-        origin = headers.get("origin")
-        if origin is not None and origin.decode("latin-1").lower() != f"http://{host}":
-            return 403, "Requests from other pages are refused."
-        site = headers.get("sec-fetch-site", b"none").decode("latin-1")
-        shown = self.framed and headers.get("sec-fetch-dest") == b"iframe"
-        if site not in ("none", "same-origin") and not shown:
+        foreign = headers.get("origin", f"http://{host}").lower() != f"http://{host}"
+        site = headers.get("sec-fetch-site", "none")
+        shown = self.framed and headers.get("sec-fetch-dest") == "iframe"
+        if foreign or (site not in ("none", "same-origin") and not shown):
             return 403, "Requests from other pages are refused."
         given = scope["path"].split("/")[1] if "/" in scope["path"] else ""
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return 403, "The token is missing or wrong: use the address that the terminal shows."
-        length = headers.get("content-length", b"0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > LARGEST_BODY:
             return 413, f"At most {LARGEST_BODY // 2**20} MB can be sent at once."
         return None
 
@@ -97,13 +95,9 @@ def _limited(receive: Receive) -> Receive:
 def _with_headers(send: Send, headers: dict[str, str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            present = {name for name, _ in message["headers"]}
-            extra: list[Any] = [
-                (name.encode(), value.encode())
-                for name, value in headers.items()
-                if name.encode() not in present
-            ]
-            message["headers"] = [*message["headers"], *extra]
+            present = MutableHeaders(scope=message)
+            for name, value in headers.items():
+                present.setdefault(name, value)
         await send(message)
 
     return sending

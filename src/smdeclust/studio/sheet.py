@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame, Index
+from pandas import DataFrame, Index, isna
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.studio.wishes import Ground
@@ -225,7 +225,7 @@ class Sheet:
         values = self.read[name]
         cells = values.column.array
         shown: Any = {"numbers": float, "moments": _moment, "words": str}[values.kind]
-        return lambda row: None if _is_missing(cells[row]) else shown(cells[row])
+        return lambda row: None if isna(cells[row]) else shown(cells[row])
 
     def row(self, row: int) -> list[Any]:
         """What is shown of one row: numbers, and text for everything else."""
@@ -302,10 +302,6 @@ def _as_role(values: Values, role: str) -> Values:
     if values.kind == "words" and role in ("number", "weight"):
         return as_numbers(values.column, values.decimal)
     return values
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or cell != cell
 
 
 def _moment(value: Any) -> str:

@@ -117,9 +117,8 @@ class _Solver:
         if wishes.metric == "shapes":
             guided = smdeclust.GuidedClustering(**given, max_time=SEARCH_TIME, callback=watch)
             found = guided.fit(X, **known)
-            numbered = match_labels(found.labels_, shown, wishes.n_clusters)
-            self.labels = numbered
-            send("solution", _describe(found, numbered, final=True))
+            self.labels = match_labels(found.labels_, shown, wishes.n_clusters)
+            send("solution", _describe(found, self.labels, final=True))
             return
         stages: list[dict[str, Any]] = [{"max_time": SEARCH_TIME}]
         if X.size * wishes.n_clusters > LARGE:
@@ -127,12 +126,12 @@ class _Solver:
         for number, stage in enumerate(stages, 1):
             found = smdeclust.SMDEClust(**given, **stage, callback=watch).fit(X, **known)
             is_last = number == len(stages) or look()
-            if _cost(found) < _cost(best) * (1 - LEAST_GAIN):
+            is_better = _cost(found) < _cost(best) * (1 - LEAST_GAIN)
+            if is_better:
                 self._keep(found, wishes, shown)
                 best = found
+            if is_better or is_last:
                 send("solution", _describe(best, self.labels, final=is_last))
-            elif is_last:
-                send("solution", _describe(best, self.labels, final=True))
             if is_last:
                 return
 
@@ -253,7 +252,7 @@ class _Solver:
     def map(self, job: Job, send: Send, look: Look) -> None:
         """A neighborhood map: t-SNE of a sample, and each other point among its neighbors there."""
         from sklearn.manifold import TSNE
-        from sklearn.neighbors import NearestNeighbors
+        from sklearn.neighbors import KNeighborsRegressor
 
         X = self.points(job.payload)
         rng = np.random.default_rng(SEED)
@@ -267,11 +266,8 @@ class _Solver:
             maker = TSNE(perplexity=perplexity, init=init, random_state=SEED, max_iter=500)
             places = maker.fit_transform(X[sample])
         if n < len(X):
-            distances, near = NearestNeighbors(n_neighbors=3).fit(X[sample]).kneighbors(X)
-            weights = 1 / (distances + 1e-9 + 1e-3 * distances.mean())
-            weights /= weights.sum(axis=1, keepdims=True)
-            placed = (places[near] * weights[:, :, None]).sum(axis=1)
-            placed += rng.normal(0, 0.1, placed.shape)
+            near = KNeighborsRegressor(3, weights=lambda d: 1 / (d + 1e-9 + 1e-3 * d.mean()))
+            placed = near.fit(X[sample], places).predict(X) + rng.normal(0, 0.1, (len(X), 2))
             placed[sample] = places
             places = placed
         send("answer", np.asarray(places, dtype=np.float32))

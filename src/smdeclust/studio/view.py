@@ -98,7 +98,7 @@ Profile = tuple[np.ndarray, list[Any], list[str]]
 def _profile(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Profile:
     """Of one column, by cluster: how far apart, what it is on average, and that in words."""
     role, kind = sheet.roles[name], sheet.read[name].kind
-    if role in WORDS:
+    if role in WORDS and sheet.levels(name)[1]:
         return _shares(sheet, name, labels, n_clusters)
     numbers = sheet.numbers(name) if kind != "words" else np.full(len(sheet), np.nan)
     numbers, own = numbers[~np.isnan(numbers)], labels[~np.isnan(numbers)]
@@ -115,8 +115,6 @@ def _profile(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Pr
 
 def _shares(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Profile:
     codes, levels = sheet.levels(name)
-    if not levels:
-        return np.full(n_clusters, np.nan), [None] * n_clusters, [""] * n_clusters
     there = codes >= 0
     table = np.zeros((n_clusters, len(levels)))
     np.add.at(table, (labels[there], codes[there]), 1)
@@ -126,11 +124,11 @@ def _shares(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Pro
     gaps = np.where(overall < 1, (inside - overall) / spread, 0.0)
     best, rows = gaps.argmax(axis=1), np.arange(n_clusters)
     by = np.where(table.sum(axis=1) > 0, gaps[rows, best], np.nan)
-    shown = [f"{levels[j]} {inside[k, j]:.0%}" for k, j in enumerate(best)]
+    shown: list[Any] = [f"{levels[j]} {inside[k, j]:.0%}" for k, j in enumerate(best)]
     words = [
         f"{levels[j]} ({inside[k, j]:.0%}, of all {overall[j]:.0%})" for k, j in enumerate(best)
     ]
-    return by, list(shown), words
+    return by, shown, words
 
 
 def _day(days: float) -> str:
