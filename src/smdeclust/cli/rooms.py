@@ -232,7 +232,7 @@ def studio(
             data, folder, sheet_name=reading.sheet, vectors=reading.points, roles=reading.roles()
         )
         desk.start_folder = source.folder
-        known = {"n_points": len(source.sheet), "ids": source.sheet.ids}
+        known: Any = {"n_points": len(source.sheet), "ids": source.sheet.ids}
         pairs = pairs_of(read_constraints(list(constraints), **known)) if constraints else []
         desk.open_source(source, clusters, pairs)
     serving = Serving(desk, port)
