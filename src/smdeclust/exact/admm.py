@@ -171,7 +171,8 @@ class _Run:
             node.unit, node.n_clusters, degree=settings.filter_degree, n_threads=settings.n_threads
         )
         self._keep(safe_bound(node, self.U, self.rho, self.cuts, self.mu))
-        self.history, self.values = [self.bound], list[float]()
+        self.history = [self.bound]
+        self.values: list[float] = []
         self.iteration = self.rounds = self.slow_rounds = 0
         self.next_round = settings.first_round if len(self.cuts) == 0 else settings.round_length
         self.min_violation = settings.min_violation
