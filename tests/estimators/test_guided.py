@@ -245,7 +245,7 @@ def test_errors(moons):
     """Unknown views, Dask, sparse data and contradictions get a sentence; nothing is changed."""
     X, _, pairs = moons
     for views, message in (
-        ("round", "no view 'round'"), ([3], "neither the name"), ([], "one view or several"),
+        ("round", "'round' is neither"), ([3], "neither the name"), ([], "one view or several"),
         (["given", "given"], "different names"),
     ):  # fmt: skip
         with pytest.raises(InvalidInputError, match=message):

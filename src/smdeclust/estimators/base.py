@@ -299,16 +299,12 @@ class ConstrainedClusterer(
 
     def _lazily_in_distance(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """The same of a Dask collection, and the names of its columns that are still to check."""
+        names = getattr(self, "feature_names_in_", None)
         if getattr(self, "distance_", None) is None:
-            return X, self.cluster_centers_, self._names
+            return X, self.cluster_centers_, names
         from smdeclust.estimators.dask import same_features
 
-        return *self._in_distance(same_features(X, self.cluster_centers_, self._names)), None
-
-    @property
-    def _names(self) -> np.ndarray | None:
-        """Names of the features, where the data that were fitted had any."""
-        return getattr(self, "feature_names_in_", None)
+        return *self._in_distance(same_features(X, self.cluster_centers_, names)), None
 
     def _check_points(self, X: Any, *, reset: bool) -> Any:
         """Validate `X` as scikit-learn does, and say where a bad value is."""

@@ -217,20 +217,14 @@ class GuidedClustering(ConstrainedClusterer):
             chosen = [chosen]
         found: list[View] = []
         for view in chosen:
-            if isinstance(view, str):
-                if view not in VIEWS:
-                    raise InvalidInputError(
-                        f"views: there is no view {view!r}. There are {', '.join(VIEWS)}; or pass "
-                        f"an object of your own with the methods prepare, see and place."
-                    )
-                found.append(VIEWS[view]())
-            elif all(hasattr(view, name) for name in ("name", "prepare", "see", "place")):
-                found.append(view)
-            else:
+            if isinstance(view, str) and view in VIEWS:
+                view = VIEWS[view]()
+            if not all(hasattr(view, name) for name in ("name", "prepare", "see", "place")):
                 raise InvalidInputError(
-                    f"views: {view!r} is neither the name of a view nor an object with a name and "
-                    f"the methods prepare, see and place."
+                    f"views: {view!r} is neither the name of a view ({', '.join(VIEWS)}) nor an "
+                    f"object with a name and the methods prepare, see and place."
                 )
+            found.append(view)
         names = [view.name for view in found]
         if not found or len(set(names)) < len(names):
             raise InvalidInputError(
