@@ -110,12 +110,11 @@ def _step(points, weights, must_link, cannot_link, centers, labels, sums, totals
     """
     n_clusters = len(centers)
     between = np.zeros((n_clusters, n_clusters))
-    for a in range(n_clusters):
-        for b in range(n_clusters):
-            between[a, b] = squared_distance(centers[a], centers[b])
     beside = np.zeros(n_clusters, np.int64)  # the nearest other center of each
     for a in range(n_clusters):
         beside[a] = _nearest(centers[a], centers, a)
+        for b in range(n_clusters):
+            between[a, b] = squared_distance(centers[a], centers[b])
     for i in range(len(points)):
         labels[i] = _nearest(points[i], centers, -1)
     row_i, row_j = np.empty(n_clusters), np.empty(n_clusters)

@@ -6,7 +6,13 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from smdeclust.baselines.base import Task, UnweightedBaseline
-from smdeclust.baselines.pieces import make_seed, shuffle, signed_pairs
+from smdeclust.baselines.pieces import (
+    cost_of_broken,
+    cost_of_point,
+    make_seed,
+    shuffle,
+    signed_pairs,
+)
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
@@ -121,17 +127,6 @@ def _deviation(points, labels, k, center):
 
 
 @kernel()
-def _broken_cost(i, k, indptr, indices, signed, labels):
-    """What the pairs of point i cost if its label is k."""
-    total = 0.0
-    for e in range(indptr[i], indptr[i + 1]):
-        same = labels[indices[e]] == k
-        if same != (signed[e] > 0):
-            total += abs(signed[e])
-    return total
-
-
-@kernel()
 def _descend(points, indptr, indices, signed, labels, n_clusters, seed, max_evaluations):
     """Relabel single points, in random order, while that lowers the fitness.
 
@@ -140,13 +135,10 @@ def _descend(points, indptr, indices, signed, labels, n_clusters, seed, max_eval
     """
     center = np.empty(points.shape[1])
     deviation = np.empty(n_clusters)
-    counts = np.zeros(n_clusters, np.int64)
-    broken = 0.0
+    counts = np.bincount(labels, minlength=n_clusters)
+    broken = cost_of_broken(indptr, indices, signed, labels)
     for k in range(n_clusters):
         deviation[k] = _deviation(points, labels, k, center)
-    for i in range(len(points)):
-        counts[labels[i]] += 1
-        broken += 0.5 * _broken_cost(i, labels[i], indptr, indices, signed, labels)
     order = np.arange(len(points))
     n_done, improved = 0, True
     while improved and n_done < max_evaluations:
@@ -158,8 +150,8 @@ def _descend(points, indptr, indices, signed, labels, n_clusters, seed, max_eval
                 if b == a or counts[a] < 2 or n_done >= max_evaluations:
                     continue
                 n_done += 1
-                change = _broken_cost(row, b, indptr, indices, signed, labels)
-                change -= _broken_cost(row, a, indptr, indices, signed, labels)
+                change = cost_of_point(row, b, indptr, indices, signed, labels)
+                change -= cost_of_point(row, a, indptr, indices, signed, labels)
                 labels[row] = b
                 at_a = _deviation(points, labels, a, center)
                 at_b = _deviation(points, labels, b, center)

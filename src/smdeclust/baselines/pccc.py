@@ -128,8 +128,7 @@ class PCCC(FromCenters, Baseline):
             sure = known.soft_must_link_confidence, known.soft_cannot_link_confidence
             if np.isnan(np.concatenate(sure)).any():
                 raise InvalidInputError(
-                    "PCCC takes confidences of soft pairs, and some of the constraints have a "
-                    "price."
+                    "PCCC takes confidences of soft pairs, and some have a price."
                 )
         return self._fit(X, known, sample_weight, deadline, sure)
 
@@ -211,8 +210,8 @@ def soft_assignment(
     if not graph.broken(labels[:n_linked]).any():
         return labels
     costs = costs_of(contracted.points, contracted.weights, np.arange(n_linked), centers)
+    until = np.inf if deadline is None else deadline
     while True:
-        until = np.inf if deadline is None else deadline
         budget = Budget(deadline=until, max_pivots=PCCC_PIVOTS)
         found, _, _ = assign(_nearest(costs, q), graph, None, labels[:n_linked], budget)
         if found is not None:

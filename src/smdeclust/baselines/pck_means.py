@@ -96,20 +96,14 @@ class COPKMeans(FromCenters, StrictBaseline):
     )
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution | None:
-        """Run one start; None where its first placement fails.
-
-        A later placement that fails, or does not lower the objective, is an iteration without
-        improvement: the best solution so far stays. `rng` draws the order of the groups again in
-        every iteration.
-        """
+        """Run one start; None where its first placement fails. (A later one that fails is an
+        iteration without improvement.)"""
         graph = task.problem.graph.with_free(task.problem.n_groups)
         forbidden = graph.indptr, graph.indices, -np.array(graph.price)
-        found = search_by_placing(
-            task.problem, forbidden, centers, rng, self.max_iter, COP_PATIENCE, 1
-        )
-        if found.objective == np.inf:
-            return None
-        return replace(found, objective=found.objective + task.problem.scatter)
+        limits = self.max_iter, COP_PATIENCE, 1
+        found = search_by_placing(task.problem, forbidden, centers, rng, *limits)
+        objective = found.objective + task.problem.scatter
+        return None if objective == np.inf else replace(found, objective=objective)
 
 
 def neighborhood_centers(

@@ -135,11 +135,19 @@ def cost_of_broken(indptr, indices, signed, labels):
     """What the pairs broken by `labels` cost. O(N + pairs)."""
     total = 0.0
     for i in range(len(labels)):
-        for e in range(indptr[i], indptr[i + 1]):
-            same = labels[i] == labels[indices[e]]
-            if same != (signed[e] > 0):
-                total += abs(signed[e])
+        total += cost_of_point(i, labels[i], indptr, indices, signed, labels)
     return 0.5 * total
+
+
+@kernel()
+def cost_of_point(i, k, indptr, indices, signed, labels):
+    """What the pairs of point i cost if its label is k."""
+    total = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        same = labels[indices[e]] == k
+        if same != (signed[e] > 0):
+            total += abs(signed[e])
+    return total
 
 
 def breed(

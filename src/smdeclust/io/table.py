@@ -272,11 +272,14 @@ def check_ids(ids: Sequence[str], path: PathLike, lines: Sequence[int] | None) -
         first = seen.setdefault(name, row)
         if first != row:
             earlier = f"row {first}" if lines is None else f"line {lines[first]}"
-            raise bad_line(
-                path, line, f"the id {shown(name)} again (row {row})",
-                f"unique ids, and it is that of {earlier} already",
-                f"Choose another id column ({argument('id_column')}), or remove the repeated row.",
-            )  # fmt: skip
+            found, expected = (
+                f"the id {shown(name)} again (row {row})",
+                f"that of {earlier} already",
+            )
+            todo = (
+                f"Choose another id column ({argument('id_column')}), or remove the repeated row."
+            )
+            raise bad_line(path, line, found, f"unique ids, and it is {expected}", todo)
     return tuple(ids)
 
 

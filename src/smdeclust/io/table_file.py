@@ -96,8 +96,7 @@ class TableFile:
         if b'"' not in content:
             return range(first, first + n)
         text = decode_any(content, self.path, self.encoding)[0]
-        starts = [line for line, _ in records(text, self.separator, self.path)]
-        return starts[first - 1 : first - 1 + n]
+        return [line for line, _ in records(text, self.separator, self.path)][first - 1 :][:n]
 
 
 def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | None) -> TableFile:

@@ -75,8 +75,7 @@ def run_paper(
     retry
         Whether to repeat runs that failed or reached their limit before.
     """
-    plans = [paper_plan(name, scale) for name in experiments or EXPERIMENTS]
-    plans = without_missing_data(plans)
+    plans = without_missing_data([paper_plan(name, scale) for name in experiments or EXPERIMENTS])
     return run_plans(plans, scale, out, jobs, progress, budget=budget, retry=retry)
 
 
@@ -111,11 +110,8 @@ def run_plans(
 
 @contextmanager
 def _show_progress(done: int, n_runs: int, shown: bool) -> Iterator[Listener]:
-    """Give a listener for ended runs that keeps a bar up to date.
-
-    The bar is on standard error where that is a terminal; otherwise a line goes to the log twice a
-    minute at most.
-    """
+    """Give a listener for ended runs: it moves a bar on standard error where that is a terminal,
+    and otherwise writes a line to the log, twice a minute at most."""
     if shown and sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import MofNCompleteColumn, TimeRemainingColumn

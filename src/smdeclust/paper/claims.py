@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, where it comes from, whether our runs bear it out, and our figures.
-
-    `why_not` explains the difference where it does not hold.
-    """
+    """A statement, where it comes from, whether our runs bear it out, our figures, and why not."""
 
     text: str
     source: str

@@ -43,23 +43,19 @@ class Instance:
 
 def paper_instance(name: str, configuration: str) -> Instance:
     """An instance of the paper's data sets."""
-    dataset = _points(name)
+    dataset = load_points(name)
     pairs = Constraints() if configuration == NO_PAIRS else load_constraints(name, configuration)
     return Instance(dataset.X, dataset.n_clusters, pairs.must_link, pairs.cannot_link, dataset.y)
 
 
 # One data set a process is kept: runs come data set by data set, and the largest fill memory.
 @lru_cache(maxsize=1)
-def _points(name: str) -> Dataset:
+def load_points(name: str) -> Dataset:
+    """A data set of the paper."""
     info = find_dataset(name)
     if info.set == 3:
         return load_set3(info.n_points, info.n_clusters)
     return (load_set1 if info.set == 1 else load_set2)(name)
-
-
-def forget_points() -> None:
-    """Give back the memory of the data set loaded last."""
-    _points.cache_clear()
 
 
 def stand_in(name: str, configuration: str) -> Instance:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from smdeclust.datasets import list_datasets
 from smdeclust.datasets.catalog import find_dataset
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
-from smdeclust.paper.data import STAND_INS, forget_points, is_at_hand
+from smdeclust.paper.data import STAND_INS, is_at_hand, load_points
 from smdeclust.paper.methods import (
     BLP_KM,
     COP_KM,
@@ -158,9 +158,11 @@ def paper_plan(experiment: str, scale: str = "paper") -> Plan:
             m.but(m.name, max_time=min(120.0, limit / 2)) if "max_time" in m.settings else m
             for m in piece.methods
         )
-        product = methods, tuple(_thinned(data[name], piece, scale) for name in on)
-        flags = piece.priority, piece.unconstrained, piece.reference
-        parts.append(Part(*product, seeds[_SEEDS[piece.seeds]], limit, *flags))
+        taken = tuple(_thinned(data[name], piece, scale) for name in on)
+        flags = piece.unconstrained, piece.reference
+        parts.append(
+            Part(methods, taken, seeds[_SEEDS[piece.seeds]], limit, piece.priority, *flags)
+        )
     used = tuple(part for part in parts if part.data and part.seeds)
     skipped = {name: item.reason for name, item in found.items() if isinstance(item, Skipped)}
     for name, d in data.items():
@@ -217,7 +219,7 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
             except DataNotFoundError as error:
                 logger.warning("%s", error)
                 missing[data.name] = "neither in the folder SMDECLUST_DATA nor downloadable"
-    forget_points()
+    load_points.cache_clear()  # gives back the memory of the last one
     found = []
     for plan in plans:
         names = dict.fromkeys(d.name for part in plan.parts for d in part.data)

@@ -76,11 +76,8 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Identity of the run in the store.
-
-        Everything that determines its result, including the version of the library: two
-        experiments that need the same run share it.
-        """
+        """Identity of the run in the store: everything that determines its result, including the
+        version of the library. Two experiments that need the same run share it."""
         identity = {
             "factory": self.method.factory,
             "settings": dict(self.method.settings),

@@ -42,7 +42,8 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
     with Store(store) as opened:
         stored, rows = opened.plans(), opened.rows()
     names = dict.fromkeys(name for name in (*_ORDER, *stored) if name in stored)
-    scales, plans = ({name: stored[name][place] for name in names} for place in (0, 1))
+    plans = {name: stored[name][1] for name in names}
+    scales = {name: stored[name][0] for name in names}
     folder = target.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     by_plan = {name: tables_of(plan, rows) for name, plan in plans.items()}

@@ -160,10 +160,7 @@ class Store:
         return found
 
     def is_done(self, run: Run) -> bool:
-        """Whether a run need not be repeated.
-
-        A run that ended at its limit is repeated only with a longer limit.
-        """
+        """Whether there is no need to repeat a run; at its limit, only a longer limit is one."""
         row = self._rows.execute(
             "SELECT status, time_limit FROM runs WHERE key = ?", (run.key,)
         ).fetchone()
