@@ -26,6 +26,7 @@ from smdeclust.io.write import labels_csv, write_bytes
 from smdeclust.points.centers import cluster_means
 
 COLUMNS = "columns.json"
+_FOLDER = "the folder that 'smdeclust fit --out' wrote"
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:
@@ -51,11 +52,8 @@ def read_preparation(place: Path) -> dict[str, Any]:
     """Read what `fit --out` wrote into a folder; `place` is the folder or a file in it."""
     path = (place if place.is_dir() else place.parent) / COLUMNS
     if not path.exists():
-        raise CommandError(
-            f"{place}: there is no {COLUMNS} (--result). Name the folder that 'smdeclust fit "
-            "--out' wrote."
-        )
-    document = read_json(path, "the folder that 'smdeclust fit --out' wrote")
+        raise CommandError(f"{place}: there is no {COLUMNS} (--result). Name {_FOLDER}.")
+    document = read_json(path, _FOLDER)
     if document.get("scaling") not in ("robust", "standard", "none"):
         raise CommandError(
             f"{path}: this does not say how columns were prepared. Fit again, with --out."
@@ -129,11 +127,8 @@ def read_fitted(path: Path) -> Fitted:
     """Read the ``result.json`` of a fit (or of the folder of one)."""
     file = path / "result.json" if path.is_dir() else path
     if not file.exists():
-        raise CommandError(
-            f"{file}: there is no such file (--result). Name the folder that 'smdeclust fit --out' "
-            "wrote."
-        )
-    document = read_json(file, "the folder that 'smdeclust fit --out' wrote")
+        raise CommandError(f"{file}: there is no such file (--result). Name {_FOLDER}.")
+    document = read_json(file, _FOLDER)
     try:
         if "view_weights" in document:
             raise ValueError(
@@ -167,8 +162,8 @@ def read_fitted(path: Path) -> Fitted:
             raise ValueError("its parts do not fit together")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise CommandError(
-            f"{file}: this is not the result.json of a fit that places new rows ({error}). Name "
-            "the folder that 'smdeclust fit --out' wrote."
+            f"{file}: this is not the result.json of a fit that places new rows ({error}). "
+            f"Name {_FOLDER}."
         ) from error
     return fitted
 

@@ -104,9 +104,8 @@ def plot_clusters(
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
     if len(names) > style.MAX_LEGEND_CLUSTERS:
-        cluster_handles = []
         number = "" if named == len(names) else f" ({named} of {len(names)})"
-        cluster_handles.append(style.handle(f"number at center{number}", style.INK, marker="$3$"))
+        cluster_handles = [style.handle(f"number at center{number}", style.INK, marker="$3$")]
     title = style.count_of(len(shown), len(points), "point")
     title += f", {len(names)} cluster" + ("s" if len(names) > 1 else "")
     style.legend_outside(ax, [*cluster_handles, *pair_handles], title)

@@ -59,29 +59,25 @@ def plot_comparison(
     """
     if not results:
         raise InvalidInputError("a comparison needs the results of at least one method.")
-    methods = list(results)
-    present = [
-        m for m in metrics if any(np.isfinite(_values(results[r], m)).any() for r in methods)
-    ]
+    methods, found = list(results), list(results.values())
+    present = [m for m in metrics if any(np.isfinite(_values(r, m)).any() for r in found)]
     if not present:
         raise InvalidInputError(
             f"none of the methods has a value of {list(metrics)}; they hold "
-            f"{sorted({m for r in results.values() for m in r})}."
+            f"{sorted({m for r in found for m in r})}."
         )
-    broken = np.array(
-        [np.nansum(_values(results[method], "violations")) > 0 for method in methods], dtype=bool
-    )
+    broken = np.array([np.nansum(_values(r, "violations")) > 0 for r in found])
     ax = style.get_axes(ax, (3.2 * len(present) + 1.2, 1.5 + 0.42 * len(methods)))
     ax.set_axis_off()
-    failed = np.array([_failed(results[method]) for method in methods])
+    failed = np.array([_failed(r) for r in found])
     gap = 0.08 if style.inches(ax)[0] < 6.0 else 0.05
     width = (1.0 - gap * (len(present) - 1)) / len(present)
     for position, metric in enumerate(present):
         panel = ax.inset_axes((position * (width + gap), 0.0, width, 1.0))
-        values = [_values(results[m], metric) for m in methods]
+        values = [_values(r, metric) for r in found]
         _draw_panel(panel, metric, values, broken, failed)
         panel.set_yticks(np.arange(len(methods)), methods if position == 0 else [])
-    _draw_legend(ax, broken, any(_values(results[r], m).size > 1 for r in methods for m in present))
+    _draw_legend(ax, broken, any(_values(r, m).size > 1 for r in found for m in present))
     return ax
 
 

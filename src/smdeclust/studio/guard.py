@@ -50,8 +50,7 @@ class Guard:
             status, sentence = problem
             await PlainTextResponse(sentence, status, headers=self.headers)(scope, receive, send)
             return
-        inner = dict(scope)
-        inner["root_path"] = f"/{self.token}"
+        inner = {**scope, "root_path": f"/{self.token}"}
         await self.app(inner, _limited(receive), _with_headers(send, self.headers))
 
     def _problem(self, scope: Scope) -> tuple[int, str] | None:
