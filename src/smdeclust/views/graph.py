@@ -30,6 +30,8 @@ SCALE_NEIGHBOR = 7
 # How far pairs spread (a), by how many steps, and which share of a pair is too little to follow.
 SPREADING = 0.8
 SPREADING_STEPS = 8
+# Steps by which known classes spread.
+REACH = 100
 LEAST_SHARE = 1e-3
 
 # A point of no weight has labels nevertheless: it counts as this share of a point.
@@ -133,8 +135,7 @@ def soft_weight(known: Constraints, kind: str) -> np.ndarray:
 
 def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
     """The graph with weights raised and lowered by the pairs, and B, scaled."""
-    root = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-12)))
-    spread = csr_array(root @ graph @ root)
+    spread = _normalized(graph)
     b = _series(spread, said.member)
     towards = csr_array(b @ (said.plus - said.minus))
     own = _series(spread, said.own)
@@ -147,6 +148,26 @@ def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
     adjusted = graph.copy()
     adjusted.data = np.where(change >= 0, raised, (1 + change) * graph.data)
     return adjusted, csr_array(b / np.sqrt(top))
+
+
+def spread_classes(graph: csr_array, said: Said, n_clusters: int) -> np.ndarray | None:
+    """(N, K) how much of each class reaches each point along the graph, rows that sum to 1; or
+    ``None`` where pairs do not tell K classes from each other (Zhou and others 2004)."""
+    n_pairs = n_clusters * (n_clusters - 1)
+    hard = int((said.minus.data >= 1).sum())
+    if n_clusters < 2 or said.member.shape[1] != n_clusters or hard != n_pairs:
+        return None
+    spread, first = _normalized(graph), said.member.toarray()
+    reached = first
+    for _ in range(REACH):
+        reached = SPREADING * (spread @ reached) + (1 - SPREADING) * first
+    reached += 1e-300  # nothing reaches a part of the graph without known points
+    return reached / reached.sum(axis=1, keepdims=True)
+
+
+def _normalized(graph: csr_array) -> csr_array:
+    root = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-12)))
+    return csr_array(root @ graph @ root)
 
 
 def _series(spread: csr_array, start: csr_array) -> csr_array:
@@ -312,13 +333,18 @@ class NeighborGraph:
         else:
             neighbors, graph, plain = self._neighbors, self._graph, self._plain
         said, b = Said.of(scene.known), None
+        reached = spread_classes(graph, said, scene.n_clusters)
         if said.member.shape[1]:
             graph, b = propagate(graph, said)
         found = coordinates(graph, scene.n_clusters, scene.seed, said, b, plain, scene.weight)
         # What is free of knowledge is a feature of its own.
         features = found if plain is None else np.hstack([found, plain])
         distance = scene.learned if self.learned else None
-        return Seen(scene.cluster(found), found, features, (neighbors, distance))
+        if reached is None:
+            labels = scene.cluster(found)
+        else:
+            labels = scene.assign(-np.log(reached), 0.25, reached.argmax(axis=1))
+        return Seen(labels, found, features, (neighbors, distance))
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:
         """Average the coordinates of the nearest neighbors."""

@@ -49,13 +49,17 @@ def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) 
     # A soft pair that is given twice is held out as a whole.
     copy = np.unique(np.sort(soft, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     n_different = int(copy.max()) + 1 if len(copy) else 0
-    n_folds = min(n_folds, len(star) + len(apart) + n_different)
+    # Of labels only points are held out: that classes are apart is what makes them classes.
+    named = len(np.unique(contract(len(known), known.must_link, apart).of_point[apart]))
+    n_apart = 0 if len(star) and len(apart) == named * (named - 1) // 2 else len(apart)
+    n_folds = min(n_folds, len(star) + n_apart + n_different)
     if n_folds < 2:
         return
     # Dealt out in turn, so that folds of few pairs are of about one size.
-    deal = np.arange(len(star) + len(apart) + n_different) % n_folds
-    ends = np.cumsum([len(star), len(apart)])
+    deal = np.arange(len(star) + n_apart + n_different) % n_folds
+    ends = np.cumsum([len(star), n_apart])
     star_fold, apart_fold, soft_fold = (rng.permutation(part) for part in np.split(deal, ends))
+    apart_fold = apart_fold if n_apart else np.full(len(apart), -1)
     soft_fold = soft_fold[copy]
     no_hard = {kind: np.zeros(len(getattr(known, kind)), bool) for kind in KINDS[:2]}
     for number in range(n_folds):
