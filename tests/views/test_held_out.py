@@ -58,6 +58,7 @@ def test_labelled_points_are_set_free():
         free = set(fold.pairs[fold.together][:, 1].tolist())
         assert free
         group = groups_of(fold.known)
+        assert len(fold.known.cannot_link) == 3  # the classes stay apart
         for row in free:
             assert (group == group[row]).sum() == 1
             others = fold.pairs[~fold.together & (fold.pairs == row).any(axis=1)]

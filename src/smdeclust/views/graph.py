@@ -151,8 +151,11 @@ def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
 
 
 def spread_classes(graph: csr_array, said: Said, n_clusters: int) -> np.ndarray | None:
-    """(N, K) how much of each class reaches each point along the graph, rows that sum to 1; or
-    ``None`` where pairs do not tell K classes from each other (Zhou and others 2004)."""
+    """Spread known classes along the graph (Zhou and others 2004).
+
+    Returns (N, K) how much of each class reaches each point, rows that sum to 1; ``None`` where
+    pairs do not tell exactly K classes from each other.
+    """
     n_pairs = n_clusters * (n_clusters - 1)
     hard = int((said.minus.data >= 1).sum())
     if n_clusters < 2 or said.member.shape[1] != n_clusters or hard != n_pairs:
@@ -343,7 +346,7 @@ class NeighborGraph:
         if reached is None:
             labels = scene.cluster(found)
         else:
-            labels = scene.assign(-np.log(reached), 0.25, reached.argmax(axis=1))
+            labels = scene.assign(-np.log(reached), 0.25)  # costs are nats
         return Seen(labels, found, features, (neighbors, distance))
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:

@@ -104,7 +104,7 @@ class Engine(Protocol):
         """Cluster points: (N,) labels that keep all hard pairs."""
 
     def assign(
-        self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray
+        self, costs: np.ndarray, known: Constraints, unit: float, otherwise: np.ndarray | None
     ) -> np.ndarray:
         """Return the cheapest labels for (N, K) costs under all knowledge."""
 
@@ -149,7 +149,9 @@ class Scene:
         """Labels of points in these coordinates, under all that is known."""
         return self.engine.cluster(points, self.known, init, self.n_searches)
 
-    def assign(self, costs: np.ndarray, unit: float, otherwise: np.ndarray) -> np.ndarray:
+    def assign(
+        self, costs: np.ndarray, unit: float, otherwise: np.ndarray | None = None
+    ) -> np.ndarray:
         """The cheapest labels for these (N, K) costs, under all that is known.
 
         Parameters
