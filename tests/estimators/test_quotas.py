@@ -178,6 +178,7 @@ def test_fractions_of_zeros_and_ones_are_shares():
         (GENDER, {"low": 0.5}, "'f' .* low can be at most 0.44"),
         (["a"] * 4 + ["b"] * 5, {"low": 0.52}, "'a' .* it is 0.4444. low can be at most 0.44"),
         (["b"] * 5 + ["a"] * 4, {"low": 0.6}, "'b' .* it is 0.5556. low can be at most 0.44"),
+        (["x"] * 7 + ["?"] * 2, {"high": {"?": 0.1}}, "it is 0.2222. high can be at least 0.23"),
         (["x"] * 7 + ["?"] * 2, {"low": {"?": 0.1}}, "there are 2. low can be at most 0"),
     ],
 )

@@ -38,6 +38,8 @@ def test_two_are_enough_where_half_of_the_first_searches_agree_by_themselves():
     """All first searches end with 2: two populations. Every fourth one does: all five."""
     state = run(Islands(8, 5), populations_of(*[2.0] * 8))
     assert (state.stop_reason, state.island) == ("agreement", 1)
+    state = run(Islands(8, 5, independent=False), populations_of(*[2.0] * 8))
+    assert (state.stop_reason, state.island) == ("agreement", 4)
     starts = itertools.cycle([2.0, 3.0, 4.0, 5.0])
     operators = stub_operators(starts, crossover=lambda a, b, c, rng: np.array([[2.0]]))
     state = run(Islands(8, 5), operators)

@@ -65,6 +65,16 @@ def test_labelled_points_are_set_free():
             assert len({labels[i] for pair in others.tolist() for i in pair} - {labels[row]}) == 2
 
 
+def test_pairs_that_happen_to_be_complete_are_no_labels():
+    """A cannot-link beside must-links of other points is held out; two pairs make two folds."""
+    rng = np.random.default_rng(0)
+    for must in ([(0, 1)], [(0, 1), (4, 5), (6, 7)]):
+        known = Constraints(must, [(2, 3)], n_points=8)
+        held = np.concatenate([fold.together for fold in folds(known, rng)])
+        assert (held.sum(), (~held).sum()) == (len(must), 1)
+    assert len(list(folds(Constraints([(0, 1)], [(1, 2)], n_points=8), rng))) == 2
+
+
 def test_soft_pairs_count_by_confidence():
     """Soft pairs are held out once, copies together, and weigh 2 p - 1."""
     known = Constraints(

@@ -369,7 +369,7 @@ class SMDEClust(ConstrainedClusterer):
         if search.relative:
             replacement = Replacement(1e-10, relative=True, constant=problem.constant)
         state = evolve_islands(
-            Islands(search.max_populations, n_agree),
+            Islands(search.max_populations, n_agree, independent=earlier is None),
             [remember(kind, elite) for kind in kinds],
             search.population_size,
             replacement,

@@ -226,7 +226,7 @@ class Jobs:
             task = _Task(rows, self.block(rows), self.labels[rows], tol, self.folder)
             return delayed(task.run)(self.deadline, waiting)
 
-        tasks = (prepare(*block) for block in enumerate(blocks))
+        tasks = [prepare(*block) for block in enumerate(blocks)]
         n_jobs = self.n_jobs if time.time() + STARTING < self.deadline else 1
         kind: dict[str, Any] = {} if n_jobs > 1 else {"backend": "sequential"}
         backend = get_active_backend()[0]  # of joblib.parallel_config: processes, or a Dask cluster

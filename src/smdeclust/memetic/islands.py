@@ -35,6 +35,7 @@ class Islands:
     # for plain Algorithm 1
     max_populations: int = 1
     n_agree: int = 1  # stop as soon as so many of them have ended with the best objective
+    independent: bool = True  # whether first searches know nothing of each other
 
     def __post_init__(self) -> None:
         if self.max_populations != 1 and self.max_populations < 4:
@@ -83,7 +84,7 @@ def evolve_islands(
 
     reason = run(kinds[0], population_size)
     while reason in OWN_END and islands.max_populations > 1:
-        easy = share_at(min(b.objective for b in bests), firsts) >= EASY
+        easy = islands.independent and share_at(min(b.objective for b in bests), firsts) >= EASY
         enough = min(islands.n_agree, ENOUGH_WHERE_EASY) if easy else islands.n_agree
         if count_agreeing(bests) >= enough:
             agreed = min(bests, key=lambda solution: solution.objective)

@@ -129,7 +129,7 @@ def reject_impossible_quotas(
                 there = int(quota.counts.sum())
                 said += (
                     f" it is {total:.4g}"
-                    if there >= k or quota.of == "mean"
+                    if sign < 0 or there >= k or quota.of == "mean"
                     else f" there are {there}"
                 )
                 said += f". {side} can be {'at most' if sign > 0 else 'at least'} {nearest:g}"

@@ -19,7 +19,16 @@ from smdeclust.studio import exports, solving, view
 from smdeclust.studio.conflicts import find_conflict
 from smdeclust.studio.opening import Source
 from smdeclust.studio.sheet import Sheet
-from smdeclust.studio.wishes import Ground, History, Pair, Wishes, add_pairs, change, pairs_of
+from smdeclust.studio.wishes import (
+    MOST_CLUSTERS,
+    Ground,
+    History,
+    Pair,
+    Wishes,
+    add_pairs,
+    change,
+    pairs_of,
+)
 from smdeclust.studio.work_folder import WorkFolder
 from smdeclust.studio.worker import Worker
 
@@ -146,7 +155,8 @@ class Desk:
         """
         work = WorkFolder(folder or self.folder_path, data, sheet, source)
         ground = sheet.ground
-        first = Wishes(min(n_clusters or usual or 3, ground.n_points), ground.columns)
+        k = min(n_clusters or usual or 3, ground.n_points, MOST_CLUSTERS)
+        first = Wishes(k, ground.columns)
         with work.changing():
             wishes = work.load(first, ground)
             if n_clusters is not None:

@@ -1,9 +1,10 @@
 """Knowledge held out: what clusterings keep of pairs that they were fitted without.
 
-Every pair is held out once, in one of four folds. A pair says something only where the others do
-not imply it, so must-links are first replaced by a star in each group, and cannot-links by one for
-every two groups. Cutting an edge of a star sets one point free, which is how labeled points are
-held out, too: all that its group says of other groups is then evidence about this point.
+Every pair is held out once, in one of four folds (of labels: every point but one of each class).
+A pair says something only where the others do not imply it, so must-links are first replaced by a
+star in each group, and cannot-links by one for every two groups. Cutting an edge of a star sets one
+point free, which is how labeled points are held out, too: all that its group says of other groups
+is then evidence about this point.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Fold:
 
 def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) -> Iterator[Fold]:
     """Yield folds, fewer where there are fewer pairs, in which every pair that others do not imply
-    is held out once; `known` are pairs of a known number of points."""
+    is held out once (of labels: every point but one of each class); `known` are pairs of a known
+    number of points."""
     star, apart = _independent(known)
     soft = np.concatenate([known.soft_must_link, known.soft_cannot_link])
     n_soft_must = len(known.soft_must_link)
@@ -50,8 +52,8 @@ def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) 
     copy = np.unique(np.sort(soft, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     n_different = int(copy.max()) + 1 if len(copy) else 0
     # Of labels only points are held out: that classes are apart is what makes them classes.
-    named = len(np.unique(contract(len(known), known.must_link, apart).of_point[apart]))
-    n_apart = 0 if len(star) and len(apart) == named * (named - 1) // 2 else len(apart)
+    points_only = len(star) + n_different > 1 and _are_labels(known, star, apart)
+    n_apart = 0 if points_only else len(apart)
     n_folds = min(n_folds, len(star) + n_apart + n_different)
     if n_folds < 2:
         return
@@ -96,6 +98,14 @@ def _independent(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
     between = np.sort(group[known.cannot_link], axis=1)
     _, once = np.unique(between, axis=0, return_index=True)
     return star, known.cannot_link[np.sort(once)]
+
+
+def _are_labels(known: Constraints, star: np.ndarray, apart: np.ndarray) -> bool:
+    """Whether hard pairs say no more than that some points are of classes, all of them apart."""
+    group = contract(len(known), known.must_link, apart).of_point
+    classes = np.unique(group[apart])
+    complete = len(apart) == len(classes) * (len(classes) - 1) // 2
+    return complete and bool(np.isin(group[star], classes).all())
 
 
 def _following(cut: np.ndarray, known: Constraints, rng: np.random.Generator) -> np.ndarray:
@@ -157,7 +167,8 @@ def held_out_score(
     y
         Not used.
     constraints
-        Pairs, labels or groups. Each pair that others do not imply is held out once.
+        Pairs, labels or groups. Each pair that others do not imply is held out once; of labels,
+        each labeled point but one of each class.
     n_folds
         Number of folds.
     random_state
