@@ -44,8 +44,8 @@ def note(message: str) -> None:
 
 
 def print_result(text: str) -> None:
-    """Write a result to standard output as it is."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """Write a result to standard output as it is, at once, also where that is a pipe."""
+    print(text, end="" if text.endswith("\n") else "\n", flush=True)
 
 
 def print_words(text: str) -> None:
