@@ -172,14 +172,14 @@ def test_fractions_of_zeros_and_ones_are_shares():
     [
         (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low=1 would work"),
         (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high=2 would work"),
-        (GENDER, {"low": {"f": 0.6}}, "it is 0.4444. low can be at most 0.44"),
+        (GENDER, {"low": {"f": 0.6}}, r"it is 0.4444 \(4 of 9\). low can be at most 0.44"),
         (GENDER, {"high": {"f": 0.3}}, "high can be at least 0.45"),
         (AMOUNT, {"low": 6.0}, "need 18, and there are 14"),
         (GENDER, {"low": 0.5}, "'f' .* low can be at most 0.44"),
-        (["a"] * 4 + ["b"] * 5, {"low": 0.52}, "'a' .* it is 0.4444. low can be at most 0.44"),
-        (["b"] * 5 + ["a"] * 4, {"low": 0.6}, "'b' .* it is 0.5556. low can be at most 0.44"),
-        (["x"] * 7 + ["?"] * 2, {"high": {"?": 0.1}}, "it is 0.2222. high can be at least 0.23"),
-        (["x"] * 7 + ["?"] * 2, {"low": {"?": 0.1}}, "there are 2. low can be at most 0"),
+        (["a"] * 4 + ["b"] * 5, {"low": 0.52}, "'a' .* low can be at most 0.44"),
+        (["b"] * 5 + ["a"] * 4, {"low": 0.6}, "'b' .* low can be at most 0.44"),
+        (["x"] * 7 + ["?"] * 2, {"high": {"?": 0.1}}, "high can be at least 0.23"),
+        (["x"] * 7 + ["?"] * 2, {"low": {"?": 0.1}}, r"\(2 of 9\). low can be at most 0\."),
     ],
 )
 def test_impossible_quotas_are_explained(column, bounds, words):

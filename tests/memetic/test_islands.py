@@ -9,7 +9,7 @@ import pytest
 
 from smdeclust import InvalidInputError
 from smdeclust.memetic import Islands, evolve_islands, islands, stopping
-from smdeclust.memetic.islands import count_agreeing
+from smdeclust.memetic.islands import count_at
 from smdeclust.memetic.replacement import Replacement
 from tests.memetic.stubs import number, stub_operators
 
@@ -137,9 +137,9 @@ def test_same_seed_same_run():
     ("values", "expected"),
     [([1.0], 1), ([2.0, 1.0, 1.0 + 1e-12], 2), ([0.0, 0.0], 2), ([1.0, 1.0, 0.9], 1)],
 )
-def test_count_agreeing(values, expected):
+def test_count_at_the_least(values, expected):
     """Those at the best objective, up to rounding."""
-    assert count_agreeing([number(v) for v in values]) == expected
+    assert count_at(min(values), values) == expected
 
 
 def test_kinds_of_populations_take_turns():

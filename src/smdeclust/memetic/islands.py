@@ -84,10 +84,10 @@ def evolve_islands(
 
     reason = run(kinds[0], population_size)
     while reason in OWN_END and islands.max_populations > 1:
-        easy = islands.independent and share_at(min(b.objective for b in bests), firsts) >= EASY
+        agreed = min(bests, key=lambda solution: solution.objective)
+        easy = count_at(agreed.objective, firsts) >= EASY * len(firsts) and islands.independent
         enough = min(islands.n_agree, ENOUGH_WHERE_EASY) if easy else islands.n_agree
-        if count_agreeing(bests) >= enough:
-            agreed = min(bests, key=lambda solution: solution.objective)
+        if count_at(agreed.objective, [solution.objective for solution in bests]) >= enough:
             better = agreed if confirm is None else confirm(agreed)
             if better.objective < agreed.objective - SAME * abs(agreed.objective):
                 bests.append(better)
@@ -103,15 +103,9 @@ def evolve_islands(
     return state
 
 
-def count_agreeing(bests: list[Solution]) -> int:
-    """How many of these solutions have the best objective of all."""
-    least = min(solution.objective for solution in bests)
-    return sum(solution.objective <= least + SAME * abs(least) for solution in bests)
-
-
-def share_at(least: float, objectives: list[float]) -> float:
-    """The share of these objectives that are the least one."""
-    return float(np.mean(np.array(objectives) <= least + SAME * abs(least)))
+def count_at(least: float, objectives: list[float]) -> int:
+    """How many of these objectives are the least one."""
+    return sum(value <= least + SAME * abs(least) for value in objectives)
 
 
 def start_from(solutions: list[Solution], operators: Operators) -> Operators:

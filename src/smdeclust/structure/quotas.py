@@ -105,50 +105,41 @@ def reject_impossible_quotas(
     quotas: tuple[Quota, ...], coupling: Coupling, n_clusters: int
 ) -> None:
     """Raise an error that explains why no clustering keeps one of the quotas by itself."""
+    k = n_clusters
     for quota in quotas:
-        total, k = quota.overall(), n_clusters
+        total, ratio = quota.overall(), quota.of in RATIOS
+        rounding = 1e-12 * np.abs(quota.counts).sum() / (len(quota.counts) if ratio else k)
         for side, bound, sign, words, verb in (
             ("low", quota.low, 1, "at least", "need"), ("high", quota.high, -1, "at most", "hold"),
         ):  # fmt: skip
-            if sign * (bound - _limit(quota, sign, k, exact=True)) <= 0:
+            if sign * (bound - _limit(quota, sign, k)) <= rounding:
                 continue
             # One number that was given for several values has to suit all of them.
-            alike = [
-                q
-                for q in quotas
-                if (q.name, q.of, getattr(q, side)) == (quota.name, quota.of, bound)
-            ]
+            this = quota.name, quota.of, bound
+            alike = [q for q in quotas if (q.name, q.of, getattr(q, side)) == this]
             nearest = sign * min(sign * _limit(q, sign, k) for q in alike)
-            if quota.of not in RATIOS:
+            if quota.of != "sum":  # whole counts, and hundredths of a ratio
+                unit = 100 if ratio else 1
+                nearest = float(sign * np.floor(sign * nearest * unit) / unit)
+            if not ratio:
                 said = f"{k} clusters with {words} {bound:g} of {quota.what} {verb} {k * bound:g}"
                 said += f", and there are {total:g}. {side}={nearest:g} would work"
             else:
-                said = (
-                    f"{quota.what} must be {words} {bound:g} in every cluster, but over all points"
-                )
-                there = int(quota.counts.sum())
-                said += (
-                    f" it is {total:.4g}"
-                    if sign < 0 or there >= k or quota.of == "mean"
-                    else f" there are {there}"
-                )
+                said = f"{quota.what} must be {words} {bound:g} in every cluster, but over all "
+                said += f"points it is {total:.4g}"
+                if quota.of == "share":
+                    said += f" ({quota.counts.sum():g} of {len(quota.counts)})"
                 said += f". {side} can be {'at most' if sign > 0 else 'at least'} {nearest:g}"
             _reject(f"quota on {quota.name}: {said}.", quota, **{f"nearest_{side}": nearest})
         if quota.of == "count" and coupling.n_compound:
             _reject_large_group(quota, coupling)
 
 
-def _limit(quota: Quota, sign: int, n_clusters: int, exact: bool = False) -> float:
-    """The bound beyond which totals alone rule it out (`sign` 1: a low, -1: a high), rounded to
-    whole counts and hundredths of a ratio; or `exact`, but for the rounding of sums."""
-    ratio, size = quota.of in RATIOS, np.abs(quota.counts)
+def _limit(quota: Quota, sign: int, n_clusters: int) -> float:
+    """The bound beyond which totals alone rule it out; `sign` 1: a low, -1: a high."""
     if quota.of == "share" and sign > 0 and quota.counts.sum() < n_clusters:
         return 0.0  # not one for each cluster
-    limit = quota.overall() / (1 if ratio else n_clusters)
-    if exact:
-        return limit + sign * 1e-12 * float(size.mean() if ratio else size.sum() / n_clusters)
-    unit = 100 if ratio else 1
-    return limit if quota.of == "sum" else float(sign * np.floor(sign * limit * unit) / unit)
+    return quota.overall() / (1 if quota.of in RATIOS else n_clusters)
 
 
 def _reject_large_group(quota: Quota, coupling: Coupling) -> None:
