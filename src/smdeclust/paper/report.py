@@ -56,7 +56,7 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         write_text(folder / f"{table.name}.tex", to_latex(table))
     sections = [
         "# The paper's experiments, repeated\n",
-        "Generated from the rows of a run (`smdeclust paper`); do not edit. Figures in parentheses "
+        "Generated from the rows of a run (`smdeclust paper`); do not edit. Values in parentheses "
         "are the paper's. Tables as CSV and LaTeX, and figures as SVG, are in the folder "
         f"`{folder.name}/`.\n",
         _what_was_run(plans, scales, rows) + (f"\n{remark}\n" if remark else ""),

@@ -98,7 +98,7 @@ class ActiveClustering:
         Stop after this many answers in a row that agreed with the clustering and changed nothing.
         ``None``: continue until the budget is spent.
     refit_every
-        Cluster again after this many answers (and always after one that the clustering had wrong).
+        Cluster again after this many answers (and always after one that was unexpected).
         ``None``: after each; with `GuidedClustering`, after ten, or fewer if they are unexpected.
         Then only its view with the largest weight is clustered again; all views are weighted again
         when the number of answers has grown by half, and at the end.

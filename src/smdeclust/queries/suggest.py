@@ -87,7 +87,7 @@ def suggest_pairs(
 
     Pairs whose answer follows from the constraints (soft pairs count if the model keeps them) or
     that have a soft answer are skipped. Fewer than `n_pairs` are returned if fewer are worth
-    asking. Several at once come from different regions.
+    asking. If there are several, they come from different regions.
 
     Parameters
     ----------

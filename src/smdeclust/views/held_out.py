@@ -167,8 +167,8 @@ def held_out_score(
     y
         Not used.
     constraints
-        Pairs, labels or groups. Each pair that others do not imply is held out once; of labels,
-        each labeled point but one of each class.
+        Pairs, labels or groups. Each pair that others do not imply is held out once; with labels,
+        each labeled point except one of each class.
     n_folds
         Number of folds.
     random_state
