@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
+from contextlib import ExitStack, chdir, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
+from unittest import mock
+
+from smdeclust.cli.app import run
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+) *(?P<language>[\w+-]*)[^`]*$")
 NOT_RUN = re.compile(r"<!-- not run: (?P<why>.+?) -->")
@@ -87,14 +95,61 @@ def run_python(block: Block, page: Path, namespace: dict[str, Any]) -> None:
     exec(compile(source, str(page), "exec"), namespace)
 
 
-def run_shell(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the commands of a block in a folder, with this environment's smdeclust first."""
+def run_shell(
+    block: Block, folder: Path, *, own_processes: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run the commands of a block in a folder, with this environment's smdeclust first.
+
+    With ``own_processes=False`` the shell hands each call of smdeclust to this process, with its
+    folder, environment and streams: nothing is imported or loaded again.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return subprocess.run(
-        ["bash", "-eu", "-o", "pipefail", "-c", block.commands],
-        cwd=folder,
-        env={**os.environ, "PATH": path, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
+    how: dict[str, Any] = {"cwd": folder, "env": {**os.environ, "PATH": path, "MPLBACKEND": "Agg"}}
+    shell = ["bash", "-eu", "-o", "pipefail", "-c"]
+    if own_processes or not hasattr(socket, "send_fds"):
+        return subprocess.run(
+            [*shell, block.commands], capture_output=True, text=True, timeout=SECONDS, **how
+        )
+    with ExitStack() as stack:
+        address = str(Path(stack.enter_context(TemporaryDirectory())) / "door")
+        out, err = (stack.enter_context(TemporaryFile("w+")) for _ in range(2))
+        door = stack.enter_context(socket.socket(socket.AF_UNIX))
+        door.bind(address)
+        door.listen()
+        door.settimeout(0.02)
+        call = f'smdeclust() {{ "{sys.executable}" -IS "{HAND_OVER}" "{address}" "$@"; }}\n'
+        process = subprocess.Popen([*shell, call + block.commands], stdout=out, stderr=err, **how)
+        stack.callback(process.kill)
+        latest = time.monotonic() + SECONDS
+        while process.poll() is None:
+            if time.monotonic() > latest:
+                raise subprocess.TimeoutExpired(block.commands, SECONDS)
+            with suppress(TimeoutError):
+                answer(door.accept()[0])
+        texts = [file.seek(0) or file.read() for file in (out, err)]
+        return subprocess.CompletedProcess(block.commands, process.returncode, *texts)
+
+
+HAND_OVER = Path(__file__).with_name("hand_over.py")
+
+
+def answer(caller: socket.socket) -> None:
+    """Run one command that `hand_over.py` sent, and tell it the exit code."""
+    caller.setblocking(True)
+    with ExitStack() as stack:
+        stack.enter_context(caller)
+        start, descriptors, _, _ = socket.recv_fds(caller, 2**16, 3)
+        streams = [
+            stack.enter_context(open(number, mode))
+            for number, mode in zip(descriptors, "rww", strict=True)
+        ]
+        rest = stack.enter_context(caller.makefile("rb")).read()
+        folder, environment, arguments = json.loads(start + rest)
+        stack.enter_context(chdir(folder))
+        stack.enter_context(mock.patch.dict(os.environ, environment, clear=True))
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            stack.enter_context(mock.patch.object(sys, name, stream))
+        code = run(arguments)
+        for stream in streams[1:]:
+            stream.flush()
+        caller.sendall(bytes([code]))

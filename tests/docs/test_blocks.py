@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,27 @@ def test_python_blocks_share_a_namespace_and_name_their_line(tmp_path: Path) -> 
     assert caught.traceback[-1].lineno + 1 == 9
 
 
-def test_failing_commands_are_seen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_processes", [True, False])
+def test_failing_commands_are_seen(tmp_path: Path, own_processes: bool) -> None:
     """A command that fails ends its block with its exit code."""
     block = Block("sh", "false\nsmdeclust --version\n", 1)
-    assert run_shell(block, tmp_path).returncode == 1
+    assert run_shell(block, tmp_path, own_processes=own_processes).returncode == 1
+
+
+def test_commands_within_this_process_are_like_others(tmp_path: Path) -> None:
+    """Folder, variables, pipes, both streams and the exit code are those of a process."""
+    (tmp_path / "inner").mkdir()
+    block = Block("sh", """cd inner
+export SMDECLUST_DEBUG=1
+smdeclust --version | tr a-z A-Z > ../version.txt
+printf 'ML a\\n' | cat > "two words.txt"
+smdeclust check nothing.csv -k 2 -c "two words.txt"
+echo not reached
+""", 1)  # fmt: skip
+    before = Path.cwd(), dict(os.environ)
+    done = run_shell(block, tmp_path, own_processes=False)
+    assert (tmp_path / "version.txt").read_text().startswith("SMDECLUST 0.")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" in done.stderr  # what the variable asks for
+    assert "nothing.csv" in done.stderr.splitlines()[-1]
+    assert (Path.cwd(), dict(os.environ)) == before

@@ -16,6 +16,7 @@ from tests.docs.blocks import Block, find_blocks, run_python, run_shell
 from tests.docs.recipes import RECIPES
 
 ROOT = Path(__file__).resolve().parents[2]
+# The commands of the README run as processes; those of other pages within this one.
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages that look different where the paper's data are at hand.
 USES_DATA = re.compile(r"load_set[12]|load_constraints\(|smdeclust paper|run_paper\(")
@@ -48,7 +49,7 @@ def run_page(page: Path, folder: Path) -> None:
             if block.is_python:
                 run_python(block, page, namespace)
             else:
-                result = run_shell(block, folder)
+                result = run_shell(block, folder, own_processes=page == PAGES[0])
                 assert result.returncode == 0, (
                     f"{where}: exit code {result.returncode}\n{result.stdout}\n{result.stderr}"
                 )
