@@ -72,7 +72,7 @@ class Search:
     n_agree: int = whole(
         5,
         "Stop when this many populations have ended with the best objective; two are enough if\n"
-        "half of all first local searches did, too.",
+        "half of all first local searches ended within 0.1% of it.",
         low=1,
     )
     max_no_improvement: int = whole(

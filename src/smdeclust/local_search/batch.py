@@ -250,7 +250,7 @@ class Engine(ExitStack):
         ``None`` where that cannot be, or labels are to be optimal, or no good ones were found. On
         single free points of one size all labels are optimal.
         """
-        units = self.units
+        units, state.settled = self.units, False
         if not self.problem.points.abilities.contracted or not (
             units or self._may_be_quick(state, limits)
         ):
@@ -269,6 +269,7 @@ class Engine(ExitStack):
             if status == INFEASIBLE:
                 raise NoFeasibleSolutionError(NOT_FOUND)
             state.prices, state.proven = prices / unit, status != PAUSED or state.proven
+            state.settled = status != PAUSED
             return state.takes(labels, centers, objective + problem.constant)
         pause = min(most, n_before + max(1, STRIDE // (n * k * (d + 8 * len(unit)))))
         _, objective, state.n_done = bounded_lloyd(
@@ -278,6 +279,7 @@ class Engine(ExitStack):
             centers, prices, labels, n_before, pause,
         )  # fmt: skip
         state.prices, state.proven = bounds.admit(prices / unit), False
+        state.settled = n_before < state.n_done < pause
         fell = state.takes(labels, centers, objective + problem.constant)
         return fell if state.n_done > n_before else None
 

@@ -52,7 +52,7 @@ def search_at_prices(
     def tries_on(state: State, fell: bool) -> bool:
         if bounds is None:
             return fell
-        if fell or (deep and _swap(problem, bounds, state)):
+        if (fell and not state.settled) or (deep and _swap(problem, bounds, state)):
             state.exact = False
         elif state.objective < hopeless and needs_proof(state) and not state.exact:
             state.exact = True
@@ -88,7 +88,8 @@ def search_at_prices(
                 engine.finish(ended, going)
                 if len(which) < len(going):
                     going = [going[s] for s in which]
-                    engine.keep(which)
+                    if going:
+                        engine.keep(which)
         found += [state.as_solution() for state in states]
     return found
 

@@ -17,8 +17,8 @@ class State:
     """The best labels, their means and objective; under bounds also prices, and which bounds each
     cluster has.
 
-    `exact` says that good labels helped no more, `gap` what the last labels cost above what their
-    prices account for.
+    `settled` says that another such iteration would change nothing, `exact` that good labels helped
+    no more, `gap` what the last labels cost above what their prices account for.
     """
 
     centers: Any
@@ -28,6 +28,7 @@ class State:
     proven: bool = True
     prices: Any = None
     order: Any = None
+    settled: bool = False
     exact: bool = False
     gap: float = 0.0
 

@@ -22,9 +22,9 @@ from smdeclust.problem import Solution
 
 # What ends one population but not the run: another one may do better.
 OWN_END = ("collapse", "no_improvement", "max_generations")
-# Where this share of all first searches, from starts that know nothing of each other, ends with the
-# best objective by itself, so many populations are enough.
-EASY, ENOUGH_WHERE_EASY = 0.5, 2
+# Where this share of all first searches, from starts that know nothing of each other, ends within
+# this share of the best objective by itself, so many populations are enough: others gain little.
+EASY, LITTLE, ENOUGH_WHERE_EASY = 0.5, 1e-3, 2
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def evolve_islands(
     """
     kinds = [operators] if isinstance(operators, Operators) else list(operators)
     bests: list[Solution] = []
-    firsts: list[float] = []  # objectives of the first searches of all populations
+    firsts: list[float] = []  # what clusters cost after the first searches of all populations
     state, n_generations = State(), 0
 
     def run(start: Operators, size: int) -> str:
@@ -79,13 +79,14 @@ def evolve_islands(
         assert state.stop_reason is not None
         n_generations += state.generation
         bests.append(state.best)
-        firsts.extend(state.firsts)
+        firsts.extend(value - replacement.constant for value in state.firsts)
         return state.stop_reason
 
     reason = run(kinds[0], population_size)
     while reason in OWN_END and islands.max_populations > 1:
         agreed = min(bests, key=lambda solution: solution.objective)
-        easy = count_at(agreed.objective, firsts) >= EASY * len(firsts) and islands.independent
+        n_near = count_at(agreed.objective - replacement.constant, firsts, LITTLE)
+        easy = n_near >= EASY * len(firsts) and islands.independent
         enough = min(islands.n_agree, ENOUGH_WHERE_EASY) if easy else islands.n_agree
         if count_at(agreed.objective, [solution.objective for solution in bests]) >= enough:
             better = agreed if confirm is None else confirm(agreed)
@@ -103,9 +104,9 @@ def evolve_islands(
     return state
 
 
-def count_at(least: float, objectives: list[float]) -> int:
-    """How many of these objectives are the least one."""
-    return sum(value <= least + SAME * abs(least) for value in objectives)
+def count_at(least: float, objectives: list[float], share: float = SAME) -> int:
+    """How many of these objectives are the least one, or above it by no more than this share."""
+    return sum(value <= least + share * abs(least) for value in objectives)
 
 
 def start_from(solutions: list[Solution], operators: Operators) -> Operators:
