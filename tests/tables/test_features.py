@@ -248,3 +248,59 @@ def test_tables_that_cannot_be_used():
             TableFeatures().fit(frame)
     with pytest.raises(InvalidInputError, match="Column 'name', row 0: found 'Ann Bell0'"):
         TableFeatures(roles={"name": "number"}).fit(customers())
+
+
+@pytest.mark.parametrize(
+    ("cells", "role", "first"),
+    [
+        (["-1 218,85 €", "1 000,00 €", "7,5 €"], "number", -1218.85),
+        (["(1,136.73)", "2,000.00", "12,34,567.00"], "number", -1136.73),
+        (["1.136,73-", "2,00", "3,50"], "number", -1136.73),
+        (["\u2212¥5", "\\1,200", "￥7"], "number", -5),
+        (["08:30", "10:15", "1:45:00"], "number", 8.5),
+        (["0.987", "1.250", "1.500"], "number", 0.987),
+        ([2.525, "-", "3,5", 4.0], "number", 2.525),
+        (["+49 30 1234567", "+49 151 234 567", "+491712345678"], "text", None),
+        ([9007199254740993, 9007199254740995, 9007199254740997], "id", None),
+        ([2**70, 2**70 + 1, 2**70 + 2], "id", None),
+        (["10-Nov-2022", "05-Jan-2023", "7-Feb-2023"], "date", "2022-11-10"),
+        (["2022-11", "2023-01", "2023-02"], "date", "2022-11-01"),
+        (["2022年11月10日", "2023年1月5日", "2023年2月7日"], "date", "2022-11-10"),
+        ([20221110, 20230105, 20230207], "date", "2022-11-10"),
+        (pd.period_range("2022-11", periods=3, freq="M"), "date", "2022-11-01"),
+        (["11/10/2022", "05.01.2023", "02/25/2023"], "date", "2022-11-10"),
+        (["12 Zimmer 2022", "13 Zimmer 2022", "14 Zimmer 2022"], "text", None),
+    ],
+)
+def test_spellings(cells, role, first):
+    """Numbers, dates and codes are read as a person would, whatever wrote them."""
+    table = pd.DataFrame({"x": cells, "other": np.arange(len(cells)) ** 2})
+    features = TableFeatures().fit(table)
+    assert features.roles_["x"] == role
+    if first is not None:
+        expected = first if role == "number" else 1970 + days_of(first) / 365.2425
+        assert features.in_units(table)[0, 0] == pytest.approx(expected)
+
+
+def days_of(date: str) -> int:
+    return (datetime.date.fromisoformat(date) - datetime.date(1970, 1, 1)).days
+
+
+def test_words_among_dates():
+    """A few words among dates are missing, and said; in new rows others are an error."""
+    table = pd.DataFrame({"seen": [f"2022-01-{1 + i % 28:02}" for i in range(60)]})
+    table.loc[4, "seen"] = "unbekannt"
+    features = TableFeatures().fit(table)
+    assert features.reasons_["seen"] == "dates; 'unbekannt' read as missing"
+    assert "1 missing" in features.done_["seen"]
+    assert features.gaps(table).sum() == 1
+    with pytest.raises(InvalidInputError, match="row 1: found 'gestern', expected a date"):
+        features.transform(pd.DataFrame({"seen": ["unbekannt", "gestern"]}))
+
+
+def test_two_answers_are_said():
+    """Only one column is the class; another that is named like one is not used in silence."""
+    table = pd.DataFrame(
+        {"a": np.arange(20.0) ** 2, "label": [0, 1] * 10, "target": ["p", "q"] * 10}
+    )
+    assert TableFeatures().fit(table).reasons_["label"].endswith("named like a class, as target is")

@@ -255,7 +255,7 @@ def column_names(cells: list[str], path: Path) -> list[str]:
     return names
 
 
-_CODE = r"0[0-9]+"
+_CODE = r"(?:0[0-9]+|[0-9]{16,}|\+[0-9]{9,})"  # and phone numbers
 
 
 def _text_columns(body: list[list[str]], names: list[str], decimal: str) -> list[str]:
@@ -271,9 +271,9 @@ def _text_columns(body: list[list[str]], names: list[str], decimal: str) -> list
 
 
 def _count_codes(data: bytes, separator: str) -> int:
-    """How many cells of a file are codes such as 007."""
+    """How many cells of a file are codes such as 007, or have more digits than a number holds."""
     edge = rb"\s" if separator == r"\s+" else re.escape(separator.encode())
-    pattern = rb'(?:^|[%b"])0[0-9]+(?=[%b"\r\n]|$)' % (edge, edge)
+    pattern = rb'(?:^|[%b"])%b(?=[%b"\r\n]|$)' % (edge, _CODE.encode(), edge)
     return sum(1 for _ in re.finditer(pattern, data, re.MULTILINE))
 
 

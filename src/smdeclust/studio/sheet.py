@@ -298,7 +298,7 @@ class Sheet:
 
 def _as_role(values: Values, role: str) -> Values:
     if values.kind == "words" and role == "date":
-        return Values("moments", as_moments(values.column).astype("datetime64[s]"))
+        return as_moments(values.column)
     if values.kind == "words" and role in ("number", "weight"):
         return as_numbers(values.column, values.decimal)
     return values

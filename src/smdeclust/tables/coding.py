@@ -7,6 +7,7 @@ anything by this column. What is learned can be written as JSON and read back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,11 @@ _SEASONAL = 6.9
 
 @dataclass
 class Coder(ABC):
-    """What all have: `names` of the coordinates, and `mean`, where missing values are."""
+    """`names` of coordinates, their `mean` for missing values, `odd` words that are missing."""
 
     names: list[str] = field(default_factory=list)
     mean: list[float] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
 
     @property
     @abstractmethod
@@ -68,7 +70,6 @@ class NumberCoder(Coder):
 
     center: float = 0.0
     scale: float = 1.0
-    odd: list[str] = field(default_factory=list)
     soft: bool = True
     deviation: float = 1.0  # of the clipped numbers
 
@@ -128,14 +129,19 @@ def _as_numbers(values: Values, where: str, known: list[str] | None = None) -> n
     read = values
     if values.kind != "numbers":
         known, read = known or [], as_numbers(levels_of(values), values.decimal)
-    unknown = {} if known is None else {w: row for w, row in read.odd.items() if w not in known}
+    _check_odd(read.odd, known, where, "a number")
+    return read.column.to_numpy(np.float64)
+
+
+def _check_odd(odd: Mapping[str, int], known: list[str] | None, where: str, expected: str) -> None:
+    """Raise at the first word that is not known to count as missing."""
+    unknown = {} if known is None else {w: row for w, row in odd.items() if w not in known}
     if unknown:
         word, row = min(unknown.items(), key=lambda item: item[1])
         raise InvalidInputError(
-            f"{where}, row {row}: found {word!r}, expected a number. Correct the value, leave it "
+            f"{where}, row {row}: found {word!r}, expected {expected}. Correct the value, leave it "
             "empty, or give the column another role, such as category or left out."
         )
-    return read.column.to_numpy(np.float64)
 
 
 @dataclass
@@ -256,7 +262,7 @@ class DateCoder(Coder):
         dense = len(np.unique(there.astype(np.int64) % 366)) > 12  # not only years or months
         season = bool(seasonal and dense and np.ptp(there) > 2 * _YEAR)
         names = [name, *([f"{name} (season, sine)", f"{name} (season, cosine)"] * season)]
-        return cls(names, days=asdict(number), season=season)
+        return cls(names, days=asdict(number), season=season, odd=list(values.odd))
 
     @property
     def done(self) -> str:
@@ -264,7 +270,7 @@ class DateCoder(Coder):
         return scaled + ("; and the season" if self.season else "")
 
     def code(self, values: Values, where: str) -> np.ndarray:
-        days = _days(values, where)
+        days = _days(values, where, self.odd)
         elapsed = NumberCoder(**self.days).code(_numbers(days), where)
         if not self.season:
             return elapsed
@@ -273,7 +279,7 @@ class DateCoder(Coder):
 
     def units(self, values: Values, where: str) -> np.ndarray:
         coordinates = self(values, where)
-        days = _days(values, where)
+        days = _days(values, where, self.odd)
         coordinates[:, 0] = 1970 + np.where(np.isnan(days), self.days["center"], days) / _YEAR
         return coordinates
 
@@ -284,23 +290,19 @@ def _numbers(numbers: np.ndarray) -> Values:
     return Values("numbers", pd.Series(numbers))
 
 
-def _days(values: Values, where: str) -> np.ndarray:
-    """Days since 1970; a year alone is its first day."""
+def _days(values: Values, where: str, known: list[str] | None = None) -> np.ndarray:
+    """Days since 1970; a year alone is its first day. Words not `known` are an error."""
     import pandas as pd
 
     if values.kind == "numbers":
         years = values.column.to_numpy(np.float64)
         if np.nanmin(years, initial=1800) >= 1800 and np.nanmax(years, initial=2200) <= 2200:
             return (years - 1970) * _YEAR
-    column = as_moments(values.column) if values.kind == "words" else values.column
-    read = column.notna() & (column.dtype.kind == "M")
-    lost = np.flatnonzero(values.column.notna() & ~read)
-    if len(lost):
-        found = str(values.column.iloc[lost[0]])
-        raise InvalidInputError(
-            f"{where}, row {lost[0]}: found {found!r}, expected a date such as 2024-03-31. "
-            "Correct the value, leave it empty, or give the column another role."
-        )
+    read = values
+    if values.kind != "moments":
+        known, read = known or [], as_moments(levels_of(values))
+    _check_odd(read.odd, known, where, "a date such as 2024-03-31")
+    column = read.column
     seconds = column.to_numpy("datetime64[s]").astype(np.int64).astype(np.float64)
     return np.where(pd.isna(column), np.nan, seconds / _DAY)
 

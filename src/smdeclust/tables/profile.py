@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smdeclust.tables.features import Columns, TableFeatures
-from smdeclust.tables.values import as_moments, mark_of_frame
+from smdeclust.tables.values import mark_of_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -57,16 +57,16 @@ def typical_rows(
     for name in names:
         values = columns[name]
         cells = values.column
-        is_date = features.roles_[name] == "date" and values.kind != "numbers"
-        if is_date and values.kind == "words":
-            cells = as_moments(cells)
+        is_date = values.kind == "moments"
         for cluster, row in enumerate(rows):
             there: Any = cells[labels == cluster].dropna()
             if there.empty:
                 row.append(None)
             elif is_date:
                 row.append(str(there.quantile(0.5, interpolation="nearest"))[:10])
-            elif values.kind == "numbers" and features.roles_[name] in ("number", "date"):
+            elif values.kind == "numbers" and features.roles_[name] == "date":
+                row.append(float(there.quantile(0.5, interpolation="nearest")))
+            elif values.kind == "numbers" and features.roles_[name] == "number":
                 row.append(float(f"{there.median():.10g}"))
             else:
                 row.append(there.mode().iloc[0])

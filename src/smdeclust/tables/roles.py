@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.tables.values import Values, looks_like_dates
+from smdeclust.tables.values import Values, as_moments
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -28,6 +28,7 @@ _YES_NO = [
     {"yes", "no"}, {"y", "n"}, {"true", "false"}, {"t", "f"}, {"0", "1"}, {"on", "off"},
     {"present", "absent"}, {"ja", "nein"}, {"j", "n"}, {"oui", "non"}, {"o", "n"},
     {"vrai", "faux"}, {"wahr", "falsch"}, {"si", "no"}, {"sí", "no"}, {"s", "n"},
+    {"sì", "no"}, {"sim", "não"}, {"да", "нет"}, {"はい", "いいえ"}, {"是", "否"},
 ]  # fmt: skip
 _CLASS = {
     "class", "label", "labels", "target", "outcome", "y", "truth", "cluster", "segment",
@@ -83,7 +84,9 @@ def guess_roles(columns: Mapping[str, Values]) -> dict[str, Guess]:
     classes = [name for name, guess in found.items() if guess.role == "class"]
     for name in classes:
         if name != classes[-1] or (name.lower() == "y" and "x" in names):
-            found[name] = guess_role(columns[name], name, may_be_class=False)
+            other = guess_role(columns[name], name, may_be_class=False)
+            said = f"; named like a class, as {classes[-1]} is" if name != classes[-1] else ""
+            found[name] = Guess(other.role, other.reason + said)
     if not any(guess.role == "id" for guess in found.values()):
         for name in found:  # people's names, where nothing else names the rows
             called = found[name].role == "text" and _words_of(name) & {"name", "names"}
@@ -108,7 +111,7 @@ def guess_role(values: Values, name: str, *, may_be_class: bool = True) -> Guess
     if unique == 1:
         return Guess("left out", f"one value ({_short(there.iloc[0])})")
     if values.kind == "moments":
-        return Guess("date", "dates")
+        return Guess("date", "dates" + _as_missing(values))
     if unique == 2 and {_short(value).lower() for value in there.unique()} in _YES_NO:
         return Guess("yes/no", " or ".join(sorted(_short(value) for value in there.unique())))
     if values.kind == "numbers":
@@ -117,7 +120,7 @@ def guess_role(values: Values, name: str, *, may_be_class: bool = True) -> Guess
 
 
 def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Guess:
-    there = values.column.dropna().to_numpy()
+    there = values.column.dropna()
     whole = bool((there % 1 == 0).all())
     around_one = not whole and there.min() > 0 and 0.2 < there.mean() < 5
     if words & _WEIGHT and len(words) <= 2 and around_one:
@@ -128,21 +131,19 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
             return Guess("id", "consecutive whole numbers, each once")
         if words & _ID and unique > 0.5 * n and n > 2:
             return Guess("id", f"its name, {unique} different in {n} rows")
+        as_dates = unique > 2 and 19_000_101 <= there.min() <= there.max() < 21_000_000
+        if as_dates and not as_moments(there.map("{:.0f}".format)).odd:
+            return Guess("date", "dates written as numbers")
         if words & _CODE:
             role = "left out" if unique > 0.3 * n else "category"
             return Guess(role, f"a code with {unique} values")
         if unique <= min(_FEW_WHOLE, n // 4):
             return Guess("category", f"{unique} different whole numbers")
     reason = "whole numbers" if whole else "numbers"
-    if values.odd:
-        listed = [*map(repr, values.odd)][:3] + ["..."] * (len(values.odd) > 3)
-        reason += f"; {', '.join(listed)} read as missing"
-    return Guess("number", reason)
+    return Guess("number", reason + _as_missing(values))
 
 
 def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
-    if unique > 2 and looks_like_dates(there):
-        return Guess("date", "written like dates")
     if words & _CODE and unique > 0.3 * n:
         return Guess("left out", f"a code with {unique} values")
     if unique <= min(_MOST_LEVELS, max(20, 0.15 * n)) and unique < 0.8 * n:
@@ -156,6 +157,11 @@ def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
             return Guess("id", f"its name, {unique} different in {n} rows")
         return Guess("text", f"{unique} different texts in {n} rows")
     return Guess("category", f"{unique} values that repeat")
+
+
+def _as_missing(values: Values) -> str:
+    listed = [*map(repr, values.odd)][:3] + ["..."] * (len(values.odd) > 3)
+    return f"; {', '.join(listed)} read as missing" if listed else ""
 
 
 def _words_of(name: str) -> set[str]:

@@ -1,7 +1,8 @@
 """What the cells of a column are: numbers, moments or words, whatever wrote them.
 
-Numbers may be written as text in any of the usual ways (``1.218,85``, ``1 218,85 €``, ``12%``),
-missing values in many more. Everything here works on pandas columns.
+Numbers may be written as text in any of the usual ways (``1.218,85``, ``-1 218,85 €``, ``12%``,
+``(40.00)``, ``40.00-``, ``1:30:00``), missing values in many more. Everything here works on
+pandas columns.
 """
 
 from __future__ import annotations
@@ -27,15 +28,22 @@ MISSING = (
 )  # fmt: skip
 # Of the cells that are there, so many must be numbers; the others are then missing, and said.
 _NEARLY_ALL = 0.95
-_SIGNS = re.compile(r"[\s\u00a0\u202f'’]|[€$£¥%]|\b(?:EUR|USD|GBP|CHF)\b")
-_POINT = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
-_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d*)?(?:[eE][+-]?\d{1,3})?")
+# Currencies (a backslash is the yen of Japanese files), and marks between groups of three digits.
+_SIGNS = re.compile(r"\s*(?:[$£¥￥\\%\u20a0-\u20cf]|(?<![A-Z])(?:EUR|USD|GBP|CHF|JPY)(?![A-Z]))\s*")
+_GROUPS = re.compile(r"(?<=\d)[\s'’](?=\d{3}(?!\d))")
+_POINT = re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}|\d+)?(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
+_COMMA = re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)?(?:,\d*)?(?:[eE][+-]?\d{1,3})?")
 # Either mark could be meant: 1.234 and 1,234.
-_EITHER = re.compile(r"[+-]?\d{1,3}[.,]\d{3}")
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+_NEGATIVE = re.compile(r"\((\d.*)\)|(\d.*[.,]\d+)-")
+_TIME = re.compile(r"(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d*)?))?")
+_CODE = re.compile(r"0\d(?!\d*:)|\d{16}")
+_PHONE = r"\+[\d\s()/-]{9,}"
+_WHOLE = 2**53  # the whole numbers up to here are different as float64
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?|\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})(?: .*)?"
-    r"|\d{4}[/.]\d{1,2}[/.]\d{1,2}(?: .*)?|\d{1,2}\.? [A-Za-z]{3,9}\.? \d{4}"
-    r"|[A-Za-z]{3,9} \d{1,2}, \d{4}"
+    r"|\d{4}[/.]\d{1,2}[/.]\d{1,2}(?: .*)?|\d{1,2}(?:\.? |-)[A-Za-z]{3,9}(?:\.? |-)\d{2,4}"
+    r"|[A-Za-z]{3,9} \d{1,2}, \d{4}|\d{4}-\d{2}|\d{4} ?[年년] ?\d{1,2} ?[月월] ?\d{1,2} ?[日일]"
 )
 _LOOK = 2_000
 _NUMERIC = ("integer", "floating", "mixed-integer-float", "decimal")
@@ -47,7 +55,7 @@ class Values:
 
     kind: str  # "numbers" (float64), "moments" (datetime64) or "words" (text)
     column: Series
-    # Words among numbers, which count as missing, and the row where each stands first.
+    # Words among numbers or dates, which count as missing, and the row where each stands first.
     odd: Mapping[str, int] = field(default_factory=dict)
     decimal: str = "."  # the mark of numbers that are written as text
 
@@ -59,10 +67,14 @@ def values_of(column: Series, decimal: str = ".") -> Values:
     kinds = pd.api.types
     if kinds.is_datetime64_any_dtype(column):
         return Values("moments", _without_zone(column))
+    if isinstance(column.dtype, pd.PeriodDtype):
+        return Values("moments", _without_zone(column.dt.to_timestamp()))
     if kinds.is_timedelta64_dtype(column):
         return Values("numbers", column.dt.total_seconds() / 86_400)
     if kinds.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
-        return Values("words", _words(column))
+        return Values("words", _words(column, decimal))
+    if kinds.is_integer_dtype(column) and not column.between(-_WHOLE, _WHOLE)[column.notna()].all():
+        return Values("words", _words(column.astype(object), decimal))
     if kinds.is_numeric_dtype(column) and not kinds.is_complex_dtype(column):
         if column.dtype != np.float64:
             numbers = pd.to_numeric(column).astype("Float64").to_numpy(np.float64, na_value=np.nan)
@@ -72,12 +84,14 @@ def values_of(column: Series, decimal: str = ".") -> Values:
     if kinds.infer_dtype(column, skipna=True) in ("date", "datetime"):
         return Values("moments", _without_zone(pd.to_datetime(column, errors="coerce")))
     if kinds.is_object_dtype(column) and kinds.infer_dtype(column, skipna=True) in _NUMERIC:
-        return values_of(pd.to_numeric(column), decimal)
-    words = _words(column)
-    return numbers_in(words, decimal) or Values("words", words, decimal=decimal)
+        numbers = pd.to_numeric(column)
+        if numbers.dtype != object:  # whole numbers of any size
+            return values_of(numbers, decimal)
+    words = _words(column, decimal)
+    return numbers_in(words, decimal) or dates_in(words) or Values("words", words, decimal=decimal)
 
 
-def _words(column: Series) -> Series:
+def _words(column: Series, decimal: str) -> Series:
     """Cells as text without space around it, missing where there is nothing."""
     import pandas as pd
 
@@ -85,12 +99,14 @@ def _words(column: Series) -> Series:
         stripped: Any = column.str.strip()
         return stripped.mask(stripped.isin(MISSING))
     there: Any = column.dropna().astype("object")
-    text = {cell: _word(cell) for cell in _different(there)}
-    return there.map(text or _word).reindex(column.index)
+    text = {cell: _word(cell, decimal) for cell in _different(there)}
+    return there.map(text or (lambda cell: _word(cell, decimal))).reindex(column.index)
 
 
-def _word(cell: object) -> str | None:
+def _word(cell: object, decimal: str) -> str | None:
     word = str(cell).strip()
+    if isinstance(cell, float):  # among words, numbers are written as these write them
+        word = f"{cell:.15g}".replace(".", decimal)
     return None if word in MISSING else word
 
 
@@ -111,17 +127,28 @@ def _without_zone(column: Series) -> Series:
 def numbers_in(words: Series, decimal: str) -> Values | None:
     """Numbers written as text; None where too few of the cells are numbers, or these are codes.
 
-    A code is written with a zero in front (``01234``) or with more digits than a number holds.
+    A code is written with a zero in front (``01234``) or with more digits than a number holds;
+    a phone number with a plus.
     """
     there = words.dropna()
     some = [not np.isnan(as_number(word, decimal)) for word in there.iloc[:_LOOK]]
     if not some or np.mean(some) < 0.5:
         return None
-    if any(re.match(r"0\d|\d{16}", word) for word in there.unique()):
+    if any(map(_CODE.match, there.unique())) or there.str.fullmatch(_PHONE).all():
         return None
-    found = as_numbers(words, decimal)
-    share = 1 - found.column[words.notna()].isna().mean()
-    return found if share >= _NEARLY_ALL else None
+    return _if_nearly_all(words, as_numbers(words, decimal))
+
+
+def dates_in(words: Series) -> Values | None:
+    """Dates written as text; None where too few of the cells are dates."""
+    some = words.dropna().iloc[:_LOOK].astype(object)
+    if not len(some) or some.map(lambda w: bool(_DATE.fullmatch(w))).mean() < _NEARLY_ALL:
+        return None
+    return _if_nearly_all(words, as_moments(words))
+
+
+def _if_nearly_all(words: Series, read: Values) -> Values | None:
+    return read if read.column[words.notna()].notna().mean() >= _NEARLY_ALL else None
 
 
 def as_numbers(words: Series, decimal: str) -> Values:
@@ -130,10 +157,16 @@ def as_numbers(words: Series, decimal: str) -> Values:
 
     codes, different = pd.factorize(words)  # each word once: a large table has many cells
     read = np.array([*(as_number(word, decimal) for word in different), np.nan])
-    wrong = np.flatnonzero(np.isnan(read[:-1])).tolist()
-    first = {str(different[at]): int((codes == at).argmax()) for at in wrong}
-    numbers = pd.Series(read[codes], index=words.index, name=words.name)
-    return Values("numbers", numbers, first, decimal)
+    return _read(words, "numbers", codes, read, decimal)
+
+
+def _read(words: Series, kind: str, codes: Any, read: Any, decimal: str = ".") -> Values:
+    """What each word was read as; the last of `read` is for cells without any."""
+    import pandas as pd
+
+    column = pd.Series(read[codes], index=words.index, name=words.name)
+    lost = np.flatnonzero(words.notna() & column.isna())[::-1].tolist()
+    return Values(kind, column, {str(words.iloc[row]): row for row in lost}, decimal)
 
 
 def as_weights(values: Values, name: str, row_name: Callable[[int], str] = str) -> np.ndarray:
@@ -153,8 +186,11 @@ def as_weights(values: Values, name: str, row_name: Callable[[int], str] = str) 
 
 def as_number(word: str, decimal: str = ".") -> float:
     """The number that a word writes, NaN where it writes none."""
-    plain = _SIGNS.sub("", word)
     pattern, mark = (_COMMA, ".") if decimal == "," else (_POINT, ",")
+    plain = word if pattern.fullmatch(word) else _plain(word)
+    if time := _TIME.fullmatch(plain):
+        hours, minutes, seconds = (float(part or 0) for part in time.groups())
+        return hours + minutes / 60 + seconds / 3600
     if not plain.isascii() or not pattern.fullmatch(plain):
         return np.nan
     try:
@@ -164,11 +200,17 @@ def as_number(word: str, decimal: str = ".") -> float:
     return number if np.isfinite(number) else np.nan
 
 
+def _plain(word: str) -> str:
+    """A number without currency and marks between thousands, its minus in front."""
+    plain = _GROUPS.sub("", _SIGNS.sub("", word.replace("\u2212", "-"))).strip()
+    return _NEGATIVE.sub(r"-\1\2", plain) if _NEGATIVE.fullmatch(plain) else plain
+
+
 def decimal_mark(cells: Iterable[Any], unclear: str = ".") -> str:
     """The decimal mark that some cells of a table can only be read with; else `unclear`."""
     commas = 0  # how many more cells can only be read with a comma than with a point
     for cell in cells:
-        plain = _SIGNS.sub("", cell) if isinstance(cell, str) else ""
+        plain = _plain(cell) if isinstance(cell, str) else ""
         if ("." in plain or "," in plain) and not _EITHER.fullmatch(plain):
             comma, point = (not np.isnan(as_number(plain, mark)) for mark in ",.")
             commas += comma - point
@@ -182,30 +224,27 @@ def mark_of_frame(frame: DataFrame, unclear: str = ".") -> str:
     return decimal_mark((cell for column in text for cell in column.iloc[:_LOOK]), unclear)
 
 
-def looks_like_dates(words: Series) -> bool:
-    """Whether nearly all words are written like dates."""
-    there = words.dropna().iloc[:_LOOK].astype(object)
-    return len(there) > 0 and bool(there.map(lambda w: bool(_DATE.fullmatch(w))).mean() > 0.95)
-
-
-def as_moments(words: Series) -> Series:
-    """Dates written as text; the day comes first where it must, else where the month could be."""
+def as_moments(words: Series) -> Values:
+    """Dates written as text; a number is one only if it is written as 20240331 is."""
     import pandas as pd
 
-    codes, words_found = pd.factorize(words)
-    different = pd.Series(np.asarray(words_found, dtype=object), dtype=object)
+    codes, found = pd.factorize(words)
+    dates = pd.Series(np.asarray(found, dtype=object), dtype=object).astype("str")
+    dates = dates.str.replace(r" ?[年년月월] ?", "-", regex=True).str.rstrip(" 日일")
+    dates = dates.mask(dates.str.fullmatch(r"(?!(?:19|20)\d{6}$)\d*[.,]?\d*"))
+    read = pd.Series(pd.NaT, dates.index, dtype="datetime64[s]")
     how: Any = {"errors": "coerce", "format": "mixed", "utc": True}
-    read = [pd.to_datetime(different, dayfirst=first, **how) for first in _orders(different)]
-    best = max(read, key=lambda found: found.notna().sum())
-    moments = np.append(_without_zone(best).to_numpy("datetime64[s]"), np.datetime64("NaT", "s"))
-    return pd.Series(moments[codes], index=words.index, name=words.name)
+    marks = dates.str.extract(r"^\d{1,2}([/.-])\d{1,2}[/.-]", expand=False).fillna("")
+    for mark, some in dates.groupby(marks):
+        both = [pd.to_datetime(some, dayfirst=first, **how) for first in _orders(some, str(mark))]
+        read[some.index] = _without_zone(max(both, key=lambda each: each.notna().sum()))
+    moments = np.append(read.to_numpy("datetime64[s]"), np.datetime64("NaT", "s"))
+    return _read(words, "moments", codes, moments)
 
 
-def _orders(words: Series) -> tuple[bool, ...]:
+def _orders(dates: Series, mark: str) -> tuple[bool, ...]:
     """Whether to read the day first: where a first number is above 12, or points divide."""
-    parts = words.str.extract(r"^(\d{1,2})([/.-])(\d{1,2})[/.-]").dropna()
-    if parts.empty:
-        return (False,)
-    if (parts[0].astype(int) > 12).any() or (parts[1] == ".").all():
-        return (True,)
-    return (False,) if (parts[2].astype(int) > 12).any() else (False, True)
+    if mark in ("", "."):
+        return (mark == ".",)
+    first, second = dates.str.extract(r"^(\d+).(\d+)").astype(int).max()
+    return (True,) if first > 12 else (False,) if second > 12 else (False, True)
