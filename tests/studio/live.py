@@ -106,21 +106,37 @@ def studio(*arguments: str | Path) -> Iterator[Running]:
 
 
 @contextmanager
-def browser_page(url: str, **context: Any) -> Iterator[Any]:
-    """A page in Chromium that fails the test on any error, and on any request elsewhere."""
+def chromium() -> Iterator[Any]:
+    """Chromium, without a page."""
     from playwright.sync_api import sync_playwright
 
-    errors: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        # Waiting for a condition needs eval, which the page itself must not use.
-        settings = {"accept_downloads": True, "bypass_csp": True} | context
-        page = browser.new_context(**settings).new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda request: _check_local(request.url, url, errors))
-        page.goto(url)
-        yield page
+        yield browser
         browser.close()
+
+
+@contextmanager
+def browser_page(url: str, browser: Any = None, **context: Any) -> Iterator[Any]:
+    """A page that fails the test on any error, and on any request elsewhere.
+
+    It is opened in `browser` as by a new visitor; without one, in a Chromium of its own.
+    """
+    if browser is None:
+        with chromium() as own, browser_page(url, own, **context) as page:
+            yield page
+        return
+    errors: list[str] = []
+    # Waiting for a condition needs eval, which the page itself must not use.
+    visit = browser.new_context(**{"accept_downloads": True, "bypass_csp": True} | context)
+    page = visit.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: _check_local(request.url, url, errors))
+    page.goto(url)
+    try:
+        yield page
+    finally:
+        visit.close()
     assert errors == []
 
 

@@ -6,6 +6,8 @@ import csv
 import io
 import itertools
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from tests.studio.live import browser_page, find_chromium, settled, studio
+from tests.studio.live import Running, browser_page, chromium, find_chromium, settled, studio
 
 pytestmark = [
     pytest.mark.browser,
@@ -30,11 +32,18 @@ def shot(page: Any, name: str) -> None:
         page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One Chromium; each test visits in a context of its own."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Iris with ids, one of them hostile."""
     iris = load_iris()
-    path = tmp_path / "flowers.csv"
+    path = tmp_path_factory.mktemp("flowers") / "flowers.csv"
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(["id", "sepal length", "sepal width", "petal length", "petal width"])
@@ -42,6 +51,22 @@ def table(tmp_path: Path) -> Path:
             name = "<img src=x onerror=alert(1)>" if i == 7 else f"flower {i}"
             writer.writerow([name, *row])
     return path
+
+
+@pytest.fixture(scope="module")
+def flowers_studio(table: Path) -> Iterator[Running]:
+    """A studio of the flowers, started once."""
+    with studio(table, "-k", "3") as running:
+        yield running
+
+
+@pytest.fixture
+def flowers(flowers_studio: Running) -> Running:
+    """The studio of the flowers, in which nothing is said: what earlier tests said is undone."""
+    while flowers_studio.call("api/state")["can_undo"]:
+        flowers_studio.call("api/act", {"do": "undo"})
+    flowers_studio.settle()
+    return flowers_studio
 
 
 def labels_of(running: Any) -> np.ndarray:
@@ -58,9 +83,10 @@ def select(page: Any, *names: str) -> None:
     page.wait_for_function(f"window.studio.selected.length === {len(names)}")
 
 
-def test_see_say_see_again(table: Path, tmp_path: Path) -> None:
+def test_see_say_see_again(flowers: Running, browser: Any) -> None:
     """Pairs, a contradiction and its way out, undo, sizes, export; nothing leaves the machine."""
-    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+    running = flowers
+    with browser_page(running.url, browser) as page:
         settled(page)
         assert page.locator(".card").count() == 3
         shot(page, "studio-first")
@@ -112,9 +138,10 @@ def test_see_say_see_again(table: Path, tmp_path: Path) -> None:
         assert [int(row[1]) for row in rows[1:]] == labels_of(running).tolist()
 
 
-def test_picture_by_mouse(table: Path) -> None:
+def test_picture_by_mouse(flowers: Running, browser: Any) -> None:
     """A lasso on the picture selects points; hostile ids are shown as text."""
-    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+    running = flowers
+    with browser_page(running.url, browser) as page:
         settled(page)
         page.click("#mode-lasso")
         box = page.locator("#picture .over").first.bounding_box()
@@ -139,9 +166,10 @@ def test_picture_by_mouse(table: Path) -> None:
         assert page.evaluate("window.studio.picture.kind") == "WebGL"
 
 
-def test_ask_by_keyboard(table: Path) -> None:
+def test_ask_by_keyboard(flowers: Running, browser: Any) -> None:
     """Suggest a pair, answer it by the keyboard: the pair is kept and the next question comes."""
-    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+    running = flowers
+    with browser_page(running.url, browser) as page:
         settled(page)
         page.keyboard.press("s")
         page.wait_for_selector(".question")
@@ -157,9 +185,10 @@ def test_ask_by_keyboard(table: Path) -> None:
         assert labels[first[0]] != labels[first[1]]
 
 
-def test_ask_for_a_cluster(table: Path) -> None:
+def test_ask_for_a_cluster(flowers: Running, browser: Any) -> None:
     """A point and an example of each cluster: answered by a number, by none, by don't know."""
-    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+    running = flowers
+    with browser_page(running.url, browser) as page:
         settled(page)
         page.keyboard.press("q")
         page.wait_for_selector(".question")
@@ -184,7 +213,7 @@ def test_ask_for_a_cluster(table: Path) -> None:
         assert running.call("api/state")["n_pairs"] == 1
 
 
-def test_a_quota(tmp_path: Path) -> None:
+def test_a_quota(tmp_path: Path, browser: Any) -> None:
     """A quota said by hand holds in every cluster; an impossible one is refused in words."""
     rng = np.random.default_rng(0)
     path = tmp_path / "people.csv"
@@ -192,7 +221,7 @@ def test_a_quota(tmp_path: Path) -> None:
         f"p{i},{'fm'[i % 2]},{x:.3f},{y:.3f}" for i, (x, y) in enumerate(rng.normal(size=(60, 2)))
     ]
     path.write_text("id,gender,x,y\n" + "\n".join(rows) + "\n")
-    with studio(path, "-k", "3") as running, browser_page(running.url) as page:
+    with studio(path, "-k", "3") as running, browser_page(running.url, browser) as page:
         settled(page)
         page.click("#tab-settings")
         page.select_option("#quota-column", "gender")
@@ -216,8 +245,9 @@ def test_a_quota(tmp_path: Path) -> None:
         assert len(running.call("api/state")["settings"]["quotas"]) == 1
 
 
-def test_kill_and_reopen(table: Path, tmp_path: Path) -> None:
+def test_kill_and_reopen(table: Path, tmp_path: Path, browser: Any) -> None:
     """A kill in the middle of the work loses nothing that was said."""
+    table = Path(shutil.copy(table, tmp_path))
     with studio(table, "-k", "3") as running:
         running.settle()
         for j in (1, 2, 3):
@@ -225,7 +255,7 @@ def test_kill_and_reopen(table: Path, tmp_path: Path) -> None:
         running.call("api/act", {"do": "name", "cluster": 0, "name": "zero"})
         said = running.call("api/state")
         running.kill()
-    with studio(table) as again, browser_page(again.url) as page:
+    with studio(table) as again, browser_page(again.url, browser) as page:
         settled(page)
         state = again.call("api/state")
         assert state["pairs"] == said["pairs"]
@@ -235,9 +265,10 @@ def test_kill_and_reopen(table: Path, tmp_path: Path) -> None:
         assert page.locator(".card input").first.input_value() == "zero"
 
 
-def test_nothing_sticks_out(table: Path) -> None:
+def test_nothing_sticks_out(flowers: Running, browser: Any) -> None:
     """No panel is wider than the screen, in light and dark, narrow and wide."""
-    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+    running = flowers
+    with browser_page(running.url, browser) as page:
         settled(page)
         for scheme, width in itertools.product(("light", "dark"), (400, 1280)):
             page.emulate_media(color_scheme=scheme)
@@ -250,9 +281,10 @@ def test_nothing_sticks_out(table: Path) -> None:
             shot(page, f"studio-{scheme}-{width}")
 
 
-def test_two_pages_share(table: Path) -> None:
+def test_two_pages_share(flowers: Running, browser: Any) -> None:
     """Pairs said on one page appear on the other; neither loses any."""
-    with studio(table, "-k", "3") as running, browser_page(running.url) as page:
+    running = flowers
+    with browser_page(running.url, browser) as page:
         settled(page)
         other = page.context.new_page()
         other.goto(running.url)
@@ -265,7 +297,7 @@ def test_two_pages_share(table: Path) -> None:
         other.wait_for_function("window.studio.state.n_pairs === 2")
 
 
-def test_errors_are_shown_until_they_are_read(tmp_path: Path) -> None:
+def test_errors_are_shown_until_they_are_read(tmp_path: Path, browser: Any) -> None:
     """A table that cannot be read, on the start page: a sentence that stays until it is closed."""
     bad, good = tmp_path / "bad.npy", tmp_path / "good.csv"
     bad.write_bytes(b"\x93NUMPY\x01\x00garbage")
@@ -276,7 +308,10 @@ def test_errors_are_shown_until_they_are_read(tmp_path: Path) -> None:
             page.click("#open-file")
         chooser.value.set_files(str(path))
 
-    with studio("--folder", tmp_path / "work") as running, browser_page(running.url) as page:
+    with (
+        studio("--folder", tmp_path / "work") as running,
+        browser_page(running.url, browser) as page,
+    ):
         bring(page, bad)
         message = page.locator("#messages .message")
         message.wait_for()
@@ -289,22 +324,22 @@ def test_errors_are_shown_until_they_are_read(tmp_path: Path) -> None:
         assert message.count() == 0
 
 
-def test_looks_of_clusters_do_not_repeat(table: Path) -> None:
+def test_looks_of_clusters_do_not_repeat(flowers: Running, browser: Any) -> None:
     """24 clusters have 24 colors, 200 clusters 200 looks."""
     script = """import("./static/picture.js").then(({ color, symbol }) =>
         Array.from({ length: 200 }, (_, k) => [color(k), symbol(k)]))"""
     for scheme in ("light", "dark"):
-        with studio(table) as running, browser_page(running.url, color_scheme=scheme) as page:
+        with browser_page(flowers.url, browser, color_scheme=scheme) as page:
             looks = page.evaluate(script)
             assert len({look[0] for look in looks[:24]}) == 24
             assert len(set(map(tuple, looks))) == 200
 
 
-@pytest.fixture
-def people(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Customers with dates, categories, text, links and pictures."""
     image = pytest.importorskip("PIL.Image")
-    folder = tmp_path / "people"
+    folder = tmp_path_factory.mktemp("studio") / "people"
     (folder / "faces").mkdir(parents=True)
     rows = [["id", "joined", "city", "age", "notes", "photo", "site"]]
     for i in range(90):
@@ -322,10 +357,17 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
-def test_everything_a_person_judges_by(people: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def people_studio(people: Path) -> Iterator[Running]:
+    """A studio of the customers, started once."""
+    with studio(people, "-k", "3") as running:
+        yield running
+
+
+def test_everything_a_person_judges_by(people: Path, people_studio: Running, browser: Any) -> None:
     """Columns and roles, labels, why, text and pictures in questions, the map, pictures saved."""
     size = {"width": 1280, "height": 900}
-    with studio(people, "-k", "3") as running, browser_page(running.url, viewport=size) as page:
+    with browser_page(people_studio.url, browser, viewport=size) as page:
         settled(page)
         shot(page, "studio-people")
         # columns: a role by one click
@@ -380,15 +422,12 @@ def test_everything_a_person_judges_by(people: Path, tmp_path: Path) -> None:
             assert len(Path(download.value.path()).read_bytes()) > 1000
 
 
-def test_the_page_keeps_its_own_rules(people: Path) -> None:
+def test_the_page_keeps_its_own_rules(people_studio: Running, browser: Any) -> None:
     """Under its own policy (no eval, nothing inline) the page works without a complaint."""
     said: list[str] = []
-    with (
-        studio(people, "-k", "3") as running,
-        browser_page("about:blank", bypass_csp=False) as page,
-    ):
+    with browser_page("about:blank", browser, bypass_csp=False) as page:
         page.on("console", lambda message: said.append(message.text))
-        page.goto(running.url)
+        page.goto(people_studio.url)
         page.locator(".card").nth(2).wait_for(timeout=240_000)
         page.locator(".legend button").nth(2).wait_for()
     assert said == []
