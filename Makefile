@@ -11,7 +11,7 @@ TORCH_READY := $(VENV)/.torch-ready
 # make test TORCH="--index-url ADDRESS torch==2.13.0"
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test quick lint types unit docs gallery recipes tutorials fuzz wheel clean
+.PHONY: demo test quick lint types unit coverage docs gallery recipes tutorials fuzz wheel clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +45,10 @@ types: $(READY)
 # A test that is skipped for want of a package is a failure here.
 unit: $(TORCH_READY)
 	SMDECLUST_ALL_TESTS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# The same, with the share of lines that they run (kernels are compiled, and left out).
+coverage: $(TORCH_READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 # For newcomers: lint and the quick tests of every room, in under two minutes.
 quick: $(READY)

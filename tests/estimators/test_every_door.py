@@ -15,19 +15,20 @@ QUICK = {"max_populations": 1, "max_no_improvement": 5, "random_state": 0}
 
 def test_certify_takes_lists_of_sizes():
     """K bounds as SMDEClust takes them; the labels must fit them in some order."""
-    model = SMDEClust(3, size_min=[2, 4, 6], size_max=[2, 4, 6], **QUICK).fit(X)
+    apart = X + 40.0 * np.repeat([0, 1, 2], [2, 4, 6])[:, None]
+    model = SMDEClust(3, size_min=[2, 4, 6], size_max=[2, 4, 6], **QUICK).fit(apart)
     bounds = {"size_min": [6, 2, 4], "size_max": [6, 2, 4]}
-    proof = certify(X, model.labels_, **bounds)
+    proof = certify(apart, model.labels_, **bounds)
     assert proof.upper_bound == pytest.approx(model.inertia_)
     assert sorted(np.bincount(proof.labels)) == [2, 4, 6]
-    found = verify(X, proof, n_clusters=3, **bounds)
+    found = verify(apart, proof, n_clusters=3, **bounds)
     assert found.lower_bound <= model.inertia_ * (1 + 1e-12)
     with pytest.raises(InvalidInputError, match="2 to 6 points"):
-        certify(X, model.labels_, size_max=[5, 5, 5])
+        certify(apart, model.labels_, size_max=[5, 5, 5])
     with pytest.raises(ValueError, match="break the sizes"):
-        verify(X, proof, size_max=[5, 6, 5], size_min=[3, 3, 3])
+        verify(apart, proof, size_max=[5, 6, 5], size_min=[3, 3, 3])
     with pytest.raises(ValueError, match="not one number or 3"):
-        verify(X, proof, size_max=[5, 6])
+        verify(apart, proof, size_max=[5, 6])
 
 
 def test_constraints_are_taken_by_certify_verify_and_plots():
