@@ -159,8 +159,8 @@ def fair(args: Any) -> None:
     print("                 ours / theirs at     ours /   kept:")
     print("set      k slack  given    theirs    mended   ours  theirs  (off, points)")
     for name, X, kind in protected(0):
-        for k in (3, 8) if name in args.sets else ():
-            for slack in (0.05, 0.2):
+        for k in args.fair_clusters if name in args.sets else ():
+            for slack in args.slacks:
                 share = np.bincount(kind) / len(kind)
                 ends = [np.minimum(1.0, (1 + sign * slack) * share) for sign in (-1, 1)]
                 known = _shares(kind, *ends)
@@ -263,6 +263,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--milp-times", type=float, default=60.0)
     parser.add_argument("--sets", nargs="+", default=["iris", "wine", "cancer", "digits"])
+    parser.add_argument("--fair-clusters", type=int, nargs="+", default=[3, 8])
+    parser.add_argument("--slacks", type=float, nargs="+", default=[0.05, 0.2])
     parser.add_argument("--fit-time", type=float, default=10.0)
     parser.add_argument("--points", type=int, default=120)
     parser.add_argument("--starts", type=int, default=100)
