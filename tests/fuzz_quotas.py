@@ -1,9 +1,9 @@
 """Random knowledge with quotas, from `Constraints` to labels, against enumeration.
 
 Run with ``python -m tests.fuzz_quotas --instances 20000``. Counts, shares, sums and means, several
-at once, beside must-links, cannot-links, soft pairs, weights and sizes (alike, different, by
-weight). Judged by the definition, over all labels: the exact assignment, `predict` of new rows
-beside old ones, and what errors say of quotas that cannot hold.
+at once, alike or different by cluster, beside must-links, cannot-links, soft pairs, weights and
+sizes (alike, different, by weight). Judged by the definition, over all labels: the exact
+assignment, `predict` of new rows beside old ones, and what errors say of quotas that cannot hold.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from smdeclust.estimators.new_points import label_new
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs, structure, why_quotas
+from smdeclust.structure.bounds import SizeBounds
 from tests.seeds import run
 
 # Every so many instances errors are explained in full.
@@ -32,17 +33,24 @@ def every_label(n: int, k: int) -> np.ndarray:
     return np.array(list(itertools.product(range(k), repeat=n)))
 
 
-def kept(labels: np.ndarray, k: int, quota: Any) -> np.ndarray:
-    """Which of these labels keep a quota."""
-    fits = np.ones(len(labels), dtype=bool)
-    for cluster in range(k):
-        inside = labels == cluster
-        held, size = inside @ quota.counts, inside.sum(axis=1)
-        if quota.of in ("share", "mean"):
-            held = held / np.maximum(size, 1)
-            held = np.where(size == 0, np.clip(0.0, quota.low, quota.high), held)
-        fits &= (held >= quota.low - 1e-9) & (held <= quota.high + 1e-9)
-    return fits
+def kept(labels: np.ndarray, k: int, quotas: Any, sizes: Any = (), least: Any = 0) -> np.ndarray:
+    """Which of these labels keep the quotas, and (k, m) sizes: their bounds in one order of all."""
+    found = np.zeros(len(labels), dtype=bool)
+    for order in map(list, itertools.permutations(range(k))):
+        fits = np.ones(len(labels), dtype=bool)
+        for held, low in zip(sizes, np.broadcast_to(least, k)[order], strict=False):
+            fits &= held >= low - 1e-9
+        for quota in quotas:
+            lows, highs = (np.broadcast_to(end, k)[order] for end in (quota.low, quota.high))
+            for cluster, (low, high) in enumerate(zip(lows, highs, strict=True)):
+                inside = labels == cluster
+                held, size = inside @ quota.counts, inside.sum(axis=1)
+                if quota.of in ("share", "mean"):
+                    held = held / np.maximum(size, 1)
+                    held = np.where(size == 0, np.clip(0.0, low, high), held)
+                fits &= (held >= low - 1e-9) & (held <= high + 1e-9)
+        found |= fits
+    return found
 
 
 def random_quotas(
@@ -63,15 +71,18 @@ def random_quotas(
         held = np.bincount(labels, counts, k)
         if of in ("share", "mean"):
             held = held / np.maximum(np.bincount(labels, minlength=k), 1)
-        low, high = float(held.min()), float(held.max())
+        differ = bool(rng.random() < 0.4)
+        low, high = (held, held) if differ else (held.min(), held.max())
         if rng.random() < 0.03:
-            low = high = float(held.mean())
+            low = high = np.full(k, held.mean()) if differ else held.mean()
         low, high = low - slack * rng.random(), high + slack * rng.random()
         if of == "count":
-            low, high = max(0.0, np.floor(low)), np.ceil(high)
+            low, high = np.maximum(0.0, np.floor(low)), np.ceil(high)
         elif of == "share":
-            low, high = max(0.0, low), min(1.0, high)
-        sides: list[Any] = [low, high]
+            low, high = np.maximum(0.0, low), np.minimum(1.0, high)
+        sides: list[Any] = [np.asarray(low).tolist(), np.asarray(high).tolist()]
+        if differ and rng.random() < 0.3:
+            sides[int(rng.integers(2))][int(rng.integers(k))] = None
         if rng.random() < 0.4:
             sides[int(rng.integers(2))] = None
         if value is not None:
@@ -117,10 +128,7 @@ def judged(given: dict[str, Any], known: Constraints, centers: np.ndarray) -> fl
     counted = weight if given.get("size_by") == "weight" else np.ones(len(X))
     held = np.array([(labels == cluster) @ counted for cluster in range(k)])
     fits &= (held > 0).all(axis=0)
-    least = np.broadcast_to(given.get("size_min", 0), (k,))
-    fits &= (np.sort(held, axis=0) >= np.sort(least)[:, None] - 1e-9).all(axis=0)
-    for quota in known.quotas:
-        fits &= kept(labels, k, quota)
+    fits &= kept(labels, k, known.quotas, held, given.get("size_min", 0))
     if not fits.any():
         return np.inf
     squares = ((X[:, None] - centers) ** 2).sum(axis=2) * weight[:, None]
@@ -148,9 +156,8 @@ def check(seed: int) -> str | None:
     if found.labels is None:
         fine = expected == np.inf and found.status == Status.INFEASIBLE
         return None if fine else f"{found.status}, but there are labels of {expected}"
-    for quota in known.quotas:
-        if not kept(found.labels[None], given["n_clusters"], quota)[0]:
-            return "a quota is broken"
+    if not kept(found.labels[None], given["n_clusters"], known.quotas)[0]:
+        return "a quota is broken"
     if abs(found.cost - expected) > 1e-6 * max(1.0, abs(expected)):
         return f"cost {found.cost}, expected {expected}"
     if found.status != Status.OPTIMAL:
@@ -171,11 +178,16 @@ def check_new(rng: np.random.Generator, known: Constraints, k: int) -> str | Non
         for i, j in getattr(known, kind):
             if max(i, j) >= n_old:
                 fits &= (labels[:, i] == labels[:, j]) == together
-    for quota in known.quotas:
-        fits &= kept(labels, k, quota)
+    fits &= kept(labels, k, known.quotas)
+    sizes = None
+    if rng.random() < 0.3:
+        low = np.bincount(rng.integers(0, k, n - n_old), minlength=k) - rng.integers(0, 2, k)
+        sizes = SizeBounds(np.maximum(low, 0.0), np.where(rng.random(k) < 0.3, np.inf, low + 2.0))
+        held = np.array([(labels[:, n_old:] == cluster).sum(axis=1) for cluster in range(k)]).T
+        fits &= ((held >= sizes.low) & (held <= sizes.high)).all(axis=1)
     costs = squares[np.arange(n - n_old), labels[fits][:, n_old:]].sum(axis=1)
     try:
-        found = label_new(squares, old, known, SoftPrices(1.0))
+        found = label_new(squares, old, known, SoftPrices(1.0), sizes)
     except InfeasibleConstraintsError as error:
         return None if not fits.any() else f"new rows: {error}"
     own = squares[np.arange(n - n_old), found].sum()

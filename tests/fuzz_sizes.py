@@ -110,7 +110,7 @@ def disagreement(rng: np.random.Generator) -> str | None:
         return f"cost {found.cost!r}, judge says {optimum!r}"
     if problem.violations(found.labels) != (0, 0):
         return f"breaks {problem.violations(found.labels)} pairs"
-    held = problem.sizes(problem.group_labels(found.labels))
+    held = problem.held(problem.group_labels(found.labels))[0]
     if problem.bounds is None or not problem.bounds.hold(held):
         return f"sizes {held} are outside of {problem.bounds}"
     return None

@@ -61,11 +61,15 @@ class Known:
     soft_cannot: tuple = ()
     weight: Any = None
     sizes: dict = field(default_factory=dict)
+    quotas: tuple = ()  # low, high and what they are of: the value "f" of GENDER
 
     @property
     def constraints(self) -> Constraints:
         soft = {"soft_must_link": list(self.soft_must), "soft_cannot_link": list(self.soft_cannot)}
-        return Constraints(list(self.must), list(self.cannot), **soft, n_points=N)
+        known = Constraints(list(self.must), list(self.cannot), **soft, n_points=N)
+        for low, high, of in self.quotas:
+            known = known.quota(GENDER, {"f": low}, {"f": high}, of=of, name="gender")
+        return known
 
     @property
     def soft(self) -> SoftPairs | None:
@@ -74,8 +78,9 @@ class Known:
     def problem(self) -> Problem:
         pairs = self.constraints
         return Problem.build(
-            X, K, pairs.must_link, pairs.cannot_link, self.weight, soft=self.soft, **self.sizes
-        )
+            X, K, pairs.must_link, pairs.cannot_link, self.weight, soft=self.soft,
+            quotas=pairs.quotas, **self.sizes,
+        )  # fmt: skip
 
     def without_first_pair(self) -> Known:
         if self.must:
@@ -93,18 +98,20 @@ class Known:
             kept &= labels[:, i] != labels[:, j]
         counts = np.array([(labels == k).sum(axis=1) for k in range(K)]).T
         kept &= (counts > 0).all(axis=1)
-        if self.sizes:
-            if self.sizes.get("size_by") == "weight":
-                counts = np.array([(WEIGHTS * (labels == k)).sum(axis=1) for k in range(K)]).T
-            low = np.broadcast_to(self.sizes.get("size_min", 0), K)
-            high = np.broadcast_to(self.sizes.get("size_max", np.inf), K)
-            orders = [range(K)] if ordered else itertools.permutations(range(K))
-            fits = [
-                ((counts >= low[list(o)] - 1e-9) & (counts <= high[list(o)] + 1e-9)).all(axis=1)
-                for o in orders
-            ]
-            kept &= np.any(fits, axis=0)
-        return kept
+        girls = np.array([(labels[:, :N][:, GENDER == "f"] == k).sum(axis=1) for k in range(K)]).T
+        held = {"count": girls, "share": girls / np.maximum(counts, 1)}
+        if self.sizes.get("size_by") == "weight":
+            counts = np.array([(WEIGHTS * (labels == k)).sum(axis=1) for k in range(K)]).T
+        bounds = [(counts, self.sizes.get("size_min", 0), self.sizes.get("size_max", np.inf))]
+        bounds += [(held[of], low, high) for low, high, of in self.quotas]
+        fits = np.zeros(len(labels), dtype=bool)
+        for order in [range(K)] if ordered else itertools.permutations(range(K)):
+            here = np.ones(len(labels), dtype=bool)
+            for each, *ends in bounds:
+                low, high = (np.broadcast_to(end, K)[list(order)] for end in ends)
+                here &= ((each >= low - 1e-9) & (each <= high + 1e-9)).all(axis=1)
+            fits |= here
+        return kept & fits
 
     def broken(self, labels: np.ndarray, price: Any = PENALTY.__mul__) -> np.ndarray:
         """What the soft pairs cost that these labels break."""
@@ -143,6 +150,7 @@ MUST, CANNOT = ((0, 5), (1, 2)), ((0, 1), (3, 4), (3, 5))
 SOFT_MUST = ((0, 3, 0.9), (6, 7, 0.6), (6, 7, 0.6), (7, 6, 0.8))  # one of them three times
 SOFT_CANNOT = ((2, 7, 0.7), (1, 4, 0.9), (0, 3, 0.6))
 DIFFERENT = {"size_min": [1, 2, 4], "size_max": [2, 3, 5]}
+GENDER = np.array(["f", "m", "f", "m", "f", "f", "m", "m"])
 KNOWN = {
     "must-links": Known(must=MUST),
     "cannot-links": Known(cannot=CANNOT),
@@ -154,6 +162,11 @@ KNOWN = {
         sizes={"size_min": 3.0, "size_max": 5.0, "size_by": "weight"},
     ),
     "K bounds": Known(cannot=((0, 1),), sizes=DIFFERENT),
+    "quotas": Known(must=((0, 1),), quotas=((1, 2, "count"), (0.3, 0.6, "share"))),
+    "K quotas": Known(
+        cannot=((0, 2),), sizes={"size_min": [2, 2, 3]},
+        quotas=(([1, 2, 1], [1, 2, 1], "count"), ([0.5, 0.6, 0.25], [0.5, 1.0, 0.4], "share")),
+    ),
     "weights": Known(must=((0, 1),), weight=WEIGHTS),
     "everything": Known(MUST, CANNOT, SOFT_MUST, SOFT_CANNOT, WEIGHTS, DIFFERENT),
 }  # fmt: skip
@@ -173,8 +186,18 @@ def agree(value: float, known: Known) -> None:
 def read_fit(known: Known, storage: Any = None, **options: Any) -> None:
     model = fitted(known, storage, **options)
     assert known.holds(model.labels_[None]).all()
+    _bounds_hold(model)
     assert model.objective_ == pytest.approx(model.inertia_ + known.broken(model.labels_[None])[0])
     agree(model.objective_, known)
+
+
+def _bounds_hold(model: SMDEClust) -> None:
+    """The bounds that a model says each cluster has are those that it keeps."""
+    if hasattr(model, "size_bounds_"):
+        low, high = model.size_bounds_.T
+        assert ((model.cluster_sizes_ >= low - 1e-9) & (model.cluster_sizes_ <= high + 1e-9)).all()
+    for quota in model.quotas_:
+        assert ((quota["held"] >= quota["low"]) & (quota["held"] <= quota["high"])).all()
 
 
 def read_dask(known: Known) -> None:
@@ -183,6 +206,8 @@ def read_dask(known: Known) -> None:
     model = SMDEClust(K, penalty=PENALTY, random_state=0, search=search, **known.sizes)
     points = dask.from_array(X, chunks=(4, 2))
     model.fit(points, constraints=known.constraints, sample_weight=known.weight)
+    assert known.holds(np.asarray(model.labels_)[None]).all()
+    _bounds_hold(model)
     agree(model.objective_, known)
 
 
@@ -227,22 +252,25 @@ def read_predict(known: Known) -> None:
     sizes = {name: value for name, value in known.sizes.items() if name != "size_by"}
     more = {} if known.weight is None else {"sample_weight": known.weight}
     labels = model.predict(X, constraints=known.constraints, **sizes, **more)
-    squares = ((X - model.cluster_centers_[labels]) ** 2).sum()
-    value = squares + known.broken(labels[None])[0]
-    least = [
-        ((X - model.cluster_centers_[each]) ** 2).sum() + known.broken(each[None])[0]
-        for each in EVERY
-        if _kept_by_new_rows(known, each)
-    ]
-    assert value == pytest.approx(min(least))
+    squares = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    every = EVERY[_kept_by_new_rows(known, EVERY)]
+    value, least = (
+        squares[np.arange(N), each].sum(axis=1) + known.broken(each)
+        for each in (labels[None], every)
+    )
+    assert value[0] == pytest.approx(least.min())
 
 
-def _kept_by_new_rows(known: Known, labels: np.ndarray) -> bool:
-    """The same where clusters may be empty and bounds are those of the clusters, in order."""
-    counts = np.bincount(labels, minlength=K)
-    pairs = replace(known, sizes={}).holds(np.concatenate([labels, np.arange(K)])[None])
+def _kept_by_new_rows(known: Known, labels: np.ndarray) -> np.ndarray:
+    """The same where clusters may be empty and sizes are those of the clusters, in order."""
+    counts = np.array([(labels == k).sum(axis=1) for k in range(K)]).T
     low, high = known.sizes.get("size_min", 0), known.sizes.get("size_max", N)
-    return bool(pairs[0]) and bool((counts >= low).all() and (counts <= high).all())
+    kept = ((counts >= low) & (counts <= high)).all(axis=1)
+    filled = np.hstack([labels, np.tile(np.arange(K), (len(labels), 1))])
+    kept &= replace(known, sizes={}, quotas=()).holds(filled)
+    if known.quotas:
+        kept &= replace(known, must=(), cannot=(), sizes={}).holds(labels)
+    return kept
 
 
 def read_certify(known: Known) -> None:
@@ -386,6 +414,8 @@ def read_studio(known: Known) -> None:
     frame, roles = DataFrame(X, columns=["a", "b"]), {"a": "number", "b": "number"}
     if known.weight is not None:
         frame["w"], roles["w"] = known.weight, "weight"
+    if known.quotas:
+        frame["gender"], roles["gender"] = GENDER, "category"
     sheet = Sheet(frame, fixed=roles)
     wishes = Wishes(K, ("a", "b"), standardize=False)
     for pairs, together in ((known.must, True), (known.cannot, False)):
@@ -400,6 +430,13 @@ def read_studio(known: Known) -> None:
         wishes = change(wishes, said, sheet.ground)
     if known.sizes:
         wishes = change(wishes, {"do": "set", **known.sizes}, sheet.ground)
+    if known.quotas:
+        names = ("low", "high", "of")
+        quotas = [
+            {"column": "gender", "value": "f"} | dict(zip(names, q, strict=True))
+            for q in known.quotas
+        ]
+        wishes = change(wishes, {"do": "set", "quotas": quotas}, sheet.ground)
     sent: list[tuple[str, Any]] = []
     handlers = make_handlers(sheet)
     look = lambda: False  # noqa: E731
@@ -446,12 +483,13 @@ READERS = {
     "studio": read_studio,
 }
 SIZES = ("sizes", "sizes by weight", "K bounds", "everything")
+QUOTAS = ("quotas", "K quotas")
 SOFT = ("soft must-links", "soft cannot-links", "everything")
 WEIGHED = ("weights", "sizes by weight", "everything")
 # Who refuses what, and the word that the sentence (or Python, of an argument) must hold.
 REFUSED: dict[tuple[str, str], str] = {
     **{("greedy", kind): "soft" for kind in SOFT},
-    **{("greedy", kind): "sizes" for kind in SIZES if kind not in SOFT},
+    **{("greedy", kind): "bounds on clusters" for kind in SIZES if kind not in SOFT},
     **{("baselines", kind): "size_m" for kind in SIZES},
     **{("baselines", kind): "soft" for kind in SOFT},
     **{("PCCC", kind): "size_m" for kind in SIZES},
@@ -463,6 +501,11 @@ REFUSED: dict[tuple[str, str], str] = {
     **{(reader, "sizes by weight"): "size-by" for reader in ("what-if", "report", "compare")},
     **{("report", kind): "with soft pairs a single pair has no clear cost" for kind in SOFT},
     **{("studio", kind): "whole number|size_by" for kind in SIZES if kind != "sizes"},
+    ("studio", "K quotas"): "whole number",
+    **{(reader, kind): "quotas" for reader in ("certify", "ExactMSSC") for kind in QUOTAS},
+    **{("greedy", kind): "bounds on clusters" for kind in QUOTAS},
+    **{("baselines", kind): "quotas" for kind in QUOTAS},
+    **{("PCCC", kind): "quotas|size_m" for kind in QUOTAS},
 }
 
 

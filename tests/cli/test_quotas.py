@@ -74,6 +74,21 @@ def test_what_is_wrong_is_said(cli, pupils, quota, words):
     assert words in " ".join(result.err.split())
 
 
+def test_bounds_that_differ_by_cluster(cli, pupils, tmp_path):
+    """One for each cluster, separated by commas; an empty one is none."""
+    quota = ["--quota", "girl:1=2,,5..2,3,5", "--quota", "girl:0=3,5,6.."]
+    options = ["--features", "a,b", *quota, "--out", tmp_path / "out", "--pair-costs", 0]
+    result = cli("fit", pupils, "-k", 3, *options)
+    assert result.code == 0, result.err
+    document = json.loads((tmp_path / "out" / "result.json").read_text())
+    girls, boys = document["quotas"]
+    assert sorted(girls["held"]) == [2, 3, 5]
+    assert girls["high"] == girls["held"]
+    assert sorted(boys["low"]) == [3, 5, 6]
+    shown = ",".join(f"{low:g}" for low in boys["low"])
+    assert f"count of girl 0 ({shown}..)" in " ".join(result.out.split())
+
+
 def test_methods_without_quotas_refuse(cli, pupils):
     """Nothing is dropped in silence."""
     quota = ["--quota", "girl=1.."]

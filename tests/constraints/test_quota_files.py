@@ -18,7 +18,7 @@ def all_kinds(**points) -> Constraints:
     known = known.quota(["f", "m", "f", None], 0.1, {"f": 0.7, "m": 1.0}, name="gender")
     known = known.quota([True, False, True, False], low=1, name="senior")
     known = known.quota(np.array([3, 4, 4, 3]), {3: 1}, {4: 2}, name="grade")
-    known = known.quota([0.1, 0.0, -2.5, 1e-7], high=1 / 3, name="amount")
+    known = known.quota([0.1, 0.0, -2.5, 1e-7], high=[1 / 3, None], name="amount")
     return known.quota([20, 30, 40, 50], 25, 45.5, of="mean", name="age")
 
 
@@ -62,6 +62,9 @@ def test_several_files_are_joined(tmp_path):
         ({"points": "all"}, "expected a list of points"),
         ({"points": [0], "counts": [1, 2]}, "one count each"),
         ({"value": None, "of": "sum", "counts": ["x"]}, "found 'x' in quotas, expected a number"),
+        ({"low": [1, "some"]}, "found 'some' in quotas, expected a number"),
+        ({"low": [1, 2], "high": [1, 2, 3]}, "2 numbers in low, 3 in high"),
+        ({"low": [1, 2], "high": [2, 1]}, "low=2 is more than high=1"),
         ({"low": "some"}, "found 'some' in quotas, expected a number"),
         ({"low": 3, "high": 2}, "low=3 is more than high=2"),
         ({"of": "sum"}, "it has no sum"),

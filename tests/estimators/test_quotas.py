@@ -149,7 +149,10 @@ def test_new_rows_that_cannot_keep_a_quota_are_explained():
     ("column", "low", "words"),
     [
         (np.ones((N, 2)), 1, "one entry for each point, not a table"),
-        (GENDER, {"f": [1, 2, 1]}, "one number for all clusters"),
+        (GENDER, {"f": [[1, 2], 1]}, "one number for all clusters"),
+        (GENDER, {"f": []}, "one number for all clusters"),
+        (GENDER, {"f": [1, 2, np.inf]}, "one number for all clusters"),
+        (GENDER, {"f": [1, 2.5, 1.5], "m": [0.2, 2, 0.2]}, "a share is 0 to 1, got 2.5"),
         (GENDER, "many", "one number for all clusters"),
     ],
 )
@@ -157,6 +160,41 @@ def test_what_is_no_column_or_no_bound_is_refused(column, low, words):
     """Tables, lists of bounds and words."""
     with pytest.raises(InvalidInputError, match=words):
         Constraints(n_points=N).quota(column, low)
+
+
+def test_bounds_that_differ_by_cluster():
+    """They are taken in any order, the same for sizes and quotas; bounds are told by cluster."""
+    known = Constraints(n_points=N).quota(GENDER, {"f": [0, 1, 3]}, {"f": [0, None, 3]}, name="it")
+    known = known.quota(AMOUNT, high=[2, None, 1.5], of="mean", name="amount")
+    model = SMDEClust(K, size_min=[2, 1, 4], search="quick", random_state=0)
+    model.fit(points(5), constraints=known)
+    order = [[2, 1, 4].index(low) for low in model.size_bounds_[:, 0]]
+    girls, amounts = model.quotas_
+    assert girls["low"].tolist() == [[0, 1, 3][j] for j in order]
+    assert girls["high"].tolist() == [[0, np.inf, 3][j] for j in order]
+    assert amounts["low"] is None
+    assert ((girls["held"] >= girls["low"]) & (girls["held"] <= girls["high"])).all()
+    assert (amounts["held"] <= amounts["high"] + 1e-9).all()
+    assert (model.cluster_sizes_ >= model.size_bounds_[:, 0]).all()
+    problem = Problem.build(points(5), K, quotas=known.quotas, size_min=[2, 1, 4])
+    assert problem.holds(model.labels_)
+    assert pickle.loads(pickle.dumps(known)) == known
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"low": {"f": [1, 2]}}, "'f': low must be one number or one for each of .* got 2 numbers"),
+        ({"low": {"f": [1, 2, 2]}}, "at least 1, 2, 2 of 'f' need 5, and there are 4. low=1 would"),
+        ({"high": {"m": [1, 2, 1]}}, "at most 1, 2, 1 of 'm' hold 4, and there are 5. high=2"),
+        ({"low": {"f": [0.5, 0.6, 0.7]}}, "at least 0.5, 0.6, 0.7 in the clusters, but over"),
+    ],
+)
+def test_impossible_bounds_that_differ_are_explained(bounds, words):
+    """All of them, their sum, how many there are, and one number that would work."""
+    known = Constraints(n_points=N).quota(GENDER, **bounds, name="it")
+    with pytest.raises((InfeasibleConstraintsError, InvalidInputError), match=words):
+        SMDEClust(K).fit(points(0), constraints=known)
 
 
 def test_fractions_of_zeros_and_ones_are_shares():

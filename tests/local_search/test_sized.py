@@ -22,7 +22,7 @@ def settled(problem, solution, judge=None):
     found = exact_assignment(judge, judge.centers(solution.labels))
     assert found.status is Status.OPTIMAL
     assert problem.violations(labels) == (0, 0)
-    assert problem.bounds.hold(problem.sizes(solution.labels))
+    assert problem.bounds.hold(problem.held(solution.labels)[0])
     assert problem.objective(solution.labels) == pytest.approx(solution.objective)
     return found.cost == pytest.approx(solution.objective, rel=1e-9)
 
@@ -107,7 +107,7 @@ def test_many_points_are_guessed_from_few():
     for storage in ("dense", "blocks"):
         problem = Problem.build(X, 4, storage=storage, size_min=2450, size_max=2550)
         solution = local_search(problem, problem.enter(X[[0, 1, 2, 9999]]), max_iter=3)
-        sizes = problem.sizes(solution.labels)
+        sizes = problem.held(solution.labels)[0]
         assert sizes.min() >= 2450
         assert sizes.max() <= 2550
 
@@ -137,7 +137,7 @@ def test_swaps_keep_the_sizes():
         start = problem.enter(X[rows])
         plain, deep = local_search(problem, start), local_search(problem, start, deep=True)
         assert deep.objective <= plain.objective * (1 + 1e-12)
-        assert problem.bounds.hold(problem.sizes(deep.labels))
+        assert problem.bounds.hold(problem.held(deep.labels)[0])
 
 
 def test_weights_count_where_asked():

@@ -81,7 +81,7 @@ def greedy_assignment(
 
 def reject_unknown_to_greedy(problem: Problem) -> None:
     """Raise an error where a problem has knowledge that greedy steps do not look at."""
-    for what, there in (("soft pairs", problem.soft), ("bounds on sizes", problem.bounds)):
+    for what, there in (("soft pairs", problem.soft), ("bounds on clusters", problem.bounds)):
         if there is not None:
             raise InvalidInputError(
                 f"The greedy assignment knows must-links and cannot-links only, and this problem "

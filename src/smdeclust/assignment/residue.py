@@ -143,12 +143,16 @@ def _cheapest_way(
     first, second = ways[:, graph.ends[once]], ways[:, graph.indices[once]]
     broken = (first == second) != graph.together[once]
     values += np.where(broken, graph.price[once], 0.0).sum(axis=1)
-    for way in np.argsort(values, kind="stable"):
-        if values[way] == np.inf:
-            break
-        if bounds.hold(ways[way]):
-            return ways[way]
-    return None
+    low, high = bounds.low - 2 * bounds.slack, bounds.high + 2 * bounds.slack
+    if bounds.any_order:
+        low[:], high[:] = low.min(axis=1, keepdims=True), high.max(axis=1, keepdims=True)
+    fits = values < np.inf
+    for k in range(costs.shape[1]):
+        held = (ways == k) @ bounds.counts.T + bounds.filled[:, k]
+        fits &= ((held >= low[:, k]) & (held <= high[:, k])).all(axis=1)
+    there = np.flatnonzero(fits)
+    ranked = ways[there[np.argsort(values[there], kind="stable")]]
+    return next((labels for labels in ranked if bounds.hold(labels)), None)
 
 
 def _reach_of(reduced: np.ndarray, n_bounds: int) -> float:

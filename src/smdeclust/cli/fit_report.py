@@ -51,9 +51,8 @@ def make_report(
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
-        elif pairs.n_soft or pairs.quotas:
-            what = "soft pairs" if pairs.n_soft else "quotas"
-            note = f"Not computed: with {what} a single pair has no clear cost."
+        elif pairs.n_soft:
+            note = "Not computed: with soft pairs a single pair has no clear cost."
         else:
             costs, note = _in_time(
                 patience, lambda: _costs(again, inputs, run, free.labels, n_costs)
@@ -134,11 +133,12 @@ def _costs(
     sizes = {name: value for name, value in again.settings.items() if name.startswith("size_")}
     weight = inputs.weight if methods.takes_weights(run.method) else None
     problem = Problem.build(
-        run.X, again.n_clusters, pairs.must_link, pairs.cannot_link, sample_weight=weight, **sizes
-    )
+        run.X, again.n_clusters, pairs.must_link, pairs.cannot_link, weight,
+        quotas=pairs.quotas, **sizes,
+    )  # fmt: skip
 
     def solve(must: Any, cannot: Any) -> tuple[Any, float]:
-        known = Constraints(must_link=must, cannot_link=cannot)
+        known = Constraints(must, cannot, n_points=len(run.X), quotas=pairs.quotas)
         found = methods.run_method(started, run.X, known, weight)
         return found.labels, found.objective
 

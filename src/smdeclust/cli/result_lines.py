@@ -107,18 +107,25 @@ def bound_rows(result: dict[str, Any]) -> list[list[object]]:
             rows.append(["size", cluster, *ends, f"{held:.15g}", _saved(price)])
     for quota in result.get("quotas", []):
         both = zip(quota["held"], sizes, quota.get("price", free), strict=True)
+        sides = [_each(quota[end], len(sizes)) for end in ("low", "high")]
         for cluster, (held, size, price) in enumerate(both):
             words = f"{held:.6g}"
             if quota["value"] is not None:
                 count = round(held * size if quota["of"] == "share" else held)
                 words = f"{count} of {size} ({count / max(size, 1):.0%})"
-            ends = ["" if quota[end] is None else quota[end] for end in ("low", "high")]
+            ends = [side[cluster] for side in sides]
             rows.append([_what(quota), cluster, *ends, words, _saved(price)])
     return rows
 
 
 def _saved(price: float | None) -> object:
     return "" if price is None or math.isnan(price) else abs(price)
+
+
+def _each(bound: Any, n_clusters: int) -> list[Any]:
+    """The bounds of the clusters; empty where there is none."""
+    bounds = bound if isinstance(bound, list) else n_clusters * [bound]
+    return ["" if each is None or not math.isfinite(each) else each for each in bounds]
 
 
 def _what(quota: dict[str, Any]) -> str:
@@ -130,7 +137,10 @@ def _quotas(quotas: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Each quota, its bounds, what the clusters hold, and what its bounds cost."""
     lines = []
     for quota in quotas:
-        low, high = ("" if quota[end] is None else f"{quota[end]:g}" for end in ("low", "high"))
+        low, high = (
+            ",".join(f"{each:g}" if each != "" else "" for each in _each(quota[end], 1))
+            for end in ("low", "high")
+        )
         held = ", ".join(f"{value:.4g}" for value in quota["held"])
         lines.append((f"{_what(quota)} ({low}..{high})", held))
         paid = [(k, p) for k, p in enumerate(quota.get("price", ())) if p and not math.isnan(p)]

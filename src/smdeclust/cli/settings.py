@@ -72,7 +72,8 @@ Quotas = Annotated[
         "--quota COLUMN=LOW..HIGH",
         "What every cluster must contain: gender=0.4..0.6 (shares of each value), "
         "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3, "
-        "level:share=0.2..0.4 (shares of each value, if these are numbers); repeat for more.",
+        "level:share=0.2..0.4 (shares of each value, if these are numbers), gender:female=3,4,5.. "
+        "(one bound for each cluster, in any order); repeat for more.",
     ),
 ]
 _FORM = "expected COLUMN=LOW..HIGH or COLUMN:VALUE=LOW..HIGH, as in gender=0.4..0.6"
@@ -119,7 +120,13 @@ def _parse(written: str) -> tuple[str, str | None, float | None, float | None]:
     name, _, value = left.partition(":")
     ends = right.split("..") if ".." in right else [right, right]
     try:
-        low, high = (float(end) if end else None for end in ends)
+        low, high = (_end(end) for end in ends)
     except ValueError:
         raise CommandError(f"--quota {written}: {_FORM}.") from None
     return name.strip(), value.strip() or None, low, high
+
+
+def _end(written: str) -> Any:
+    """One number, one for each cluster, or ``None``."""
+    ends = [float(each) if each.strip() else None for each in written.split(",")]
+    return ends[0] if len(ends) == 1 else ends

@@ -287,7 +287,8 @@ class Constraints(Store):
         low, high
             Minimum and maximum in every cluster: a number, or a mapping from values to numbers
             (other values have no bounds). Whole numbers are counts, fractions are shares of the
-            cluster.
+            cluster. Instead of a number, a list of K (``None``: no bound), which the search assigns
+            to the clusters together with the j-th sizes.
         of
             What the bounds mean, if that is ambiguous: ``"count"`` or ``"share"`` of a value,
             ``"sum"`` or ``"mean"`` of numbers.

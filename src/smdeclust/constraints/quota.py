@@ -41,8 +41,7 @@ def as_quotas(
             )
         span = _bound(low, None, where), _bound(high, None, where)
         if of is None:  # of 0 and 1 a fraction is a share
-            fraction = any(bound is not None and not bound.is_integer() for bound in span)
-            of = "mean" if fraction and np.isin(numbers, (0, 1)).all() else "sum"
+            of = "sum" if _whole(*span) or not np.isin(numbers, (0, 1)).all() else "mean"
         return (make_quota(name, None, numbers, *span, of),)
     if of in NUMBERS:
         raise InvalidInputError(f"{where}: the {of} needs a column of numbers.")
@@ -58,53 +57,70 @@ def as_quotas(
         values = [True]
     spans = [(_bound(low, value, where), _bound(high, value, where)) for value in values]
     if of is None:
-        whole = all(bound is None or bound.is_integer() for span in spans for bound in span)
-        of = "count" if whole else "share"
+        of = "count" if all(_whole(*span) for span in spans) else "share"
     return tuple(
         make_quota(name, value, [not is_missing(e) and e == value for e in entries], *span, of)
         for value, span in zip(values, spans, strict=True)
     )
 
 
-def make_quota(
-    name: str, value: Any, counts: Any, low: float | None, high: float | None, of: str
-) -> Quota:
-    """A quota whose bounds make sense (``None``: there is none on that side)."""
+def make_quota(name: str, value: Any, counts: Any, low: Any, high: Any, of: str) -> Quota:
+    """A quota whose bounds make sense: a number, K of them, or ``None`` where there is none."""
     where = f"quota on {name}" if value is None else f"quota on {name}, {value!r}"
     if of not in (NUMBERS if value is None else CATEGORIES):
         raise InvalidInputError(f"{where}: it has no {of}.")
-    for bound in (low, high):
+    for bound in _numbers(low, high):
         most = np.inf if of != "share" else 1.0
-        if value is not None and bound is not None and not 0 <= bound <= most:
+        if value is not None and not 0 <= bound <= most:
             span = "0 to 1" if of == "share" else "0 or more"
             raise InvalidInputError(f"{where}: a {of} is {span}, got {bound:g}.")
-        if of == "count" and bound is not None and not float(bound).is_integer():
+        if of == "count" and not float(bound).is_integer():
             raise InvalidInputError(f"{where}: a count is a whole number, got {bound:g}.")
-    least, most = -np.inf if low is None else low, np.inf if high is None else high
-    if least > most:
-        raise InvalidInputError(f"{where}: low={least:g} is more than high={most:g}.")
-    return Quota(name, value, np.asarray(counts, dtype=np.float64), least, most, of)
+    low, high = _filled(low, -np.inf), _filled(high, np.inf)
+    if np.ndim(low) + np.ndim(high) == 2 and len(low) != len(high):
+        raise InvalidInputError(f"{where}: {len(low)} numbers in low, {len(high)} in high.")
+    for least, most in zip(*map(np.ravel, np.broadcast_arrays(low, high)), strict=True):
+        if least > most:
+            raise InvalidInputError(f"{where}: low={least:g} is more than high={most:g}.")
+    return Quota(name, value, np.asarray(counts, dtype=np.float64), low, high, of)
+
+
+def _numbers(*given: Any) -> list[float]:
+    """The numbers in bounds as they are given."""
+    each = [bound if isinstance(bound, tuple) else (bound,) for bound in given]
+    return [bound for bounds in each for bound in bounds if bound is not None]
+
+
+def _whole(*given: Any) -> bool:
+    return all(bound.is_integer() for bound in _numbers(*given))
+
+
+def _filled(bound: Any, absent: float) -> Any:
+    """A bound, or one for each cluster, with a number where there is none."""
+    if isinstance(bound, tuple):
+        return tuple(_filled(each, absent) for each in bound)
+    return absent if bound is None else float(bound)
 
 
 def _keys(bound: Any) -> list[Any]:
     return list(bound) if isinstance(bound, Mapping) else []
 
 
-def _bound(given: Any, value: Any, where: str) -> float | None:
+def _bound(given: Any, value: Any, where: str) -> Any:
+    """A number, or a tuple of one for each cluster; ``None`` where there is none."""
     if isinstance(given, Mapping):
         given = given.get(value)
-    if given is None:
-        return None
+    each = given if isinstance(given, list | tuple | np.ndarray) and len(given) else [given]
     try:
-        number = float(given)
+        numbers = tuple(None if bound is None else float(bound) for bound in each)
     except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
+        numbers = (np.nan,)
+    if not np.isfinite(_numbers(numbers)).all():
         raise InvalidInputError(
-            f"{where}: a bound is one number for all clusters, or a mapping from values to "
-            f"numbers, got {given!r}."
+            f"{where}: a bound is one number for all clusters, a list of one for each (None: no "
+            f"bound), or a mapping from values to these, got {given!r}."
         )
-    return number
+    return numbers[0] if each is not given else numbers
 
 
 def _is_numbers(entries: list[Any]) -> bool:

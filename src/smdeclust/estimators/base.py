@@ -367,13 +367,16 @@ class ConstrainedClusterer(
         self.labels_, order = renumber(labels, number), np.argsort(number)
         kind = problem.points.dtype
         self.cluster_centers_: np.ndarray = centers[order].astype(kind, copy=False)
+        bounds, taken = problem.group_bounds, order
+        if bounds is not None:
+            held = problem.held(group_labels)
+            taken = bounds.match(held)[order]
         if self._knows_quotas:
-            k = problem.n_clusters
-            self.quotas_ = [quota.describe(self.labels_, k) for quota in problem.quotas]
-        if problem.bounds is not None and problem.has_sizes:
-            sizes = problem.sizes(group_labels)[order]
+            self.quotas_ = [quota.describe(self.labels_, taken) for quota in problem.quotas]
+        if bounds is not None and problem.has_sizes:
+            sizes = held[0, order]
             self.cluster_sizes_ = sizes if problem.bounds.by_weight else sizes.astype(np.int64)
-            self.size_bounds_ = np.column_stack(problem.bounds.taken(sizes))
+            self.size_bounds_ = np.column_stack([bounds.low[0], bounds.high[0]])[taken]
         return self
 
     def _weigh_soft_pairs(

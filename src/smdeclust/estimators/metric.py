@@ -203,6 +203,6 @@ def _take_over(
             setattr(model, name, getattr(inner, name)[order])
     if hasattr(inner, "quotas_"):
         model.quotas_ = [
-            quota | {name: quota[name][order] for name in ("held", "price")}
+            {name: v[order] if isinstance(v, np.ndarray) else v for name, v in quota.items()}
             for quota in inner.quotas_
         ]

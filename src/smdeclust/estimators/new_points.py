@@ -142,16 +142,21 @@ class _NewRows:
         """Sizes of the new rows and quotas, with what old rows take of them."""
         n, k, old = self.n_new, self.n_clusters, self.old_labels
         sums: list[tuple[np.ndarray, ...]] = []
+        none, free = np.zeros(k), np.full(k, np.inf)
+        any_order = any(quota.differs for quota in self.known.quotas)
         if bounds is not None:
-            sums.append((np.ones(n), bounds.low, bounds.high, np.zeros(k)))
-        for counts, low, high in (each for quota in self.known.quotas for each in quota.sums()):
-            taken = np.bincount(old, counts[: self.first_new], k) if self.first_new else np.zeros(k)
-            sums.append((counts[self.first_new :], np.full(k, low), np.full(k, high), taken))
+            low, high, ones = bounds.low, np.minimum(bounds.high, n), np.ones(n)
+            sums = [(ones, low, high, none)]
+            if any_order:  # of the quotas: sizes are those of each cluster
+                sums = [(ones, none, free, -low), (ones, -free, none, -high)]
+        for counts, low, high in (each for quota in self.known.quotas for each in quota.sums(k)):
+            taken = np.bincount(old, counts[: self.first_new], k) if self.first_new else none
+            sums.append((counts[self.first_new :], low, high, taken))
         if not sums:
             return None
         given, lows, highs, filled = (np.array(each) for each in zip(*sums, strict=True))
         counted = np.array([np.bincount(groups, c, n_groups) for c in given])
-        return Bounds.of(counted, lows, highs, filled)
+        return Bounds.of(counted, lows, highs, filled, any_order)
 
     def _assign(
         self, costs: np.ndarray, graph: PairGraph, limits: Bounds | None, max_time: float | None

@@ -162,11 +162,12 @@ class SMDEClust(ConstrainedClusterer):
         What breaking a soft pair costs: ``soft_prices_(0.9)`` is the price at confidence 0.9, here
         and in ``predict``.
     quotas_
-        One entry per quota: ``name``, ``value``, ``of``, ``low``, ``high``; ``held``, what each
-        cluster contains of it; and ``price``, what its bound costs each cluster. With the same
-        centers, allowing one more (point, or unit of a number) than `high` would save up to a
-        positive price; allowing one less than `low` would save up to minus a negative price. NaN if
-        that was not computed (Dask, more than 10^7 points x clusters).
+        One entry per quota: ``name``, ``value``, ``of``, ``low``, ``high`` (arrays in the order of
+        the clusters where bounds differ); ``held``, what each cluster contains of it; and
+        ``price``, what its bound costs each cluster. With the same centers, allowing one more
+        (point, or unit of a number) than `high` would save up to a positive price; allowing one
+        less than `low` would save up to minus a negative price. NaN if that was not computed
+        (Dask, more than 10^7 points x clusters).
     metric_
         ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
     distance_
@@ -275,7 +276,7 @@ class SMDEClust(ConstrainedClusterer):
         if problem.bounds is None or not self._proof_pivots[1]:
             return
         prices = prices_of_bounds(problem, self.labels_, self.cluster_centers_)
-        ends = np.cumsum([1, *(len(quota.sums()) for quota in problem.quotas)])
+        ends = np.cumsum([1, *(len(q.sums(problem.n_clusters)) for q in problem.quotas)])
         own, *others = np.split(prices, ends[:-1])
         if problem.has_sizes:
             self.size_prices_ = own[0]

@@ -260,7 +260,12 @@ def read_quotas(content: bytes, reading: Reading) -> tuple[Quota, ...]:
         column, points, value = entry["column"], entry["points"], entry.get("value")
         if not isinstance(column, str) or isinstance(value, list | dict):
             raise bad_line(path, None, f"{shown(entry)} in quotas", _QUOTA_FORM)
-        low, high = (_quoted(entry.get(end), path) for end in ("low", "high"))
+        low, high = (
+            tuple(_quoted(each, path) for each in end)
+            if isinstance(end, list)
+            else _quoted(end, path)
+            for end in (entry.get("low"), entry.get("high"))
+        )
         counts = entry.get("counts")
         lists = [points] if counts is None else [points, counts]
         if not all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
@@ -385,9 +390,16 @@ def _quota(quota: Quota, ids: np.ndarray | None) -> dict[str, Any]:
     rows = np.flatnonzero(quota.counts)
     written = {
         "column": quota.name, "value": getattr(quota.value, "tolist", lambda: quota.value)(),
-        "of": quota.of, "low": quota.low, "high": quota.high,
+        "of": quota.of, "low": _finite(quota.low), "high": _finite(quota.high),
         "points": (rows if ids is None else ids[rows]).tolist(),
     }  # fmt: skip
     if quota.value is None:
         written["counts"] = quota.counts[rows].tolist()
-    return {key: each for key, each in written.items() if each not in (None, -np.inf, np.inf)}
+    return {key: each for key, each in written.items() if each is not None}
+
+
+def _finite(bound: Any) -> Any:
+    """A bound as it is written; ``None`` where it is infinite."""
+    if isinstance(bound, tuple):
+        return [_finite(each) for each in bound]
+    return bound if np.isfinite(bound) else None

@@ -69,7 +69,9 @@ def plot_sizes(model: Any, *, quota: int | None = None, ax: Axes | None = None) 
         held, value = which["held"], "" if which["value"] is None else f" {which['value']}"
         words = f"{which['of']} of {which['name']}{value}"
         ends = (-np.inf, which["low"]), (np.inf, which["high"])
-        low, high = (np.full(len(held), free if end is None else end) for free, end in ends)
+        low, high = (
+            np.broadcast_to(free if end is None else end, held.shape) for free, end in ends
+        )
     slack = 1e-9 * float(np.abs(held).sum())
     tight = (held <= low + slack) | (held >= high - slack)
     ax, places = _bars(ax, [f"cluster {k}" for k in range(len(held))], words)

@@ -160,12 +160,15 @@ class Problem(Structure):
         """Sum of (weighted) squared distances from the points to their mean."""
         return self.points.total_squares
 
-    def sizes(self, group_labels: np.ndarray) -> np.ndarray:
-        """(K,) sizes of the clusters under these (G,) labels, or what the storage has instead."""
+    def held(self, group_labels: np.ndarray) -> np.ndarray:
+        """(B, K) what clusters hold of the bounds under these (G,) labels, or what the storage has
+        instead."""
+        bounds = self.group_bounds
+        assert bounds is not None
         if not isinstance(group_labels, np.ndarray):
-            of_compound = self.size_of_group[None, : self.coupling.n_compound]
-            return np.asarray(self._in_memory("sums_under")(group_labels, of_compound)[0])
-        return np.bincount(group_labels, self.size_of_group, self.n_clusters)
+            of_compound = bounds.counts[:, : self.coupling.n_compound]
+            return np.asarray(self._in_memory("sums_under")(group_labels, of_compound))
+        return bounds.held(group_labels)
 
     @property
     def point_weights(self) -> np.ndarray:

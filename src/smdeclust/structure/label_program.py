@@ -130,14 +130,15 @@ class LabelProgram:
             # Solvers keep rows to 1e-6, whatever their scale.
             unit = max(float(np.abs(counts).mean()) if counts.size else 0.0, np.finfo(float).tiny)
             counted, slack = counts[group] / unit, float(bounds.slack[b, 0])
-            low = (bounds.low[b] - bounds.filled[b] - slack) / unit
-            high = (bounds.high[b] - bounds.filled[b] + slack) / unit
+            low, high = (bounds.low[b] - slack) / unit, (bounds.high[b] + slack) / unit
+            filled = bounds.filled[b] / unit
             if not bounds.any_order:
-                self.add_rows(counted, label, at, low, high)
+                self.add_rows(counted, label, at, low - filled, high - filled)
                 continue
+            low, high = low[taken] - filled[taker], high[taken] - filled[taker]
             reach = float(np.abs(counts).sum()) / unit  # infinity is no coefficient
             where = np.concatenate([label, taker]), np.concatenate([at, z])
-            least, most = np.maximum(low, -reach)[taken], np.minimum(high, reach)[taken]
+            least, most = np.maximum(low, -reach), np.minimum(high, reach)
             self.add_rows(np.concatenate([counted, -least]), *where, np.zeros(k), np.inf)
             self.add_rows(np.concatenate([counted, -most]), *where, np.full(k, -np.inf), 0.0)
         if bounds.any_order:

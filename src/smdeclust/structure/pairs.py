@@ -98,6 +98,14 @@ def one_each(given: Any, n: int, name: str, what: str) -> np.ndarray:
     return np.broadcast_to(values, (n,)).copy()
 
 
+def in_words(values: Any) -> str:
+    """A few numbers: one where all are the same, the first ones where there are many."""
+    some = [f"{value:g}" for value in np.atleast_1d(np.asarray(values, dtype=float))]
+    if len(set(some)) == 1:
+        return some[0]
+    return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")
+
+
 def broken_pairs(
     must_link: np.ndarray, cannot_link: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.groups import Coupling
+from smdeclust.structure.pairs import in_words, one_each
 
 RATIOS = ("share", "mean")
 
@@ -25,7 +26,8 @@ class Quota:
     counts
         (N,) what each row counts: 1 where it has the value and else 0, or its number.
     low, high
-        Least and largest of it in every cluster; minus and plus infinity where there is no bound.
+        Least and largest of it in every cluster, or K numbers where these differ (which cluster
+        gets which is part of the optimization); minus and plus infinity where there is no bound.
     of
         What is bounded: ``"count"`` or ``"share"`` of a value, ``"sum"`` or ``"mean"`` of numbers.
     """
@@ -33,14 +35,19 @@ class Quota:
     name: str
     value: Any
     counts: np.ndarray
-    low: float
-    high: float
+    low: float | tuple[float, ...]
+    high: float | tuple[float, ...]
     of: str
 
     @property
     def what(self) -> str:
         """What is counted, in words."""
         return f"the {self.of} of {self.name}" if self.value is None else f"{self.value!r}"
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is a bound for each cluster."""
+        return isinstance(self.low, tuple) or isinstance(self.high, tuple)
 
     def take(self, rows: np.ndarray) -> Quota:
         """The same of some rows."""
@@ -53,19 +60,34 @@ class Quota:
         )
         return mine == theirs
 
-    def sums(self) -> list[tuple[np.ndarray, float, float]]:
-        """As sums over the rows of a cluster: what each counts, the least and the largest sum.
+    def ends(self, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) least and largest of it, in the order that was given."""
+        of_value = "" if self.value is None else f", {self.value!r}"
+        where, clusters = f"quota on {self.name}{of_value}", f"n_clusters={n_clusters} clusters"
+        low, high = (
+            one_each(getattr(self, side), n_clusters, f"{where}: {side}", clusters)
+            for side in ("low", "high")
+        )
+        return low, high
 
-        A ratio moves with the size of its cluster: sum of (count - low) >= 0, and so on.
+    def sums(self, n_clusters: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """As sums over the rows of a cluster: what each counts, the (K,) least and largest sums.
+
+        A ratio moves with the size of its cluster: sum of (count - low) >= 0, and so on, one for
+        each of the bounds that differ.
         """
+        low, high = self.ends(n_clusters)
         if self.of not in RATIOS:
-            return [(self.counts, self.low, self.high)]
-        sums = []
-        if np.isfinite(self.low):
-            sums.append((self.counts - self.low, 0.0, np.inf))
-        if np.isfinite(self.high):
-            sums.append((self.counts - self.high, -np.inf, 0.0))
-        return sums
+            return [(self.counts, low, high)]
+        free = np.full(n_clusters, np.inf)
+        lows, highs = (np.unique(ends[np.isfinite(ends)]) for ends in (low, high))
+        return [
+            *((self.counts - bound, np.where(low == bound, 0.0, -np.inf), free) for bound in lows),
+            *(
+                (self.counts - bound, -free, np.where(high == bound, 0.0, np.inf))
+                for bound in highs
+            ),
+        ]
 
     def held(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """(K,) what the clusters hold under these (N,) labels, in the units of the bounds."""
@@ -74,14 +96,14 @@ class Quota:
             return total / np.maximum(np.bincount(labels, minlength=n_clusters), 1)
         return total
 
-    def describe(self, labels: np.ndarray, n_clusters: int) -> dict[str, Any]:
-        """What is bounded, the bounds, and what each cluster holds."""
-        return {
-            "name": self.name, "value": self.value, "of": self.of,
-            "low": self.low if np.isfinite(self.low) else None,
-            "high": self.high if np.isfinite(self.high) else None,
-            "held": self.held(np.asarray(labels), n_clusters),
-        }  # fmt: skip
+    def describe(self, labels: np.ndarray, order: np.ndarray) -> dict[str, Any]:
+        """What is bounded, what each cluster holds, and the bounds: one number, or those that the
+        clusters take in this order."""
+        found = {"name": self.name, "value": self.value, "of": self.of}
+        for side, each in zip(("low", "high"), self.ends(len(order)), strict=True):
+            differ = isinstance(getattr(self, side), tuple)
+            found[side] = each[order] if differ else each[0] if np.isfinite(each[0]) else None
+        return found | {"held": self.held(np.asarray(labels), len(order))}
 
     def overall(self) -> float:
         """The sum over all points, or their share or mean."""
@@ -92,11 +114,9 @@ def bounds_of(
     sizes: SizeBounds, counts: np.ndarray, quotas: tuple[Quota, ...], group_of_point: np.ndarray
 ) -> Bounds:
     """The bounds on groups that count so much (G,) in the sizes, and whose points have quotas."""
-    ones, sums = np.ones(len(sizes.low)), [(counts, sizes.low, sizes.high)]
-    for quota in quotas:
-        for each, low, high in quota.sums():
-            of_group = np.bincount(group_of_point, each, len(counts))
-            sums.append((of_group, low * ones, high * ones))
+    sums = [(counts, sizes.low, sizes.high)]
+    for each, low, high in (each for quota in quotas for each in quota.sums(len(sizes.low))):
+        sums.append((np.bincount(group_of_point, each, len(counts)), low, high))
     each_of, lows, highs = (np.array(each) for each in zip(*sums, strict=True))
     return Bounds.of(each_of, lows, highs, any_order=True)
 
@@ -109,30 +129,34 @@ def reject_impossible_quotas(
     for quota in quotas:
         total, ratio = quota.overall(), quota.of in RATIOS
         rounding = 1e-12 * np.abs(quota.counts).sum() / (len(quota.counts) if ratio else k)
-        for side, bound, sign, words, verb in (
-            ("low", quota.low, 1, "at least", "need"), ("high", quota.high, -1, "at most", "hold"),
-        ):  # fmt: skip
-            if sign * (bound - _limit(quota, sign, k)) <= rounding:
+        for side, ends, sign, words, verb in (
+            ("low", quota.ends(k)[0], 1, "at least", "need"),
+            ("high", quota.ends(k)[1], -1, "at most", "hold"),
+        ):
+            # (Whatever the sizes, some cluster is at or below the share of all points.)
+            loosest = sign * np.min(sign * ends) if ratio else ends.mean()
+            if sign * (loosest - _limit(quota, sign, k)) <= rounding:
                 continue
-            # One number that was given for several values has to suit all of them.
-            this = quota.name, quota.of, bound
+            # What was given for several values has to suit all of them.
+            this, bound = (quota.name, quota.of, getattr(quota, side)), in_words(ends)
             alike = [q for q in quotas if (q.name, q.of, getattr(q, side)) == this]
             nearest = sign * min(sign * _limit(q, sign, k) for q in alike)
             if quota.of != "sum":  # whole counts, and hundredths of a ratio
                 unit = 100 if ratio else 1
                 nearest = float(sign * np.floor(sign * nearest * unit) / unit)
             if not ratio:
-                said = f"{k} clusters with {words} {bound:g} of {quota.what} {verb} {k * bound:g}"
+                said = f"{k} clusters with {words} {bound} of {quota.what} {verb} {ends.sum():g}"
                 said += f", and there are {total:g}. {side}={nearest:g} would work"
             else:
-                said = f"{quota.what} must be {words} {bound:g} in every cluster, but over all "
-                said += f"points it is {total:.4g}"
+                every = "the clusters" if "," in bound else "every cluster"
+                said = f"{quota.what} must be {words} {bound} in {every}, but over all points it "
+                said += f"is {total:.4g}"
                 if quota.of == "share":
                     said += f" ({quota.counts.sum():g} of {len(quota.counts)})"
                 said += f". {side} can be {'at most' if sign > 0 else 'at least'} {nearest:g}"
             _reject(f"quota on {quota.name}: {said}.", quota, **{f"nearest_{side}": nearest})
         if quota.of == "count" and coupling.n_compound:
-            _reject_large_group(quota, coupling)
+            _reject_large_group(quota, coupling, float(quota.ends(k)[1].max()))
 
 
 def _limit(quota: Quota, sign: int, n_clusters: int) -> float:
@@ -142,15 +166,15 @@ def _limit(quota: Quota, sign: int, n_clusters: int) -> float:
     return quota.overall() / (1 if quota.of in RATIOS else n_clusters)
 
 
-def _reject_large_group(quota: Quota, coupling: Coupling) -> None:
+def _reject_large_group(quota: Quota, coupling: Coupling, high: float) -> None:
     held = coupling.weights(quota.counts)
     largest = int(np.argmax(held))
-    if held[largest] > quota.high:
+    if held[largest] > high:
         rows = [row for row in coupling.rows_of(largest) if quota.counts[row] > 0]
         shown = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
         _reject(
             f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} (rows "
-            f"{shown}), and a cluster may hold {quota.high:g}. high={held[largest]:g} would "
+            f"{shown}), and a cluster may hold {high:g}. high={held[largest]:g} would "
             f"work, or fewer must-links.",
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip

@@ -14,6 +14,7 @@ from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.groups import Coupling, must_link_path
 from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.mending import mend
+from smdeclust.structure.pairs import in_words
 from smdeclust.structure.quotas import reject_impossible_quotas
 from smdeclust.structure.why_quotas import reject_quotas_together
 
@@ -149,7 +150,7 @@ def reject_impossible_sizes(known: Structure) -> None:
         if bounds.by_weight:
             advice = f"That is {nearest:g} per cluster: allow some slack beyond that."
         _reject(
-            f"size_{side} {words} {_list(given)} in {k} clusters, {given.sum():g} in all, and "
+            f"size_{side} {words} {in_words(given)} in {k} clusters, {given.sum():g} in all, and "
             f"there are {'only ' * (sign > 0)}{total:g} ({unit}). {advice}",
             f"size_{side}_sum",
             **{"total": total, sums_up: float(given.sum()), f"nearest_size_{side}": nearest},
@@ -158,7 +159,7 @@ def reject_impossible_sizes(known: Structure) -> None:
     if largest >= 0 and of_group[largest] > bounds.high.max() + slack:
         size, rows = float(of_group[largest]), known.coupling.rows_of(largest)
         _reject(
-            f"Must-links join rows {_list(rows)} into one group of size {size:g} ({unit}), more "
+            f"Must-links join rows {in_words(rows)} into one group of size {size:g} ({unit}), more "
             f"than the largest size_max of {bounds.high.max():g}. A size_max of {size:g} for one "
             f"cluster, or fewer must-links, would work.",
             "size_max_group", rows=rows, size=size, nearest_size_max=size,
@@ -189,11 +190,11 @@ def _reject_unpackable(known: Structure, deadline: float) -> None:
         would.append(f"size_min={max(0.0, low - off):g}")
     if np.isfinite(high):
         would.append(f"size_max={high + off:g}")
-    shown = "; ".join(_list(rows) for rows in several[:3])
+    shown = "; ".join(in_words(rows) for rows in several[:3])
     _reject(
-        f"The {n} groups that must stay whole{linked} cannot be packed into "
-        f"clusters of size {_list(bounds.low)} to {_list(bounds.high)}: some cluster is off by at "
-        f"least {off:g}. Bounds that would work: {' with '.join(would)}. The largest groups are "
+        f"The {n} groups that must stay whole{linked} cannot be packed into clusters of size "
+        f"{in_words(bounds.low)} to {in_words(bounds.high)}: some cluster is off by at least "
+        f"{off:g}. Bounds that would work: {' with '.join(would)}. The largest groups are "
         f"rows {shown}.",
         "size_packing", groups=several, off_by=off,
         nearest_size_min=max(0.0, float(low) - off), nearest_size_max=float(high) + off,
@@ -235,11 +236,3 @@ def _largest_first(known: Structure) -> np.ndarray:
 
 def _reject(message: str, reason: str, **details: Any) -> NoReturn:
     raise InfeasibleConstraintsError(message, reason=reason, details=details)
-
-
-def _list(values: Any) -> str:
-    """A few numbers: one where all are the same, the first ones where there are many."""
-    some = [f"{value:g}" for value in np.asarray(values, dtype=float)]
-    if len(set(some)) == 1:
-        return some[0]
-    return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")

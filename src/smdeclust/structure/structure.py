@@ -269,10 +269,6 @@ class Structure:
         made = bounds_of(self.bounds, self.size_of_group, self.quotas, groups)
         return replace(made, packing=self.packing)
 
-    def sizes(self, group_labels: np.ndarray) -> np.ndarray:
-        """(K,) sizes of the clusters under these (G,) labels."""
-        return np.bincount(group_labels, self.size_of_group, self.n_clusters)
-
     def group_costs(self, of_points: np.ndarray) -> np.ndarray:
         """(G, K) costs of the groups from those of their points, weights included."""
         costs = np.zeros((self.n_groups, of_points.shape[1]))

@@ -11,6 +11,7 @@ import numpy as np
 
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.label_program import LabelProgram
+from smdeclust.structure.pairs import in_words
 from smdeclust.structure.quotas import RATIOS, Quota
 from smdeclust.structure.repair import needed
 
@@ -20,6 +21,7 @@ MOST_EXPLAINED = 50_000
 MOST_SECONDS, MOST_SECONDS_IN_ALL = 1.0, 4.0
 # Bounds on numbers that are tried, from the one given to none at all; pairs that are named.
 STEPS, SHOWN = 256, 8
+Bound = float | tuple[float, ...]
 
 
 def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
@@ -53,7 +55,7 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
         words.append(f"These pairs prevent it: {shown}{more}.")
     if would:
         each = "; ".join(
-            f"{side}={bound:g} for {quota.what}"
+            f"{side}={in_words(bound)} for {quota.what}"
             + (f" of {quota.name}" if quota.value is not None else "")
             for quota, side, bound in would
         )
@@ -98,7 +100,7 @@ class _Case:
         """Whether these are known not to hold together; ``None`` stands for all pairs."""
         return self.can_hold(quotas, pairs) is False
 
-    def nearest(self, sides: list[tuple[Quota, str]]) -> list[float]:
+    def nearest(self, sides: list[tuple[Quota, str]]) -> list[Bound]:
         """Bounds on these sides, moved in step, with which everything can hold; empty: none do."""
         looser = [_looser(quota, side) for quota, side in sides]
         first, last = 1, max(map(len, looser), default=0)
@@ -114,7 +116,7 @@ class _Case:
         return [_at(bounds, last / n_steps) for bounds in looser]
 
     def _loosened(
-        self, sides: list[tuple[Quota, str]], looser: list[list[float]], share: float
+        self, sides: list[tuple[Quota, str]], looser: list[list[Bound]], share: float
     ) -> bool:
         """Whether everything can hold where these bounds have moved by a share of their way."""
         quotas = {id(quota): quota for quota in self.known.quotas}
@@ -130,13 +132,17 @@ class _Case:
         return kind, i, j
 
 
-def _at(bounds: list[float], share: float) -> float:
+def _at(bounds: list[Any], share: float) -> Any:
     return bounds[int(np.ceil(share * len(bounds) - 1e-9)) - 1]
 
 
-def _looser(quota: Quota, side: str) -> list[float]:
+def _looser(quota: Quota, side: str) -> list[Any]:
     """Other bounds on a side, from the one given to one that always holds."""
     bound, counts, is_low = getattr(quota, side), quota.counts, side == "low"
+    if isinstance(bound, tuple):  # all in step
+        each = [_looser(replace(quota, **{side: one}), side) or [one] for one in bound]
+        n_steps = max(map(len, each)) if any(map(np.isfinite, bound)) else 0
+        return [tuple(one[min(step, len(one) - 1)] for one in each) for step in range(n_steps)]
     if not np.isfinite(bound):
         return []
     if quota.of == "count":
@@ -156,14 +162,15 @@ def _looser(quota: Quota, side: str) -> list[float]:
 
 def _need(quota: Quota, k: int) -> str:
     """How much there is of a quota, and how much the clusters need or may hold."""
-    ends = [("at least", "need", quota.low), ("at most", "hold", quota.high)]
-    ends = [end for end in ends if np.isfinite(end[2])]
+    sides = zip(("at least", "at most"), ("need", "hold"), quota.ends(k), strict=True)
+    ends = [(name, verb, bounds) for name, verb, bounds in sides if np.isfinite(bounds).any()]
     where, total = f"Quota on {quota.name}: ", quota.overall()
     if quota.of in RATIOS:
-        least = " and ".join(f"{name} {bound:g}" for name, _, bound in ends)
+        least = " and ".join(f"{name} {in_words(bounds)}" for name, _, bounds in ends)
         return f"{where}{quota.what} is {total:.4g} over all points, and {least} in each cluster"
     of_what = f" of {quota.what}" if quota.value is not None else f" units in {quota.what}"
     needs = "".join(
-        f"; {k} clusters with {name} {bound:g} {verb} {k * bound:g}" for name, verb, bound in ends
+        f"; {k} clusters with {name} {in_words(bounds)} {verb} {bounds.sum():g}"
+        for name, verb, bounds in ends
     )
     return f"{where}there are {total:g}{of_what}{needs}"
