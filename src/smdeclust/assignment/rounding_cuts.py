@@ -76,7 +76,8 @@ class RoundingCuts:
         found: dict[tuple[tuple[_Share, ...], float, float], list[int]] = {}
         for n_shares in range(1, MOST_SHARES + 1):
             for some in combinations(self.shares, n_shares):
-                for k in range(held.shape[1]):
+                bounded = np.isfinite([share.ends for share in some]).all(axis=0)
+                for k in np.flatnonzero(bounded).tolist():
                     edges = self._hull(some, k)
                     at = sum(share.of(held[:, k]) for share in some)
                     missed = edges @ [held[0, k], 1.0] - at
@@ -106,7 +107,7 @@ class RoundingCuts:
         if key in self._edges:
             return self._edges[key]
         corners = np.empty((0, 2))
-        if first < last <= first + MOST_SIZES and np.isfinite(ends).all():
+        if first < last <= first + MOST_SIZES:
             s = np.arange(first, last + 1)
             corners = _lower_hull(s, np.sum([share.least(k, s) for share in some], axis=0))
         steps = np.diff(corners, axis=0)

@@ -101,8 +101,9 @@ def _reorder(bounds: Bounds, engine: Engine, state: State, limits: Limits) -> bo
     bound, this one is optimal for the centers. Returns whether a better one was found.
     """
     orders, complete = bounds.cheaper_orders(state.prices, state.order, state.gap)
+    provable = complete and len(orders) <= MOST_ORDERS  # (else good labels are enough to try)
     for order in orders[:MOST_ORDERS]:
-        trial = replace(state, order=order, prices=state.prices.copy(), exact=True)
+        trial = replace(state, order=order, prices=state.prices.copy(), exact=provable)
         try:
             fell = not limits.is_late() and engine.iterate([trial], limits)[0]
         except NoFeasibleSolutionError:
@@ -114,7 +115,7 @@ def _reorder(bounds: Bounds, engine: Engine, state: State, limits: Limits) -> bo
             return True
         state.n_done = trial.n_done
         state.proven &= trial.proven
-    state.proven &= complete and len(orders) <= MOST_ORDERS
+    state.proven &= provable
     return False
 
 
