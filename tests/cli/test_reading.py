@@ -100,7 +100,7 @@ def test_kind_is_about_groups_or_about_a_file(cli, tmp_path):
     refused = cli("fit", data, "-k", 3, "-c", pairs, *groups)
     assert refused.code == 1
     assert "smdeclust convert" in refused.err
-    assert "--kind is about --group-column" in refused.err
+    assert "--kind applies to --group-column" in refused.err
     assert cli("convert", pairs, "--kind", "ml", "--out", typed).code == 0
     document = json.loads(cli("fit", data, "-k", 3, "-c", typed, *groups, "--json").out)
     assert (document["n_must_links"], document["n_cannot_links"]) == (2, 6)

@@ -88,7 +88,7 @@ def test_what_is_wrong_is_said(tmp_path, change, words):
 def test_quotas_need_the_number_of_points(tmp_path):
     """A share is of all points, so a file of quotas is not read without their number."""
     all_kinds(n_points=4).write(tmp_path / "known.json")
-    with pytest.raises(InvalidInputError, match="Say n_points=... or ids=..."):
+    with pytest.raises(InvalidInputError, match="Pass n_points=... or ids=..."):
         Constraints.read(tmp_path / "known.json")
 
 

@@ -66,9 +66,9 @@ def test_cifar_mistakes() -> None:
     """A missing sheet, a broken one, one of another width and wrong labels are named."""
     for name, content, message in (
         ("data_batch_2.png", None, "a file data_batch_2.png"),
-        ("data_batch_2.png", b"no image", "data_batch_2.png is no valid image"),
+        ("data_batch_2.png", b"no image", "data_batch_2.png is not a valid image"),
         ("train_lables.json", b"[1, 2]", "18 images and 5 labels"),
-        ("train_lables.json", b'["x"]', "no list of labels"),
+        ("train_lables.json", b'["x"]', "not a list of labels"),
     ):
         parts, _, _ = made_sheets()
         if content is None:

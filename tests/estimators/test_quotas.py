@@ -283,7 +283,7 @@ def test_who_does_not_know_quotas_says_so(tmp_path):
         BLPKMeans(K).fit(points(0), constraints=known)
     with pytest.raises(InvalidInputError, match="certify does not support quotas.* pairs alone"):
         certify(points(0), np.arange(N) % K, constraints=known)
-    with pytest.raises(InvalidInputError, match="1 quotas, which the format csv cannot hold"):
+    with pytest.raises(InvalidInputError, match="The format csv cannot store quotas"):
         known.write(tmp_path / "pairs.csv")
 
 

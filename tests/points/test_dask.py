@@ -183,7 +183,7 @@ def test_a_chunk_that_turns_out_empty_is_named():
         return block[:0] if block_id[0] == 1 else block
 
     lying = da.from_array(X, chunks=(100, 5)).map_blocks(without_the_second, dtype=X.dtype)
-    with pytest.raises(InvalidInputError, match="row 100 was announced with 100 rows and has 0"):
+    with pytest.raises(InvalidInputError, match="row 100 was declared with 100 rows but has 0"):
         SMDEClust.from_paper(n_clusters=k, **SETTING).fit(lying)
 
 

@@ -63,8 +63,8 @@ def test_thousands_are_numbers():
 
 @pytest.mark.parametrize(
     "heading",
-    ["What was asked", "What came out", "The clusters", "What the pairs cost",
-     "Points that moved because of the pairs", "The pairs that cost most", "How to make it again"],
+    ["Input and settings", "Result", "The clusters", "What the pairs cost",
+     "Points that moved because of the pairs", "The pairs that cost most", "How to reproduce it"],
 )  # fmt: skip
 def test_sections(report, heading):
     """Every question of the reader has its section."""

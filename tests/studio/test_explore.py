@@ -88,7 +88,7 @@ def test_a_folder_belongs_to_its_table(people: pd.DataFrame, tmp_path: Path) -> 
     with pytest.raises(smdeclust.InvalidInputError, match="belongs to another table"):
         smdeclust.explore(people.iloc[:5], 2, folder=tmp_path)
     other = smdeclust.Constraints(cannot_link=[(0, 11)], n_points=12)
-    with pytest.raises(smdeclust.InvalidInputError, match="Something else was said of p0 and p11"):
+    with pytest.raises(smdeclust.InvalidInputError, match="a different answer about p0 and p11"):
         smdeclust.explore(people, 2, constraints=other, folder=tmp_path)
     assert (tmp_path / "table.csv").read_bytes() == before
 

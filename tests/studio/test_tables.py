@@ -219,8 +219,8 @@ def test_labels_join_and_part() -> None:
     ways = [way["label"] for way in conflict["ways"]]
     assert ways == [
         "Make it soft (90% sure)",
-        "Take back the label x of",
-        "Take back the label y of",
+        "Remove the label x of",
+        "Remove the label y of",
     ]
     with pytest.raises(InvalidInputError):
         change(wishes, {"do": "label", "rows": [99], "name": "x"}, ground)

@@ -38,9 +38,7 @@ class NonsmoothClustering(SoftBaseline):
         "n_iter_": "Evaluations of the objective.",
     }
 
-    penalty: float = number(
-        10.0, "Price of a broken pair: what its excess is multiplied by.", low=0
-    )
+    penalty: float = number(10.0, "Price of a broken pair: the factor on its extra cost.", low=0)
     max_time: float | None = number(
         None, "Seconds, after which centers are added without refinement.", low=0
     )

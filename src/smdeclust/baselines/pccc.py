@@ -56,8 +56,8 @@ class PCCC(FromCenters, Baseline):
 
     q: int | None = whole(
         None,
-        "A group that the program decides on may only use its `q` nearest centers, and more only\n"
-        "where there is no other way. ``None``: all of them, which makes every assignment optimal.",
+        "A group that the program decides on may use only its `q` nearest centers, and more only\n"
+        "if necessary. ``None``: all of them, which makes every assignment optimal.",
         low=1,
     )
     penalty: float | None = number(
@@ -70,7 +70,7 @@ class PCCC(FromCenters, Baseline):
     repositioning: bool = flag(
         True,
         "Whether, at a local optimum, the least needed cluster is moved to where most\n"
-        "soft pairs are broken, then to where most inertia is, if that lowers the objective.",
+        "soft pairs are broken, then to where inertia is largest, if that lowers the objective.",
     )
     max_time: float | None = number(
         None,
@@ -128,7 +128,7 @@ class PCCC(FromCenters, Baseline):
             sure = known.soft_must_link_confidence, known.soft_cannot_link_confidence
             if np.isnan(np.concatenate(sure)).any():
                 raise InvalidInputError(
-                    "PCCC takes confidences of soft pairs, and some have a price."
+                    "PCCC takes confidences of soft pairs, but some have a price."
                 )
         return self._fit(X, known, sample_weight, deadline, sure)
 

@@ -90,9 +90,9 @@ class COPKMeans(FromCenters, StrictBaseline):
     """
 
     _failure = (
-        "COP-KM failed in all of its {n} starts: it places groups one by one and never takes one "
-        "back. That is no proof: a feasible clustering may well exist. Try more starts (n_init), "
-        "or SMDEClust or BLPKMeans, whose assignment step is exact."
+        "COP-KM failed in all of its {n} starts: it places groups one by one, without "
+        "backtracking. A feasible clustering may still exist. Try more starts (n_init), or "
+        "SMDEClust or BLPKMeans, whose assignment step is exact."
     )
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution | None:

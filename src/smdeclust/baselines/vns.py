@@ -37,8 +37,8 @@ class VNSClustering(SoftBaseline):
 
     penalty: float | None = number(
         None,
-        "Price of a broken cannot-link; ``None``: large enough that none is broken where the\n"
-        "local search can help it.",
+        "Price of a broken cannot-link; ``None``: large enough that none is broken if the\n"
+        "local search can avoid it.",
         low=0,
     )
     largest_shake: int | None = whole(

@@ -84,7 +84,7 @@ def _check_answers(file: Path, reading: options.Reading) -> bool:
 
     if reading.format not in (None, "csv", "ids"):
         raise CommandError(
-            f"Answers are added to a CSV, but --format {reading.format} holds for all files of "
+            f"Answers are added to a CSV, but --format {reading.format} applies to all files of "
             "pairs. Leave it out, or make a CSV of the pairs with smdeclust convert."
         )
     return shape_of(file, reading.encoding) is not None

@@ -31,8 +31,8 @@ _STATUS = {
     "time_limit": "not proven: time ran out",
     "memory_limit": "not proven: out of memory",
     "too_large": "not proven: too large",
-    "precision_limit": "not proven so finely: rounding errors",
-    "parts": "not proven so finely: the data were split into parts",
+    "precision_limit": "not proven to this tolerance: rounding errors",
+    "parts": "not proven to this tolerance: the data were split into parts",
 }
 
 
@@ -117,7 +117,7 @@ def certify(
         ("result", _BETTER if better else _STATUS.get(certificate.status, certificate.status)),
         ("objective of the labels given", screen.number(given, 12)),
         ("lower bound", screen.number(certificate.lower_bound, 12)),
-        ("gap", f"{100 * gap:.4f} %"),
+        ("gap", f"{100 * gap:.4f}%"),
         ("quality", sentence),
         ("nodes", f"{certificate.n_nodes:,}"),
         ("time", screen.seconds(certificate.seconds)),
@@ -199,7 +199,7 @@ def verify(
     rows = [("certificate", "valid"), ("clusters", f"{bound.n_clusters}"), ("proves", proves)]
     costs = {"objective": bound.upper_bound, "lower bound": bound.lower_bound}
     rows += [(name, screen.number(value, 12)) for name, value in costs.items()]
-    screen.print_table([*rows, ("gap", f"{100 * bound.gap:.4f} %")])
+    screen.print_table([*rows, ("gap", f"{100 * bound.gap:.4f}%")])
 
 
 def as_bytes(certificate: Any) -> bytes:

@@ -171,10 +171,10 @@ def prove(
     if run.n_broken:
         return {"sentence": "not certified: it breaks pairs"}, None
     if inputs.constraints.n_soft:
-        return {"sentence": "not certified: proofs are about hard pairs only"}, None
+        return {"sentence": "not certified: certificates cover only hard pairs"}, None
     from smdeclust.exact import certify
 
-    setup.update("proving how good it is")
+    setup.update("computing a certificate")
     sizes: dict[str, Any] = {  # those that differ between clusters count by their extremes
         name: extreme(given) if isinstance(given := setup.settings.get(name), list) else given
         for name, extreme in (("size_min", min), ("size_max", max))
@@ -190,7 +190,7 @@ def prove(
         progress=setup.update,
         **sizes,
     )
-    without = " without the quotas, which the bound leaves out" if inputs.constraints.quotas else ""
+    without = " without the quotas, which the bound ignores" if inputs.constraints.quotas else ""
     document = {
         "sentence": above_best(run.objective, certificate.lower_bound) + without,
         "status": certificate.status,

@@ -46,7 +46,7 @@ def make_report(
     if free is not None:
         numbered = match_labels(free.labels, run.labels, k)
         if patience.over:
-            free_note = f"This clustering was cut short: {_why(patience)} ended."
+            free_note = f"This clustering was cut short: {_why(patience)}."
         if n_costs == 0:
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
@@ -109,7 +109,7 @@ def make_report(
 
 
 def _why(patience: methods.Patience) -> str:
-    return "the run was stopped by Ctrl-C and" if patience.stopped else "the time of --max-time"
+    return "the run was stopped by Ctrl-C" if patience.stopped else "--max-time ran out"
 
 
 def _in_time(patience: methods.Patience, work: Callable[[], Any]) -> tuple[Any, str]:
@@ -120,7 +120,7 @@ def _in_time(patience: methods.Patience, work: Callable[[], Any]) -> tuple[Any, 
     except KeyboardInterrupt:
         if patience.n_presses > 1:
             raise
-    return None, f"Not computed: {_why(patience)} ended before."
+    return None, f"Not computed: {_why(patience)}."
 
 
 def _costs(

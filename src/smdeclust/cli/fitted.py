@@ -132,7 +132,7 @@ def read_fitted(path: Path) -> Fitted:
     try:
         if "view_weights" in document:
             raise ValueError(
-                "it is of --method guided, whose clusters need not be round; "
+                "it is from --method guided, whose clusters need not be round; "
                 "GuidedClustering.predict places new rows in Python"
             )
         model: dict[str, Any] = {
@@ -200,7 +200,9 @@ def _read_column(path: Path, table: Any, what: str, *, partial: bool = False) ->
     text = decode(read_bytes(path), path)
     head = split_words(text.partition("\n")[0])
     if len(head) < 2:
-        raise bad_line(path, 1, "no two columns", f"a header such as id,{what}, and a line a point")
+        raise bad_line(
+            path, 1, "fewer than two columns", f"a header such as id,{what}, then a line per point"
+        )
     by_row = table.ids is None or head[0].lower() == "row" != table.id_name
     names = map(str, range(len(table.X))) if by_row else table.ids
     rows = {name: row for row, name in enumerate(names)}
@@ -311,7 +313,7 @@ def _under_pairs(
         both = set(fitted.ids or ()) & set(table.ids)
         if both:
             raise CommandError(
-                f"The id {min(both)!r} is that of an old and of a new row. Ids must differ, or "
+                f"An old row and a new row both have the id {min(both)!r}. Ids must differ, or "
                 "give pairs by row (--pairs-by-row; old rows come first)."
             )
     known = Constraints.read(

@@ -20,7 +20,7 @@ def check_folder(folder: Path | None, names: Iterable[str], *, force: bool) -> N
     taken = [name for name in names if (folder / name).exists()]
     if taken and not force:
         raise CommandError(
-            f"{folder}: the folder has {', '.join(taken)} already. Choose another --out, or pass "
+            f"{folder}: the folder already has {', '.join(taken)}. Choose another --out, or pass "
             "--force to replace them."
         )
     present = next(place for place in (folder, *folder.parents) if place.exists())
@@ -41,7 +41,7 @@ def check_file(path: Path | None, *, force: bool) -> None:
             f"{path}: the file exists. Choose another, or pass --force to replace it."
         )
     if not path.parent.is_dir():
-        raise CommandError(f"{path}: there is no folder {path.parent}. Make it first.")
+        raise CommandError(f"{path}: there is no folder {path.parent}. Create it first.")
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -223,9 +223,9 @@ def _read_pairs(data: Inputs, pair_paths: list[Path] | None, reading: Reading, b
     if table.groups is not None:
         if reading.kind is None:
             raise CommandError(
-                f"Do rows with the same {table.group_name} go together or apart? Say --kind ml or "
+                f"Do rows with the same {table.group_name} go together or apart? Pass --kind ml or "
                 "--kind cl. If these are known classes, together within a class and apart across "
-                f"classes, say --class-column {table.group_name} instead."
+                f"classes, pass --class-column {table.group_name} instead."
             )
         known = known | pairs_from_groups(table, reading.kind, data.path)
     if reading.class_column is not None:
@@ -237,8 +237,8 @@ def _read_pairs(data: Inputs, pair_paths: list[Path] | None, reading: Reading, b
 
 
 _SAY_KIND = (
-    "which in the file, as 'smdeclust convert FILE --kind ml --out NEW.csv' does (--kind is about "
-    "--group-column here),"
+    "a file that says so, as 'smdeclust convert FILE --kind ml --out NEW.csv' writes it (--kind "
+    "applies to --group-column here),"
 )
 
 
@@ -249,8 +249,8 @@ def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
         raise CommandError("How many clusters? Pass it with -k K.")
     if k > len(inputs.X):
         raise CommandError(
-            f"{inputs.path}: {k} clusters cannot be made of {len(inputs.X)} points. Use a smaller "
-            "-k."
+            f"{inputs.path}: {k} clusters cannot be made from {len(inputs.X)} points. Use a "
+            "smaller -k."
         )
     return int(k)
 
@@ -291,8 +291,8 @@ def mention_columns(inputs: Inputs) -> None:
         name = inputs.weight_name
         if name is not None and inputs.features.reasons_[name] != "as you said":
             screen.note(
-                f"rows count by column {name}, which looks like weights. If it is a measurement, "
-                f"pass --role {name}=number."
+                f"rows are weighted by column {name}, which looks like weights. If it is a "
+                f"measurement, pass --role {name}=number."
             )
     else:
         screen.say(f"Points: {columns_line(inputs)}.")
@@ -306,8 +306,8 @@ def mention_columns(inputs: Inputs) -> None:
         share = 100 * variance[largest] / variance.sum()
         advice = "Pass --standardize" if inputs.features is None else "Leave out --raw"
         screen.note(
-            f"column {names[largest]} carries {share:.1f} % of the variance, so it decides nearly "
-            f"alone. {advice} to let all columns count alike."
+            f"column {names[largest]} has {share:.1f}% of the variance, so it nearly decides the "
+            f"clusters alone. {advice} to give all columns equal weight."
         )
 
 
@@ -321,8 +321,8 @@ def mention_quotas(inputs: Inputs) -> None:
     """Say that a certificate is not about quotas."""
     if inputs.constraints.quotas:
         screen.note(
-            "Quotas left out: they only rule clusterings out, so the bound is true with them as "
-            "well. (A better clustering that is found may break them.)"
+            "Quotas left out: they only rule clusterings out, so the bound is still valid. "
+            "(If a better clustering is found, it may break them.)"
         )
 
 

@@ -112,7 +112,7 @@ Seed = Annotated[int, option("N", "Random seed.", min=0, max=2**31 - 1)]
 MaxTime = Annotated[
     float | None, option("SECONDS", "Time limit; the best clustering found so far is kept.", min=0)
 ]
-AsJson = Annotated[bool, option("--json", "Print the result as JSON, for machines.")]
+AsJson = Annotated[bool, option("--json", "Print the result as JSON, for scripts.")]
 Force = Annotated[bool, option("--force", "Replace existing files.")]
 MethodName = Annotated[str, option("--method -m NAME", "Method ('compare --help' lists them).")]
 

@@ -18,7 +18,7 @@ _REASONS = {
     "max_populations": "the limit on populations",
     "max_local_searches": "the limit on local searches",
     "collapse": "all solutions of the population agree",
-    "no_improvement": "no better solution for long",
+    "no_improvement": "no better solution for a long time",
     "max_generations": "the limit on generations",
     "max_time": "the time limit",
     "callback": "stopped by Ctrl-C",

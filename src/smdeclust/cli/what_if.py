@@ -97,7 +97,7 @@ def change(inputs: opening.Inputs, drop: list[str], add: list[str]) -> opening.I
     for written in add:
         kind, pair = _parse(written, inputs, "--add")
         if kind is None:
-            raise CommandError(f"--add {written}: say ml:{written} or cl:{written}.")
+            raise CommandError(f"--add {written}: write ml:{written} or cl:{written}.")
         known = known.add(**{kind: [pair]}, by_row=True)
     return replace(inputs, constraints=known)
 
@@ -156,7 +156,7 @@ def compare_runs(
 
 def _show(document: dict[str, Any], inputs: opening.Inputs, k: int) -> None:
     before, difference = document["objective"], document["difference"]
-    share = f" ({100 * difference / before:+.3f} %)" if before > 0 else ""
+    share = f" ({100 * difference / before:+.3f}%)" if before > 0 else ""
     changed = screen.number(document["objective_changed"], 10)
     rows = [
         ("pairs", f"{document['n_pairs']:,}", f"{document['n_pairs_changed']:,}"),

@@ -47,7 +47,7 @@ class Store:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_points,)``: what scikit-learn asks before it slices."""
+        """``(n_points,)``: what scikit-learn checks before it slices."""
         return (len(self),)
 
     def __bool__(self) -> bool:
@@ -65,7 +65,7 @@ class Store:
         return sum(len(getattr(self, kind)) for kind in SOFT)
 
     def keep(self, masks: Mapping[str, np.ndarray]) -> Self:
-        """Return some of the pairs of each kind, by boolean masks; all of kinds without one."""
+        """Return some of the pairs of each kind, by boolean masks; without a mask, all of them."""
         chosen = {kind: masks.get(kind, slice(None)) for kind in KINDS}
         fields = {
             name: getattr(self, name)[chosen[kind]] for kind in KINDS for name in arrays_of(kind)

@@ -136,7 +136,7 @@ def make_constraints_from_labels(
     n_labelled = math.ceil(round(fraction * len(known), 9))
     if n_labelled * (n_labelled - 1) // 2 > _MAX_PAIRS:
         raise InvalidInputError(
-            f"{n_labelled} labelled points make more than {_MAX_PAIRS} pairs. Label fewer."
+            f"{n_labelled} labeled points make more than {_MAX_PAIRS} pairs. Label fewer."
         )
     rng = random_state
     if not isinstance(rng, np.random.Generator):

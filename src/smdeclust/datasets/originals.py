@@ -93,7 +93,7 @@ def parse_cifar_sheets(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
     sheets = []
     for name in CIFAR_SHEETS:
         stream = io.BytesIO(member(parts, f"{name}.png", path))
-        with readable(path, f"{name}.png is no valid image"), Image.open(stream) as image:
+        with readable(path, f"{name}.png is not a valid image"), Image.open(stream) as image:
             # A sheet is 10000 x 1024 pixels by design; the guard is for pages of the web.
             pixels = np.asarray(image.convert("RGB"))
         if pixels.shape[1] != _CIFAR_PIXELS:
@@ -103,7 +103,7 @@ def parse_cifar_sheets(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
     labels = []
     for name in ("test_lables.json", "train_lables.json"):
         content = member(parts, name, path)
-        with readable(path, f"{name} is no list of labels"):
+        with readable(path, f"{name} is not a list of labels"):
             found = json.loads(decode(content, f"{path}/{name}"))
             labels.append(np.array(found, dtype=np.int64).reshape(-1))
     return _joined(sheets, labels, path)
@@ -135,7 +135,7 @@ def parse_gene_csv(content: bytes, path: PathLike) -> NDArray[np.float64]:
     header, *lines = [line.partition(",")[2] for line in _lines(content, path)] or [""]
     found = _numbers(lines, path)
     if found.shape[1] != len(header.split(",")):
-        raise bad_line(path, None, f"{found.shape[1]} numbers a line", "as many as in the header")
+        raise bad_line(path, None, f"{found.shape[1]} numbers per line", "as many as in the header")
     return found
 
 

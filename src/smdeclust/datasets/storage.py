@@ -101,7 +101,7 @@ def fetch(remote: Remote) -> Path:
     # pooch: ValueError on a wrong hash; below it requests, urllib3 and the file system
     except Exception as error:
         why = textwrap.shorten(str(error), 200, placeholder="...") or type(error).__name__
-        raise DataNotFoundError(f"{remote.url} could not be had ({why}).") from error
+        raise DataNotFoundError(f"{remote.url} could not be downloaded ({why}).") from error
     return Path(found)
 
 

@@ -98,7 +98,7 @@ class GuidedClustering(ConstrainedClusterer):
         hold.)
     max_time
         Seconds for the whole run, of which every view gets a share; views that do not finish in
-        time are skipped. (Feasible labels are found first, whatever the limit.) ``None``: no limit.
+        time are skipped. (Feasible labels are found first, in any case.) ``None``: no limit.
     random_state
         Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed gives the same
         result.
@@ -123,9 +123,9 @@ class GuidedClustering(ConstrainedClusterer):
     view_weights_
         Weight of each view by its name; they add up to 1.
     held_out_
-        Skill of each view, of their ``"consensus"`` and of the ``"refined"`` consensus, about the
-        adjusted Rand index: the share of held-out must-links that it kept plus the share of
-        held-out cannot-links, minus 1, corrected for sizes of clusters. Empty without pairs.
+        Skill of each view, of their ``"consensus"`` and of the ``"refined"`` consensus, an
+        estimate of the adjusted Rand index: the share of held-out must-links that it kept plus the
+        share of held-out cannot-links, minus 1, corrected for cluster sizes. Empty without pairs.
     views_
         What each view sees, by its name: ``labels`` and ``coordinates``.
     decided_by_

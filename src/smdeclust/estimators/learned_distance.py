@@ -41,9 +41,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Points that belong together show which directions vary inside a group and are therefore not
     informative. The map shrinks these directions. It lowers a determinant criterion,
-    ``N log det(M + c W + v T)``: M is the scatter inside the must-link groups, W that inside the
-    clusters of a round (worth four points for each column), T the scale of the columns, and v a
-    quarter of a point for each column. Squared Euclidean distance after the map is the learned
+    ``N log det(M + c W + v T)``: M and W are the scatters inside the must-link groups and the
+    clusters of a round (worth four points for each column), T is the scale of the columns, and v is
+    a quarter of a point for each column. Squared Euclidean distance after the map is the learned
     distance, so any method can follow it in a pipeline.
 
     The distance does not depend on the units of the columns: scaling one changes nothing. Without
@@ -214,7 +214,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return centered * self._factors if self.diagonal else centered @ self.components_.T
 
     def map_centers(self, centers: np.ndarray, points: Any) -> np.ndarray:
-        """Dense centers, to where :meth:`map_points` takes these points."""
+        """Map dense centers like the points of :meth:`map_points`."""
         uncentered = self.diagonal and is_sparse(points)
         return centers * self._factors if uncentered else self.map_points(centers)
 

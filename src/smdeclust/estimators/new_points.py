@@ -186,7 +186,7 @@ class _NewRows:
         if cost > bound * (1 + 1e-9):
             warnings.warn(
                 f"The labels keep all pairs, but are not proven optimal: they cost {cost:g}, and "
-                f"none cost less than {bound:g}.",
+                f"no labels cost less than {bound:g}.",
                 stacklevel=6,
             )
         return labels

@@ -143,7 +143,7 @@ def pair_costs(
     max_time
         Seconds after which no further pair is tried.
     progress
-        Called with how many pairs are done and how many there are.
+        Called with the number of pairs done and the total number.
 
     Returns
     -------

@@ -58,9 +58,9 @@ class Search:
         '``"deep"`` jumps (empties one cluster, splits another) if that helps, and swaps Kempe\n'
         'chains when assigning and moving centers no longer helps; ``"lloyd"`` is the paper\'s\n'
         "local search, and the only one for Dask collections and devices. There are no swaps on\n"
-        "large data (points x features of 2^22, or times clusters of 2^23); from points x\n"
-        "features of 2^22 on, jumps are evaluated on a sample. With fewer than 10 clusters, jumps\n"
-        "are only tried at the end, from the solution that the populations agree on.",
+        "large data (2^22 points x features, or 2^23 points x features x clusters); from 2^22\n"
+        "points x features on, jumps are evaluated on a sample. With fewer than 10 clusters,\n"
+        "jumps are tried only at the end, from the solution that the populations agree on.",
     )
     population_size: int = whole(10, "P, at least 4.", low=4)
     max_populations: int = whole(

@@ -328,7 +328,7 @@ class SMDEClust(ConstrainedClusterer):
         notes = []
         if self._search.local_search == "deep" and not can_go_deep(problem):
             notes.append(
-                "Kempe swaps were left out: they need a contracted copy of the points in memory, "
+                "Kempe swaps were skipped: they need a contracted copy of the points in memory, "
                 "and points x features x clusters of at most 2^23."
             )
             if problem.points.abilities.sampled and not problem.points.abilities.contracted:
@@ -338,7 +338,7 @@ class SMDEClust(ConstrainedClusterer):
         if self.n_unproven_:
             notes.append(
                 "The last assignment is not proven to be optimal for its centers: the time or the "
-                "budget for the proof ended first."
+                "budget for the proof ran out first."
             )
         for note in notes:
             logger.info("note: %s", note)

@@ -212,7 +212,7 @@ class Certificate:
             stored = parse_npz(Path(path).read_bytes(), path, max_bytes)
             form = int(stored["format"].item())
             if form not in (1, FORMAT):
-                raise ValueError(f"format {form} is not known here; update smdeclust")
+                raise ValueError(f"format {form} is not known to this version; update smdeclust")
             if form == 1:  # neither sizes nor parts
                 stored |= {f"proof_{name}": getattr(Proof(), name) for name in _LATER}
                 stored["proof_size_ptr"] = np.zeros(len(stored["proof_cut_ptr"]), np.int64)

@@ -37,7 +37,7 @@ _MESSAGE = {
     "time_limit": "a gap of {gap:.2e} is left after {max_time} seconds",
     "bounds_differ": "a gap of {gap:.2e} is left: the proof is for the widest of the sizes",
     "interrupted": "interrupted; a gap of {gap:.2e} is left",
-    "precision_limit": "a gap of {gap:.2e} is left: less than that is lost in rounding",
+    "precision_limit": "a gap of {gap:.2e} is left, because of rounding errors",
 }
 
 
@@ -178,7 +178,7 @@ def _check_cost(problem: Problem, labels: IntArray) -> None:
         if len(rows) and np.ptp(rows, axis=0).any():
             raise InvalidInputError(
                 "The squares of the distances to centers, times the weights, are too small for "
-                "numbers to hold: multiply X or sample_weight by a large number."
+                "double precision: multiply X or sample_weight by a large number."
             )
 
 
@@ -203,7 +203,7 @@ def _cluster_names(labels: Any) -> Any:
             f"labels must be a list of N numbers or names, got shape {given.shape} of {given.dtype}"
         )
     if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
-        raise InvalidInputError("labels: NaN or infinity is no cluster; give one label per row")
+        raise InvalidInputError("labels: NaN and infinity are not labels; give one label per row")
     return given
 
 

@@ -151,7 +151,7 @@ def verify(
     )
     judged = upper if labels is None else _cost_above(data, check_labels(data, labels))
     lower, bounds, n_parts = proven_below(data, certificate.proof, n_jobs, max_bytes)
-    require(_number(certificate.lower_bound), "the claimed lower bound is no number")
+    require(_number(certificate.lower_bound), "the claimed lower bound is not a number")
     require(
         lower >= certificate.lower_bound,
         f"the claimed lower bound {certificate.lower_bound!r} does not follow: "
@@ -176,7 +176,7 @@ def admit(
 ) -> Data:  # fmt: skip
     """The data, checked, and scaled by powers of two (which rounds nothing) to size about 1."""
     X = np.asarray(X, dtype=np.float64)
-    require(X.ndim == 2 and X.size > 0 and bool(np.all(np.isfinite(X))), "X: no finite matrix")
+    require(X.ndim == 2 and X.size > 0 and bool(np.all(np.isfinite(X))), "X is not a finite matrix")
     n = len(X)
     largest, spread = float(np.abs(X).max()), float(np.ptp(X, axis=0).max())
     require(

@@ -101,7 +101,7 @@ def leaf_bound(
     matrices = _MATRICES * 8 * len(heavy) ** 2
     require(
         matrices <= max_bytes,
-        f"to check the multipliers of {len(heavy)} groups takes {matrices / 2**30:.1f} GiB of "
+        f"checking the multipliers of {len(heavy)} groups takes {matrices / 2**30:.1f} GiB of "
         f"memory, more than the {max_bytes / 2**30:.1f} allowed (max_bytes)",
     )
     L, L_slip, constant, constant_slip = _sum_up(leaf, multipliers, group, len(heavy))

@@ -32,7 +32,7 @@ def check_forest(proof: Proof, n: int) -> list[Tree]:
     require(len(part) == n, f"parts of {len(part)} rows, but there are {n}")
     size = len(proof.parent)
     require(size >= 1 and proof.parent[0] == -1, "the tree has no root")
-    require(in_range(proof.parent, -1, size), "a parent is no node")
+    require(in_range(proof.parent, -1, size), "a parent is not a node")
     require(bool(np.all(proof.parent < np.arange(size))), "a node comes before its parent")
     below = proof.parent >= 0
     for name in ("first", "second"):

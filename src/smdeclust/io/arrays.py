@@ -144,7 +144,7 @@ def _read_text(content: bytes, path: PathLike) -> Arrays:
     n_points, n_features = header[:2]
     if len(lines) - 1 != n_points:
         found = f"the header {shown(lines[0])} and {len(lines) - 1} lines below it"
-        raise bad_line(path, 1, found, f"{n_points} lines, one a point")
+        raise bad_line(path, 1, found, f"{n_points} lines, one per point")
     # float() also reads 1_000 and other digits than 0-9
     exact = text.isascii() and "_" not in text
     rows = []

@@ -85,7 +85,7 @@ def read_frame(
         return TableFile(Path(path), None, found, points, k, beside=beside)
     with optional(f"{path}: reading a table"):
         import pandas  # noqa: F401
-    advice = f" Save it again, or say what it is ({argument('table_format')})."
+    advice = f" Save it again, or name its format ({argument('table_format')})."
     with readable(path, f"not a valid {found} file", advice):
         if found == "csv":
             return read_csv(content.pop(), Path(path), header, encoding)
@@ -178,11 +178,11 @@ def _read_jsonl(content: bytes, path: Path, sheet: object) -> TableFile:
             try:
                 records += [json.loads(line)] if line.strip() else []
             except ValueError:
-                raise bad_line(path, number, shown(line), "one JSON object a line") from None
+                raise bad_line(path, number, shown(line), "one JSON object per line") from None
     wrong = next((place for place, r in enumerate(records) if not isinstance(r, dict)), None)
     if wrong is not None or not records:
         found = "nothing" if wrong is None else f"{shown(records[wrong])} (row {wrong})"
-        raise bad_line(path, None, found, "JSON objects, one a row")
+        raise bad_line(path, None, found, "JSON objects, one per row")
     return TableFile(path, pd.DataFrame.from_records(records), "jsonl", encoding=encoding)
 
 

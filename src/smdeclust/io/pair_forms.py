@@ -250,7 +250,7 @@ def read_quotas(content: bytes, reading: Reading) -> tuple[Quota, ...]:
         raise bad_line(path, None, f"quotas = {shown(written)}", "a list of quotas")
     if written and n_points is None:
         raise InvalidInputError(
-            f"{path}: the file has quotas, which need the number of points. Say "
+            f"{path}: the file has quotas, which need the number of points. Pass "
             f"{argument('n_points')}."
         )
     for entry in written:
@@ -328,7 +328,7 @@ def _word(value: object, key: str, line: int | None, reading: Reading) -> str:
     if isinstance(value, _Number) or (isinstance(value, str) and by_id):
         return str(value).strip()
     found = f"{shown(value if isinstance(value, str) else json.dumps(value))} in {key}"
-    advice = f"If the file names points by their ids, say where these are ({argument('ids')})."
+    advice = f"If the file names points by their ids, pass the ids ({argument('ids')})."
     raise bad_line(reading.path, line, found, "a row position", advice)
 
 
@@ -345,7 +345,9 @@ def _confidences(
     name, values = names[0], document[names[0]]
     if not isinstance(values, list) or len(values) != n_pairs:
         found = f"{len(values)} numbers" if isinstance(values, list) else shown(values)
-        raise bad_line(path, None, f"{found} in {name}", f"{n_pairs} numbers, one a pair of {key}")
+        raise bad_line(
+            path, None, f"{found} in {name}", f"{n_pairs} numbers, one per pair in {key}"
+        )
     wrong = [value for value in values if not isinstance(value, _Number)]
     if wrong:
         raise bad_line(path, None, f"{shown(wrong[0])} in {name}", "numbers in (0, 1]")

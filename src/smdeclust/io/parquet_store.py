@@ -42,7 +42,7 @@ def map_parquet(
     numpy.ndarray
         (N, d) the points, read-only: float32 if all columns fit into it exactly (float32 and
         shorter, integers of up to 16 bits), otherwise float64. Integers of 64 bits beyond 2^53 are
-        rounded to it.
+        rounded.
 
     Raises
     ------

@@ -105,7 +105,7 @@ def named_entries(text: str, path: PathLike, row_of: RowOf) -> dict[int, tuple[s
         if row is None:
             continue
         if row in found:
-            expected = f"every point once, and it stands in line {found[row][1]} already"
+            expected = f"every point once (it is already in line {found[row][1]})"
             raise bad_line(path, number, f"the point {shown(words[0])} again", expected)
         found[row] = words[1], number
     return found

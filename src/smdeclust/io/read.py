@@ -102,8 +102,8 @@ def read_constraints(
     Raises
     ------
     InvalidInputError
-        If a file cannot be read as asked; the message names file, line, what was found, what was
-        expected and what to do.
+        If a file cannot be read as requested; the message names the file, the line, what was found,
+        what was expected and what to do.
     """
     paths = as_paths(path_or_paths)
     _check_options(format, ids, index_base, must_link_sign)
@@ -153,7 +153,7 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
     """
     if table.groups is None:
         raise InvalidInputError(
-            f"{os.fspath(path)}: no column of groups was read. Say which it is "
+            f"{os.fspath(path)}: no column of groups was read. Name it "
             f"({argument('group_column')})."
         )
     words = ["" if name.lower() in per_point.NO_CLASS else name for name in table.groups]
@@ -173,7 +173,7 @@ def _check_options(
         )
     if format == "ids" and ids is None:
         raise InvalidInputError(
-            f"The format ids needs the ids of the data: say where they are ({argument('ids')})."
+            f"The format ids needs the ids of the data: pass them ({argument('ids')})."
         )
     if index_base not in (None, 0, 1):
         raise InvalidInputError(
@@ -206,7 +206,7 @@ def _roles(formats: list[str], paths: list[PathLike], named: str | None) -> list
             two_files = " or give two files, must-links first" if in_two[0] else ""
             raise InvalidInputError(
                 f"{paths[first]}: the format {formats[first]} does not say whether its rows go "
-                f"together or apart. Say {argument('kind')}{two_files}."
+                f"together or apart. Pass {argument('kind')}{two_files}."
             )
         kinds = ["must_link", "cannot_link"]
     roles = dict(zip(open_files, kinds, strict=True))
@@ -274,13 +274,13 @@ def _detect(content: bytes, path: PathLike, n_points: int | None, by_id: bool) -
         return found[0]
     if found:
         raise InvalidInputError(
-            f"{path}: the content fits the formats {' and '.join(found)}. Say which one it is "
+            f"{path}: the content fits the formats {' and '.join(found)}. Name the format "
             f"({argument('format')})."
         )
     first = next((line for _, line in data_lines(content, path)), "")
     raise InvalidInputError(
         f"{path}, line 1: found {shown(first)}, expected one of the formats "
-        f"{', '.join(_NAMES)}. Say which one it is ({argument('format')}), or write "
+        f"{', '.join(_NAMES)}. Name the format ({argument('format')}), or write "
         f"lines 'ML i j' / 'CL i j', or a CSV headed {pair_forms.SPELLINGS}."
     )
 
@@ -294,8 +294,8 @@ def _candidates(content: bytes, path: PathLike, n_points: int | None, by_id: boo
     lines = data_lines(content, path)
     if not lines:
         raise InvalidInputError(
-            f"{path}: the file is empty, expected pairs. Say a format such as links "
-            f"({argument('format')}) if a file without any pair is meant."
+            f"{path}: the file is empty, expected pairs. If it should contain no pairs, name "
+            f"a format such as links ({argument('format')})."
         )
     first = lines[0][1]
     if first[0] in "{[":

@@ -133,7 +133,7 @@ def read_table(
     Raises
     ------
     InvalidInputError
-        If the file cannot be read as asked, a value is missing or not finite, or an id repeats.
+        If the file cannot be read as requested, a value is missing or not finite, or an id repeats.
     """
     file = read_frame(path, format=format, header=header, encoding=encoding)
     return numeric_table(file, label, id_column, features, group_column, only_ids=only_ids)
@@ -272,14 +272,11 @@ def check_ids(ids: Sequence[str], path: PathLike, lines: Sequence[int] | None) -
         first = seen.setdefault(name, row)
         if first != row:
             earlier = f"row {first}" if lines is None else f"line {lines[first]}"
-            found, expected = (
-                f"the id {shown(name)} again (row {row})",
-                f"that of {earlier} already",
-            )
+            found = f"the id {shown(name)} again (row {row})"
             todo = (
                 f"Choose another id column ({argument('id_column')}), or remove the repeated row."
             )
-            raise bad_line(path, line, found, f"unique ids, and it is {expected}", todo)
+            raise bad_line(path, line, found, f"unique ids ({earlier} already has it)", todo)
     return tuple(ids)
 
 

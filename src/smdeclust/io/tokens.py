@@ -101,14 +101,14 @@ class RowResolver:
         base = self.index_base
         if number is None:
             expected = f"a row position (a whole number from {base})"
-            ids = f"If the file names points by their ids, say where these are ({argument('ids')})."
+            ids = f"If the file names points by their ids, pass the ids ({argument('ids')})."
             return shown(word), expected, ids
         if number < base:
             advice = f"Check whether rows are counted from 0 or from 1 ({argument('index_base')})."
             return f"row {number}", f"row positions from {base}", advice
         assert self.n_points is not None
         last = self.n_points - 1 + base
-        counted = "" if base else f" If the file counts from 1, say {argument('index_base=1')}."
+        counted = "" if base else f" If the file counts from 1, pass {argument('index_base=1')}."
         return (
             f"row {number}",
             f"rows {base} to {last} (the data has {self.n_points} rows)",

@@ -88,9 +88,9 @@ def write_constraints(constraints: Constraints, path: PathLike, format: str = "j
     Raises
     ------
     InvalidInputError
-        If the format is another one, or cannot hold what is to be written: ``links`` no soft pairs
-        and no ids of several words, ``links`` and ``csv`` no quotas, none of them prices instead of
-        confidences.
+        If the format is another one, or cannot store what is to be written. ``links`` stores no
+        soft pairs and no ids of several words, ``links`` and ``csv`` store no quotas, and none of
+        them stores prices instead of confidences.
     """
     check_writable(constraints, format)
     write_text(path, WRITERS[format](constraints))
@@ -104,23 +104,17 @@ def check_writable(constraints: Constraints, format: str) -> None:
             "can be read only)."
         )
     if format != "json" and constraints.quotas:
-        raise InvalidInputError(
-            f"There are {len(constraints.quotas)} quotas, which the format {format} cannot hold. "
-            "Write json."
-        )
+        raise InvalidInputError(f"The format {format} cannot store quotas. Write json.")
     if format == "links" and constraints.n_soft:
-        raise InvalidInputError(
-            f"There are {constraints.n_soft} soft pairs, which the format links cannot hold. Write "
-            "json or csv."
-        )
+        raise InvalidInputError("The format links cannot store soft pairs. Write json or csv.")
     if any(not np.isnan(getattr(constraints, f"{kind}_price")).all() for kind in KINDS[2:]):
-        raise InvalidInputError("Files hold confidences of soft pairs, and some have a price.")
+        raise InvalidInputError("Files store confidences of soft pairs, but some have a price.")
     if format == "links" and constraints.ids is not None:
         rows = np.concatenate([constraints.must_link, constraints.cannot_link])
         for name in constraints.ids[np.unique(rows)].tolist():
             if len(str(name).split()) != 1 or set(str(name)) & set(",;#"):
                 raise InvalidInputError(
-                    f"The format links cannot hold the id {shown(name)}. Write json or csv."
+                    f"The format links cannot store the id {shown(name)}. Write json or csv."
                 )
 
 
@@ -219,7 +213,7 @@ def sheet_bytes(frame: DataFrame, sheet: str = "Table", *, excel: bool) -> bytes
         frame.to_csv(stream, index=False)
         return stream.getvalue()
     if len(frame) > MOST_ROWS_OF_EXCEL:
-        raise InvalidInputError("Excel holds 1,048,575 rows at most: export CSV instead.")
+        raise InvalidInputError("Excel holds at most 1,048,575 rows: export CSV instead.")
     with optional("Writing a spreadsheet"):
         import openpyxl  # noqa: F401
     frame.to_excel(stream, sheet_name=sheet, index=False, engine="openpyxl")

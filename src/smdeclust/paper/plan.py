@@ -54,7 +54,7 @@ class Data:
         Names of its configurations, each one instance of the problem.
     loader
         ``"module:function"``, called as ``function(name, configuration)``; returns an
-        `~smdeclust.paper.data.Instance`. The configuration ``"none"`` asks for no pairs.
+        `~smdeclust.paper.data.Instance`. The configuration ``"none"`` has no pairs.
     """
 
     name: str

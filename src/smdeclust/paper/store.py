@@ -160,7 +160,7 @@ class Store:
         return found
 
     def is_done(self, run: Run) -> bool:
-        """Whether there is no need to repeat a run; at its limit, only a longer limit is one."""
+        """Whether a run need not be repeated; one that timed out needs a longer limit."""
         row = self._rows.execute(
             "SELECT status, time_limit FROM runs WHERE key = ?", (run.key,)
         ).fetchone()

@@ -33,7 +33,7 @@ def plot_clusters(
     ax: Axes | None = None,
     constraints: Constraints | None = None,
 ) -> Axes:
-    """Draw the clusters: must-links solid, cannot-links dashed, broken pairs crossed.
+    """Draw the clusters: must-links solid, cannot-links dashed, broken pairs with a cross.
 
     More than two features are shown on their first two principal components. Points that take
     part in a drawn pair have a dark edge. If not everything is drawn, the legend says so.

@@ -43,7 +43,7 @@ def plot_comparison(
     Parameters
     ----------
     results
-        For each method a mapping of metric to a value or to several (one a run). Besides the
+        For each method a mapping from metric to a value or to several (one per run). Besides the
         metrics drawn, ``"violations"`` (broken pairs) is used. NaN means that a run failed.
         Of a data frame with one row per method, pass ``frame.to_dict("index")``.
     metrics
@@ -173,7 +173,7 @@ def _number(metric: str, value: float) -> str:
 
 def _draw_legend(ax: Axes, broken: np.ndarray, several: bool) -> None:
     ink: dict[str, Any] = {"edgecolor": style.INK}
-    handles: list[Artist] = [Patch(fc=_BEST, label="best that holds all constraints", **ink)]
+    handles: list[Artist] = [Patch(fc=_BEST, label="best that keeps all constraints", **ink)]
     if broken.any():
         handles.append(Patch(fc="white", hatch="////", label="breaks constraints", **ink))
     if several:

@@ -22,9 +22,9 @@ _CHUNK = 4096  # rows; N x K distances at once would not fit for large N
 def point_margins(X: ArrayLike, labels: ArrayLike, centers: ArrayLike | None = None) -> np.ndarray:
     """Return the simplified silhouette (b - a) / max(a, b) of each point.
 
-    a is the distance to the point's own center, b to the nearest other: 1 at the center, 0 half
-    way, below 0 if another center is nearer, which in an optimal clustering means that
-    constraints hold the point where it is.
+    a is the distance to the point's own center, b to the nearest other: 1 at the center, 0
+    halfway, below 0 if another center is closer, which in an optimal clustering means that
+    constraints keep the point where it is.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def plot_margins(
     average = float(margin.mean())
     ax.axvline(average, color=style.INK, lw=1.1, ls=style.LINE_STYLES[1])
     ax.set_xlim(min(-0.05, 1.08 * float(margin.min())), 1.0)
-    ax.set_xlabel("margin  (1 at the own center, 0 half way to another)")
+    ax.set_xlabel("margin  (1 at its own center, 0 halfway to another)")
     ax.set_ylabel("cluster (points)" if len(names) <= 40 else "cluster")
     style.tidy(ax, "x")
     ax.tick_params(axis="y", length=0)

@@ -57,7 +57,7 @@ class Cluster:
             except TimeoutError:
                 if not self.client.scheduler_info(n_workers=-1)["workers"]:
                     raise WorkersLostError(
-                        f"No Dask worker has been there for {self.patience:g} s, so the data "
+                        f"No Dask worker has been available for {self.patience:g} s, so the data "
                         f"cannot be read. Start workers and fit again."
                     ) from None
         try:

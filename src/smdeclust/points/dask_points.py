@@ -212,7 +212,7 @@ def _check(summaries: list[dask_blocks.Summary], spans: list[tuple[int, int]]) -
     for summary, (start, stop) in zip(summaries, spans, strict=True):
         if summary.n_rows != stop - start:
             raise InvalidInputError(
-                f"X: the chunk from row {start} was announced with {stop - start} rows and has "
+                f"X: the chunk from row {start} was declared with {stop - start} rows but has "
                 f"{summary.n_rows}. Call X.compute_chunk_sizes() first."
             )
         if summary.bad is not None:

@@ -176,5 +176,5 @@ class TorchPoints(ArrayPoints):
         size = self.n_points * self.n_features * 4 / 2**30
         return DeviceMemoryError(
             f"The points take {size:.2f} GiB in single precision and do not fit on {self.device} "
-            f"with what else is there ({error}). Use a larger device, or device=None."
+            f"beside what is already there ({error}). Use a larger device, or device=None."
         )

@@ -191,7 +191,7 @@ class ActiveClustering:
             yield self
             if self.patience is not None and n_quiet >= self.patience:
                 self.stop_reason_ = (
-                    f"The last {n_quiet} answers were as the clustering had it and changed nothing."
+                    f"The last {n_quiet} answers agreed with the clustering and changed nothing."
                 )
                 break
         if n_since or self._refits.has_views:

@@ -144,7 +144,7 @@ def _as_integers(array: np.ndarray, name: str) -> np.ndarray:
     """Return `array` as int64, or say which pair is not made of whole numbers."""
     if array.dtype.kind in "iu":
         if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
-            raise InvalidInputError(f"{name}: row positions are too large to be row positions.")
+            raise InvalidInputError(f"{name}: the numbers are too large to be row positions.")
         return array.astype(np.int64)
     if array.dtype.kind == "O":
         array = _numbers_from_objects(array, name)

@@ -150,7 +150,7 @@ def reject_impossible_sizes(known: Structure) -> None:
         if bounds.by_weight:
             advice = f"That is {nearest:g} per cluster: allow some slack beyond that."
         _reject(
-            f"size_{side} {words} {in_words(given)} in {k} clusters, {given.sum():g} in all, and "
+            f"size_{side} {words} {in_words(given)} in {k} clusters, {given.sum():g} in total, but "
             f"there are {'only ' * (sign > 0)}{total:g} ({unit}). {advice}",
             f"size_{side}_sum",
             **{"total": total, sums_up: float(given.sum()), f"nearest_size_{side}": nearest},

@@ -100,7 +100,7 @@ def _ways(
             for row in pair.key:
                 if row in labelled:
                     take = {"do": "label", "rows": [row], "name": ""}
-                    label = f"Take back the label {labelled.pop(row)} of"
+                    label = f"Remove the label {labelled.pop(row)} of"
                     ways.append({"label": label, "row": row, "actions": [take, *repeat]})
         elif pair.key not in keys:
             drop = {"do": "drop", "pairs": [list(pair.key)]}

@@ -167,8 +167,8 @@ class Desk:
                 if (said.together, said.confidence) != (pair.together, pair.confidence):
                     names = " and ".join(sheet.name(row) for row in pair.key)
                     raise InvalidInputError(
-                        f"Something else was said of {names} in {work.path} already. Take one of "
-                        "the two pairs back."
+                        f"{work.path} already has a different answer about {names}. Remove one "
+                        "of the two pairs."
                     )
             added = (pair for pair in pairs if pair.key not in known)
             wishes = replace(wishes, pairs=(*wishes.pairs, *added))

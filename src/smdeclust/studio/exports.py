@@ -40,7 +40,7 @@ def make(
 ) -> tuple[bytes, str]:
     """Return the content of a file and its type; `names` are what clusters are called."""
     if name not in TYPES:
-        raise InvalidInputError(f"There is no {name!r} to export: choose of {', '.join(TYPES)}.")
+        raise InvalidInputError(f"There is no {name!r} to export; choose from {', '.join(TYPES)}.")
     if name == "pairs.csv":
         content: str | bytes = pairs_text(wishes, sheet)
     elif name == "settings.json":

@@ -68,7 +68,7 @@ def from_path(
 def from_words(path: str, sheet_name: str | None = None) -> Source:
     """Read the table whose path somebody wrote."""
     if not path.strip() or "\0" in path:
-        raise InvalidInputError("Write the path of a table.")
+        raise InvalidInputError("Enter the path of a table.")
     given = Path(path.strip().strip('"'))
     if not given.expanduser().exists():
         raise InvalidInputError(f"There is no file {str(given)[:300]}.")
@@ -133,8 +133,8 @@ def _pictures(folder: Path, vectors: np.ndarray | None) -> Sheet:
     if vectors is None:
         vectors = np.array([_pixels(folder / name) for name in names])
         notes = (
-            f"Pictures are compared by their pixels at {THUMBNAIL} x {THUMBNAIL}. Vectors of an "
-            "image model beside them (--points) tell much more.",
+            f"Pictures are compared by their pixels at {THUMBNAIL} x {THUMBNAIL}. Vectors from "
+            "an image model (--points) work much better.",
         )
     frame = DataFrame({"file": names, "picture": names})
     fixed = {"file": "id", "picture": "left out"}

@@ -30,7 +30,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 class Sheet:
     """A table with roles for its columns: `fixed` ones are known, others were `chosen`.
 
-    Where there are `vectors`, they are the points, and columns are for reading only. Names of
+    Where there are `vectors`, they are the points, and columns are only shown. Names of
     pictures are looked up in the folder `home` and nowhere else. `notes` are sentences about the
     reading.
     """
@@ -117,7 +117,7 @@ class Sheet:
         guesses = guess_roles(self.values)
         return [
             (name, given.get(name, guess.role), "as you said" if name in given else guess.reason,
-             "for reading only: points come from vectors")
+             "only shown: points come from vectors")
             for name, guess in guesses.items()
         ]  # fmt: skip
 

@@ -246,7 +246,7 @@ class _Solver:
             table.append(finite | {"k": entry.n_clusters, "note": entry.note})
         reason = choice.reason
         if self.sheet.weight is not None:
-            reason += " Every row counts once here, whatever its weight."
+            reason += " Every row counts once here, regardless of its weight."
         send("answer", {"k": choice.n_clusters, "reason": reason, "table": table})
 
     def map(self, job: Job, send: Send, look: Look) -> None:

@@ -131,7 +131,7 @@ class Ground:
 def pairs_of(constraints: Constraints) -> list[Pair]:
     """The pairs of a file as the page keeps them."""
     if constraints.quotas:
-        raise InvalidInputError("The file has quotas: send its pairs, and set quotas on the page.")
+        raise InvalidInputError("The file has quotas: open only its pairs, and set quotas here.")
     found = []
     for kind, together in (("must_link", True), ("cannot_link", False)):
         found += [Pair(int(i), int(j), together) for i, j in getattr(constraints, kind)]
@@ -139,7 +139,7 @@ def pairs_of(constraints: Constraints) -> list[Pair]:
         sure = getattr(constraints, f"soft_{kind}_confidence")
         if np.isnan(sure).any():
             raise InvalidInputError(
-                "Some soft pairs have prices, and the studio keeps confidences: give these instead."
+                "The studio stores confidences, but some soft pairs have prices: give confidences."
             )
         found += [
             Pair(int(i), int(j), together, max(0.5, float(c)))

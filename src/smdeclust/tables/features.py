@@ -89,8 +89,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         y
             Not used.
         only
-            The only columns to use, whatever their names and values; the others keep the role id,
-            class or weight if they have one, and are otherwise left out.
+            The only columns to use, regardless of their names and values; the others keep the role
+            id, class or weight if they have one, and are otherwise left out.
         """
         del y
         with frugal():

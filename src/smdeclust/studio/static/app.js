@@ -161,10 +161,10 @@ class App {
       if (found.by_shape) sentence = "Clusters were found by shape, so the closest center alone does not decide.";
       else if (first[0] === own) sentence = second ? `The center of ${name(own)} is the closest; that of ${name(second[0])} comes next, ${near > 0 ? percent(second[1] / near - 1).replace("+", "") : "farther"} farther away.` : "There is only one cluster.";
       else sentence = `The center of ${name(first[0])} is closer, but ${found.pairs.length ? "its pairs keep it" : "pairs of other points or bounds on sizes keep it"} in ${name(own)}.`;
-      const change = first[0] === own ? second && `A pair with a point of ${name(second[0])}, or a label, would move it there.` : "Removing or softening the pairs below lets it go.";
+      const change = first[0] === own ? second && `A pair with a point of ${name(second[0])}, or a label, would move it there.` : "Remove or soften the pairs below to let it move.";
       this.showAnswer(`Why is ${entry.id} in ${name(own)}?`, [h("p", {}, sentence), change ? h("p", { className: "faint" }, change) : "",
         h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Cluster"), h("th", {}, "Distance to its center"))), h("tbody", {}, found.nearest.map(([k, distance]) => h("tr", {}, h("td", {}, name(k)), h("td", { className: "right" }, brief(distance)))))),
-        found.pairs.length ? [h("h3", {}, "Pairs and labels that bind it"), h("ul", {}, found.pairs.map(([other, together, confidence]) => h("li", {}, `${together ? "with" : "apart from"} ${found.names[other]}${confidence < 1 ? ` (${Math.round(100 * confidence)}% sure)` : ""}`)))] : h("p", { className: "faint" }, "No pair names this point.")]);
+        found.pairs.length ? [h("h3", {}, "Pairs and labels that keep it there"), h("ul", {}, found.pairs.map(([other, together, confidence]) => h("li", {}, `${together ? "with" : "apart from"} ${found.names[other]}${confidence < 1 ? ` (${Math.round(100 * confidence)}% sure)` : ""}`)))] : h("p", { className: "faint" }, "No pair names this point.")]);
     } catch (error) { this.complain(error.message); }
   }
 
@@ -275,7 +275,7 @@ class App {
       h("span", {}, this.firstGroup ? `First group of ${this.firstGroup.length}; now ${n || "choose the second"}: ` : `${n} selected: `, names),
       h("button", { id: "together", disabled: n < 2 || this.firstGroup !== null, onclick: () => this.together(), title: "T" }, "Together"),
       h("button", { id: "apart", disabled: this.firstGroup ? n < 1 : n !== 2, onclick: () => this.apart(), title: "A" }, "Apart"),
-      n > 0 && !this.firstGroup ? h("button", { id: "label", onclick: () => this.label(), title: "Say which cluster they are" }, "Label…") : "",
+      n > 0 && !this.firstGroup ? h("button", { id: "label", onclick: () => this.label(), title: "Say which cluster they belong to" }, "Label…") : "",
       n === 1 && !this.firstGroup ? h("button", { id: "why", onclick: () => this.why(), title: "W" }, "Why here?") : "",
       n > 2 && !this.firstGroup ? h("button", { onclick: () => { this.firstGroup = this.selected; this.select([]); } }, "Apart from…") : "",
       h("label", {}, h("span", { className: "faint" }, "I am "), h("select", { id: "confidence", onchange: (event) => { this.confidence = Number(event.target.value); } }, SURE.map(([value, text]) => h("option", { value, selected: value === this.confidence }, text)))),

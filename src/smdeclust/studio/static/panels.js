@@ -9,7 +9,7 @@ const ROLES = ["number", "category", "yes/no", "date", "text", "id", "class", "w
 export function clusters(app) {
   const { settings, solution, columns, sheet } = app.state;
   const used = sheet.filter((column) => column.counts).length;
-  const intro = h("p", { className: "faint" }, app.state.has_vectors ? "Points come from vectors; all columns are for reading. " : `${used} of ${sheet.length} columns count. `, h("button", { onclick: () => app.show("columns") }, "Columns"));
+  const intro = h("p", { className: "faint" }, app.state.has_vectors ? "Points come from vectors; columns are only shown. " : `${used} of ${sheet.length} columns count. `, h("button", { onclick: () => app.show("columns") }, "Columns"));
   if (!solution.clusters) return [intro, h("p", { className: "faint" }, "The first clusters are on their way.")];
   const bounds = (size) => (size === settings.size_min || size === settings.size_max ? " (at its bound)" : "");
   const notes = (solution.notes || []).map((note) => h("p", { className: "faint" }, note));
@@ -41,7 +41,7 @@ export function columns(app) {
   };
   return [
     ...reading.map((note) => h("p", { className: "faint" }, note)),
-    h("p", {}, "What each column is, why, and what is done with it. Change a role if it is wrong; untick a column that should not count."),
+    h("p", {}, "What each column is, why, and what is done with it. Change a role if it is wrong; uncheck a column that should not count."),
     h("ul", { className: "sheet" }, sheet.map((column) => h("li", {},
       h("div", { className: "head" },
         vectors ? "" : h("input", { type: "checkbox", checked: column.counts, disabled: !column.feature && column.role !== "text", "aria-label": `${column.name} counts`, onchange: (event) => {
@@ -82,7 +82,7 @@ export function pairs(app) {
     h("ul", { className: "pairs" }, rows),
     state.n_pairs > 500 ? h("p", { className: "faint" }, "Only 500 are listed; all of them count.") : "",
     byLabel.size ? [h("h3", {}, "Labels"), h("ul", { className: "pairs" }, [...byLabel].map(([name, own]) => h("li", {}, h("span", {}, `${name}: ${own.length} ${own.length === 1 ? "point" : "points"}`),
-      h("button", { onclick: () => app.select(own) }, "Show"), h("button", { onclick: () => app.act({ do: "label", rows: own, name: "" }), "aria-label": `Take back the label ${name}` }, "Remove"))))] : "",
+      h("button", { onclick: () => app.select(own) }, "Show"), h("button", { onclick: () => app.act({ do: "label", rows: own, name: "" }), "aria-label": `Remove the label ${name}` }, "Remove"))))] : "",
     h("h3", {}, "Paste pairs"), area,
     h("p", {}, h("button", { onclick: () => app.addPairsText(area.value) }, "Add"), h("span", { className: "faint" }, " or drop a file of pairs anywhere on the page.")),
   ].flat();
@@ -98,7 +98,7 @@ export function points(app) {
     const heads = ["id", "cluster", ...app.state.columns];
     const sortBy = (name) => () => { table.descending = table.sort === name && !table.descending; table.sort = name; load(0); };
     holder.replaceChildren(
-      h("p", {}, `${page.n_rows} points`, table.cluster !== null ? [` in ${app.nameOf(table.cluster)} `, h("button", { onclick: () => { table.cluster = null; load(0); } }, "Show all")] : "", ". Tick points to select them."),
+      h("p", {}, `${page.n_rows} points`, table.cluster !== null ? [` in ${app.nameOf(table.cluster)} `, h("button", { onclick: () => { table.cluster = null; load(0); } }, "Show all")] : "", ". Check points to select them."),
       h("div", { className: "scroll" }, h("table", { className: "points" },
         h("thead", {}, h("tr", {}, h("th", {}, h("span", { className: "hidden" }, "Select")), heads.map((name) => h("th", { "aria-sort": table.sort === name ? (table.descending ? "descending" : "ascending") : "none" }, h("button", { onclick: sortBy(name) }, name, table.sort === name ? (table.descending ? " ↓" : " ↑") : ""))))),
         h("tbody", {}, page.rows.map((entry) => {
@@ -140,9 +140,9 @@ export function settings(app) {
       h("p", { className: "faint" }, `With ${k} clusters of ${n} points, the smallest can have at most ${Math.floor(n / k)} and the largest at least ${Math.ceil(n / k)}.`)),
     quotas(app),
     h("fieldset", {}, h("legend", {}, "Distance"),
-      vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " bring all columns to one scale")),
+      vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " put all columns on one scale")),
       h("p", {}, h("label", {}, "Which directions count ", h("select", { id: "metric", onchange: (event) => app.act({ do: "set", metric: event.target.value }) },
-        [["euclidean", "all columns alike"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "whichever keeps held-out pairs best"], ["shapes", "find shapes too (guided by pairs, slower)"]].map(([name, text]) => h("option", { value: name, selected: given.metric === name }, text)))))),
+        [["euclidean", "all columns equally"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "whichever keeps the most held-out pairs"], ["shapes", "find shapes too (guided by pairs, slower)"]].map(([name, text]) => h("option", { value: name, selected: given.metric === name }, text)))))),
     h("fieldset", {}, h("legend", {}, "You"), h("p", {}, h("label", {}, "Your name, for notes on pairs ", h("input", { type: "text", value: app.who, maxLength: 80, onchange: (event) => { app.who = event.target.value.trim(); } })))),
     h("p", { className: "faint" }, `Saved in ${app.state.folder}`),
   ];
@@ -180,7 +180,7 @@ function quotas(app) {
   const form = h("form", { className: "bar", onsubmit: add }, field("Column", column), field("value", own), field("at least", low), field("at most", high), unit, h("button", {}, "Add"));
   fill();
   return h("fieldset", {}, h("legend", {}, "Quotas"),
-    h("p", { className: "faint" }, "What every cluster must hold, for example 40 to 60% of its points with gender f. A quota that no clustering can meet is refused."),
+    h("p", { className: "faint" }, "What every cluster must contain, for example 40 to 60% of its points with gender f. A quota that no clustering can meet is rejected."),
     h("ul", { className: "pairs" }, list.map((quota, m) => h("li", {}, h("span", {}, words(quota)), h("button", { onclick: () => app.act({ do: "set", quotas: list.filter((_, other) => other !== m) }), "aria-label": `Remove the quota ${words(quota)}` }, "Remove")))),
     columns.length ? form : h("p", { className: "faint" }, "No column has numbers or a few values to count."));
 }

@@ -2,13 +2,13 @@
 
 export class Refused extends Error {
   constructor(answer, status) {
-    super(answer.sentence || "The server refused this.");
+    super(answer.sentence || "The server rejected this.");
     this.answer = answer;
     this.status = status;
   }
 }
 
-export const SILENT = "The studio does not answer. Is it still running?";
+export const SILENT = "The studio is not responding. Is it still running?";
 
 async function ask(path, options) {
   const response = await fetch(path, options).catch(() => { throw new Refused({ sentence: SILENT }, 0); });
