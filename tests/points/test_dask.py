@@ -22,24 +22,38 @@ from smdeclust.points.dask_cluster import Cluster, WorkersLostError  # noqa: E40
 SETTING = {"population_size": 4, "max_generations": 1, "max_local_iter": 8, "random_state": 0}
 
 
+def a_cluster(**options):
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", **options
+    )
+
+
+@pytest.fixture(scope="module")
+def two_processes():
+    """Two worker processes, started once; a worker that ends is replaced."""
+    with a_cluster(processes=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def within():
+    """A cluster inside this process, with messages but without processes."""
+    with a_cluster(processes=False) as cluster:
+        yield cluster
+
+
 @pytest.fixture
-def client():
-    """Two worker processes."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+def client(two_processes):
+    """Two worker processes, used by this test."""
+    with distributed.Client(two_processes) as client:
+        client.wait_for_workers(2)
         yield client
 
 
 @pytest.fixture
-def threads():
-    """A cluster inside this process, with messages but without processes."""
-    with distributed.Client(
-        processes=False, dashboard_address=":0", n_workers=2, threads_per_worker=1
-    ) as client:
+def threads(within):
+    """The cluster inside this process, used by this test."""
+    with distributed.Client(within) as client:
         yield client
 
 
@@ -71,28 +85,22 @@ def test_same_numbers_as_in_memory(client):
     assert there.stop_reason_ == here.stop_reason_
 
 
-def test_a_killed_worker_changes_nothing():
+def test_a_killed_worker_changes_nothing(client):
     """One of two worker processes is killed in the middle of a run: the same result."""
     X, k, must, cannot = made(n=3000)
     here = in_blocks(k)
     here.fit(X, must_link=must, cannot_link=cannot)
     killed = []
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as own,
-    ):
 
-        def kill_one(state):
-            if state.n_local_searches == 3:
-                pids = own.run(os.getpid)
-                killed.append(min(pids.values()))
-                os.kill(killed[0], signal.SIGKILL)
+    def kill_one(state):
+        if state.n_local_searches == 3:
+            pids = client.run(os.getpid)
+            killed.append(min(pids.values()))
+            os.kill(killed[0], signal.SIGKILL)
 
-        there = SMDEClust.from_paper(n_clusters=k, callback=kill_one, **SETTING)
-        there.fit(da.from_array(X, chunks=(800, 5)), must_link=must, cannot_link=cannot)
-        labels = there.labels_.compute()
+    there = SMDEClust.from_paper(n_clusters=k, callback=kill_one, **SETTING)
+    there.fit(da.from_array(X, chunks=(800, 5)), must_link=must, cannot_link=cannot)
+    labels = there.labels_.compute()
     assert killed
     np.testing.assert_array_equal(labels, here.labels_)
     assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-10)

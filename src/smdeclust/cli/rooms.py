@@ -328,9 +328,10 @@ def _parts() -> dict[str, Callable[[], Any]]:
     """Small runs that between them need all kernels."""
     from scipy.sparse import csr_array
 
-    from smdeclust import SMDEClust
+    from smdeclust import Constraints, SMDEClust
 
     X = np.random.default_rng(0).normal(size=(60, 3))
+    halves = Constraints(n_points=60).quota(["a", "b"] * 30, 0.4, 0.6)
     ring = [(i, (i + 1) % 8) for i in range(8)]
     dense = [(i, j) for i in range(24) for j in range(i) if i % 3 != j % 3]
 
@@ -349,6 +350,7 @@ def _parts() -> dict[str, Callable[[], Any]]:
         "many clusters": lambda: fit(k=12),
         "sizes": lambda: fit(size_max=25),
         "sizes and pairs": lambda: fit(size_max=25, cannot_link=[(2, 3)]),
+        "quotas": lambda: fit(constraints=halves),
         "a learned distance": lambda: fit(metric="learned", must_link=[(0, 1)]),
         "large data": lambda: fit(storage="blocks", cannot_link=[(2, 3)]),
         "sparse data": lambda: fit(csr_array(X), storage="sparse", cannot_link=[(2, 3)]),
