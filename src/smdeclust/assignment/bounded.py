@@ -92,7 +92,7 @@ def assign(
     upper
         (G,) labels known to be feasible, if any.
     budget
-        What the proof may cost; it is charged. ``None``: no limit.
+        Limits on the proof, which uses it up. ``None``: no limit.
 
     Returns
     -------

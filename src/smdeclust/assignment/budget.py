@@ -27,7 +27,7 @@ class Budget:
         max_nodes: float | None = None,
         max_pivots: float | None = None,
     ) -> Budget:
-        """Make a budget that starts now, ``None`` standing for no limit."""
+        """Make a budget that starts now; ``None`` means no limit."""
         infinite = float("inf")
         return cls(
             infinite if max_time is None else time.perf_counter() + max_time,

@@ -85,7 +85,7 @@ def assign_groups(
     """Label all groups of a structure at the lowest sum of `costs` (G, K) and broken soft pairs.
 
     Returns labels (or ``None``), cost and lower bound like ``assign``, without the prices of soft
-    pairs that are broken whatever the labels.
+    pairs that are broken under any labels.
     """
     bounds = known.group_bounds
     if bounds is None:

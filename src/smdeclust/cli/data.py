@@ -34,8 +34,8 @@ def convert(
 ) -> None:
     """Convert pairs from any format to json, links or csv.
 
-    Rows are written as positions from 0, whatever the input files use. If the files use ids, name
-    the data file with --data.
+    Rows are written as positions from 0, even if the input files count from 1 or use ids. If
+    the files use ids, name the data file with --data.
 
     Example:
       smdeclust convert must.link cannot.link --format graphs --out pairs.json

@@ -116,7 +116,7 @@ def plot(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Draw clusters with their pairs, margins, the graph of the pairs, or the course of a run.
+    """Draw clusters with their pairs, margins, the graph of the pairs, or the progress of a run.
 
     Example:
       smdeclust plot people.csv --labels result/labels.csv -c pairs.csv --out clusters.png
@@ -174,7 +174,7 @@ def _of_data(
 
 
 def _of_run(path: Path, picture: str) -> Callable[[], Any]:
-    """What draws the course of a run."""
+    """What draws the progress of a run."""
     from smdeclust import plotting
 
     history = read_json(path, "the result.json of a fit").get("history")
@@ -303,7 +303,7 @@ def paper(
 def warm_up(as_json: options.AsJson = False) -> None:
     """Compile all parts of the solver now, and say how long each took.
 
-    Compiled code is kept on the disk, so this is needed once for an installation. Without it, each
+    Compiled code is kept on disk, so this is needed once per installation. Without it, each
     part is compiled when it is first needed.
 
     Example:

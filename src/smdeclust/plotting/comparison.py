@@ -45,7 +45,7 @@ def plot_comparison(
     results
         For each method a mapping from metric to a value or to several (one per run). Besides the
         metrics drawn, ``"violations"`` (broken pairs) is used. NaN means that a run failed.
-        Of a data frame with one row per method, pass ``frame.to_dict("index")``.
+        For a data frame with one row per method, pass ``frame.to_dict("index")``.
     metrics
         Metrics to draw, from left to right; those that no method has are left out.
     ax
@@ -55,7 +55,7 @@ def plot_comparison(
     Returns
     -------
     Axes
-        The axes divided.
+        The axes that were divided.
     """
     if not results:
         raise InvalidInputError("a comparison needs the results of at least one method.")

@@ -37,10 +37,10 @@ def plot_constraint_graph(
 ) -> Axes:
     """Draw must-link groups as nodes and cannot-links as dashed edges.
 
-    A node's area grows with its number of points, which is written into it while there are few
-    nodes. Points in no pair are left out. With labels, nodes take the color and marker of their
-    cluster, cannot-links inside a cluster and groups split over clusters are marked. A group that
-    cannot-links contradict (an edge from it to itself) is marked too.
+    A node's area grows with its number of points, which is written into it if there are few
+    nodes. Points in no pair are left out. With labels, nodes have the color and marker of their
+    cluster, and cannot-links inside a cluster and groups split across clusters are marked. A group
+    with a cannot-link inside it (an edge from it to itself) is also marked.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def plot_constraint_graph(
         One integer label per point.
     max_groups
         How many groups to draw at most: whole components, those with violations and the largest
-        first; of a component that is too large alone, its groups with the most cannot-links.
+        first; of a component that is too large by itself, the groups with the most cannot-links.
     seed
         For the first positions of the layout.
     ax

@@ -189,7 +189,7 @@ class Problem(Structure):
     @property
     def constant(self) -> float:
         """The part of the objective that no labels change: scatter inside groups, and soft pairs
-        that are broken whatever the labels."""
+        that are broken under any labels."""
         return self.scatter + self.always_broken
 
     def enter(self, centers: np.ndarray) -> np.ndarray:

@@ -117,7 +117,7 @@ class Bounds:
         )
 
     def of_groups(self, groups: Any, filled: np.ndarray | None = None) -> Bounds:
-        """The same if only some groups take part, in addition to what is `filled` then."""
+        """The same bounds for some of the groups; `filled` is what the others already take."""
         filled = self.filled if filled is None else filled
         return replace(self, counts=self.counts[:, groups], filled=filled, packing=None)
 
@@ -177,8 +177,8 @@ class Bounds:
         return float(np.maximum(self.low - held, 0).sum() + np.maximum(held - self.high, 0).sum())
 
     def units(self, unit: float, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many groups that count `unit` each cluster must and may still take, (K,) whole
-        numbers, of a single bound. `taken` (K,) is what other groups take, beside `filled`."""
+        """For a single bound, the smallest and largest number of groups of size `unit` that each
+        cluster can still take: (K,) whole numbers. `taken` (K,) adds to `filled`."""
         held, slack = self.filled[0] + taken, float(self.slack[0, 0])
         low = np.ceil((self.low[0] - held - slack) / unit)
         high = np.floor((self.high[0] - held + slack) / unit)
@@ -211,9 +211,9 @@ class Bounds:
     ) -> tuple[list[Any], bool]:
         """Other orders whose bound on the cost at these prices is below the cost under `order`.
 
-        That cost is `gap` above the bound of `order` itself. The least bound comes first. Also
-        returns whether these are all: where there is no such order, the one at hand is optimal
-        for the centers at hand.
+        That cost is `gap` above the bound of `order` itself. The lowest bound comes first. Also
+        returns whether these are all; if there is no such order, `order` is optimal for the
+        current centers.
         """
         charges, clusters = self._charges(prices), np.arange(prices.shape[1])
         here = charges[clusters, order].sum()
@@ -243,7 +243,7 @@ class Bounds:
         return np.array(list(_orders(places)))
 
     def least_charge_gap(self, prices: np.ndarray, order: np.ndarray) -> float:
-        """How much lower than under `order` the bound at these prices is under the best order."""
+        """How much lower the bound at these prices is under the best order than under `order`."""
         charges, clusters = self._charges(prices), np.arange(prices.shape[1])
         best = linear_sum_assignment(charges, maximize=True)[1]
         return max(0.0, float((charges[clusters, best] - charges[clusters, order]).sum()))

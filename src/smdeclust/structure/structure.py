@@ -111,7 +111,7 @@ class Structure:
 
         `again`: bounds are those of a structure, and only pairs are looked at. `labels`: (N,), keep
         all hard pairs. `colorable`: these were checked before. After the `deadline` of
-        ``time.perf_counter()`` first labels are looked for a moment more, explanations are not.
+        ``time.perf_counter()`` the search for first labels goes on briefly; explanations stop.
         """
         reject_self_cannot_links(apart)
         if soft is not None:
@@ -234,7 +234,7 @@ class Structure:
 
     @property
     def always_broken(self) -> float:
-        """What soft pairs cost that are broken whatever the labels."""
+        """What the soft pairs cost that are broken under any labels."""
         return self._priced[1]
 
     @cached_property
