@@ -162,9 +162,69 @@ def test_arrays(tmp_path: Path) -> None:
     assert file.frame["ids"].tolist() == ["a", "b", "c"]
 
 
-def test_cells_come_back_as_they_were(tmp_path):
-    """A table written back: spaces, quotes and line breaks of its cells stay, a column is added."""
-    path = tmp_path / "own.csv"
-    path.write_text('name;note\n Ann ;"two\nlines"\nBob;"a; b"\n')
-    content = frame_bytes(read_frame(path), {"cluster": [1, 0]}).decode()
-    assert content == 'name;note;cluster\n Ann ;"two\nlines";1\nBob;"a; b";0\n'
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("a.csv", b'name;note\n Ann ;"two\nlines"\nBob;"a; b"\n',
+         b'name;note;cluster\n Ann ;"two\nlines";1\nBob;"a; b";0\n'),
+        ("b.csv", b'\xef\xbb\xbf"zip","tel"\r\n"01067","+49 30 1"\r\n"1,5","-1.218,85"\r\n\r\n',
+         b'\xef\xbb\xbf"zip","tel",cluster\r\n"01067","+49 30 1",1\r\n"1,5","-1.218,85",0\r\n\r\n'),
+        ("c.csv", b"who;x\n'-5;@ann\n=cmd|'/C calc'!A0;-HYPERLINK(1)\n",
+         b"who;x;cluster\n'-5;@ann;1\n'=cmd|'/C calc'!A0;'-HYPERLINK(1);0\n"),
+        ("d.txt", b"1.5  2\n2.5  3", b"1.5  2 1\n2.5  3 0"),
+        ("e.jsonl", b'{"a": {"b": 0.12345678901234567}}\n\n{"c": 1152921504606846977}\n',
+         b'{"a": {"b": 0.12345678901234566}, "cluster": 1}\n'
+         b'{"c": 1152921504606846977, "cluster": 0}\n'),
+        ("f.json", '[{"a": "é"}, {"a": null}]'.encode(),
+         '[{"a": "é", "cluster": 1},\n{"a": null, "cluster": 0}]\n'.encode()),
+    ],
+    ids=["quotes", "crlf", "formulas", "spaces", "lines", "array"],
+)  # fmt: skip
+def test_cells_come_back_as_they_were(tmp_path, name, before, after):
+    """A table written back has one column more; nothing else changes but live formulas."""
+    path = tmp_path / name
+    path.write_bytes(before)
+    assert frame_bytes(read_frame(path), {"cluster": [1, 0]}) == after
+
+
+def test_parquet_comes_back_with_its_types(tmp_path):
+    """Types that pandas has no word for stay, as do whole numbers beside gaps."""
+    pa = pytest.importorskip("pyarrow")
+    times, sizes = pa.array([1000, 2000], pa.time64("ns")), pa.array([2**60 + 1, None])
+    table = pa.table({"t": times, "n": sizes, "l": [["a"], []], "v": [1.5, 2.5]})
+    for name, module in (("t.parquet", pa.parquet), ("t.feather", pa.feather)):
+        write = module.write_table if name == "t.parquet" else module.write_feather
+        write(table, tmp_path / name)
+        (tmp_path / name).write_bytes(frame_bytes(read_frame(tmp_path / name), {"k": [1, None]}))
+        back = module.read_table(tmp_path / name)
+        assert back.equals(table.append_column("k", pa.array([1, None])))
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "ods"])
+def test_a_workbook_comes_back_whole(tmp_path, ending):
+    """Sheets, titles, formulas and spelled gaps stay; the cluster stands beside its row."""
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("python_calamine")
+    book = openpyxl.Workbook()
+    lines = [["Report"], [], ["zip", "n", "twice"], ["01067", "k.A.", "=B5*2"], ["04109", 3, "x"]]
+    for line in lines:
+        book.active.append(line)
+    book.create_sheet("notes").append(["keep"])
+    book.save(path := tmp_path / "t.xlsx")
+    if ending == "ods":
+        pytest.importorskip("odf")
+        how = {"engine": "calamine", "keep_default_na": False}
+        sheets = pd.read_excel(path, sheet_name=None, header=None, **how)
+        with pd.ExcelWriter(path := tmp_path / "t.ods") as other:
+            for name, cells in sheets.items():
+                cells.to_excel(other, sheet_name=name, header=False, index=False)
+    file = read_frame(path, sheet="Sheet")
+    assert file.lines == [4, 5]
+    (tmp_path / "back.xlsx").write_bytes(frame_bytes(file, {"cluster": [1, 0]}))
+    back = openpyxl.load_workbook(tmp_path / "back.xlsx")
+    assert back.sheetnames == ["Sheet", "notes"]
+    cells = [[cell.value for cell in row] for row in back["Sheet"].iter_rows()]
+    assert cells[2:] == [["zip", "n", "twice", "cluster"], ["01067", "k.A.", cells[3][2], 1],
+                         ["04109", 3, "x", 0]]  # fmt: skip
+    assert cells[0][0] == "Report"
+    assert ending == "ods" or cells[3][2] == "=B5*2"

@@ -263,7 +263,11 @@ def centers_csv(inputs: opening.Inputs, labels: Any, k: int) -> bytes:
 
 
 def _table_name(data: Path) -> str:
-    return f"{TABLE}{data.suffix.lower() or '.csv'}"
+    """As the data file; what cannot be written as it came is an .xlsx or a .csv."""
+    ending = data.suffix.lower() or ".csv"
+    others = dict.fromkeys((".xls", ".xlsb", ".ods"), ".xlsx")
+    others |= dict.fromkeys((".h5ad", ".npy", ".npz"), ".csv")
+    return TABLE + others.get(ending, ending)
 
 
 def own_table(inputs: opening.Inputs, labels: Any) -> dict[str, bytes]:

@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -198,6 +199,7 @@ def decode_any(content: bytes, path: PathLike, encoding: str | None) -> tuple[st
 # ---- cells
 
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+_NUMBER = re.compile(r"[+-]?[\d\s.,'’%€$£¥]*(?:[eE][+-]?\d+)?")  # or that of a phone
 
 
 def safe_cell(text: str) -> str:
@@ -207,12 +209,7 @@ def safe_cell(text: str) -> str:
     apostrophe at the start is doubled, so that :func:`plain_cell` gives the text back.
     """
     text = "".join(c for c in text if (c >= " " and c != "\x7f") or c in "\t\r\n")
-    if text.startswith(_STARTS):
-        try:
-            float(text)
-        except ValueError:
-            return f"'{text}"
-    return text
+    return f"'{text}" if text.startswith(_STARTS) and not _NUMBER.fullmatch(text) else text
 
 
 def plain_cell(text: str) -> str:

@@ -38,6 +38,9 @@ _ENDINGS = {
 }  # fmt: skip
 
 
+RAW_SHEETS: dict[str, Any] = {"header": None, "engine": "calamine", "keep_default_na": False}
+
+
 def read_frame(
     path: PathLike,
     *,
@@ -122,10 +125,7 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
 
     with optional(f"{path}: reading a spreadsheet"):
         import python_calamine  # noqa: F401
-    book = pd.read_excel(
-        io.BytesIO(content), sheet_name=None, header=None, engine="calamine",
-        keep_default_na=False, na_values=[*MISSING],
-    )  # fmt: skip
+    book = pd.read_excel(io.BytesIO(content), None, na_values=[*MISSING], **RAW_SHEETS)
     filled = [name for name, cells in book.items() if len(cells)]
     if not filled:
         raise bad_line(path, None, "no sheet with anything in it", "a table")
@@ -142,16 +142,20 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
         raise bad_line(path, None, f"nothing in the sheet {shown(chosen)}", "a table")
     while cells.shape[1] > 2 and len(cells) > 2 and cells.iloc[0].notna().sum() < 2:
         cells = cells.iloc[1:]  # a title above the table
+    first = int(cells.index[0]) + 1
     named = has_header([[str(cell) for cell in cells.iloc[row]] for row in range(len(cells))[:2]])
     heads = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[0]]
-    names = column_names(heads, path) if named else [f"x{i}" for i in range(len(heads))]
-    frame = cells.iloc[int(named) :].reset_index(drop=True).set_axis(names, axis=1)
+    names = column_names(heads, path, first) if named else [f"x{i}" for i in range(len(heads))]
+    frame = cells.iloc[int(named) :].set_axis(names, axis=1)
     if frame.empty:
-        raise bad_line(path, 1, "a header and no line below it", "one line per point")
+        raise bad_line(path, first, "a header and no line below it", "one line per point")
     others = ", ".join(shown(name) for name in filled if name != chosen)
     note = f"Sheet {shown(chosen)} is read; there are also {others} ({argument('sheet')})."
-    notes, frame = (note,) if len(filled) > 1 else (), frame.infer_objects()
-    return TableFile(path, frame, "excel", sheet=str(chosen), header=named, notes=notes)
+    return TableFile(
+        path, frame.reset_index(drop=True).infer_objects(), "excel", sheet=str(chosen),
+        header=named, header_line=first, rows=[int(row) + 1 for row in frame.index],
+        notes=(note,) if len(filled) > 1 else (),
+    )  # fmt: skip
 
 
 def _read_parquet(content: bytes, path: Path, sheet: object) -> TableFile:
@@ -170,20 +174,30 @@ def _read_jsonl(content: bytes, path: Path, sheet: object) -> TableFile:
     import pandas as pd
 
     text, encoding = decode_any(content, path, None)
-    if text.lstrip()[:1] == "[":
-        records = json.loads(text)
-    else:
-        records = []
+    rows = json_rows(text, path)[0]
+    wrong = next((row for row, each in enumerate(rows) if not isinstance(each, dict)), None)
+    cells = rows[0].values() if len(rows) == 1 and wrong is None else ()
+    if wrong is not None or not rows or any(isinstance(cell, list) for cell in cells):
+        found = "nothing" if not rows else f"{shown(rows[wrong or 0])} (row {wrong or 0})"
+        advice = "In pandas, frame.to_json(path, orient='records') writes such a file."
+        raise bad_line(path, None, found, "JSON objects, one per row", advice)
+    # objects inside the rows become columns such as user.age
+    return TableFile(path, pd.json_normalize(rows), "jsonl", encoding=encoding)
+
+
+def json_rows(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:
+    """The objects of an array or one a line; and whether they are an array."""
+    rows: Any = []
+    try:
+        rows = json.loads(text)
+    except ValueError:
         for number, line in enumerate(lines_of(text), start=1):
             try:
-                records += [json.loads(line)] if line.strip() else []
+                rows += [json.loads(line)] if line.strip() else []
             except ValueError:
                 raise bad_line(path, number, shown(line), "one JSON object per line") from None
-    wrong = next((place for place, r in enumerate(records) if not isinstance(r, dict)), None)
-    if wrong is not None or not records:
-        found = "nothing" if wrong is None else f"{shown(records[wrong])} (row {wrong})"
-        raise bad_line(path, None, found, "JSON objects, one per row")
-    return TableFile(path, pd.DataFrame.from_records(records), "jsonl", encoding=encoding)
+        return rows, False
+    return (rows, True) if isinstance(rows, list) else ([rows], False)
 
 
 def _read_h5ad(content: bytes, path: Path, sheet: object) -> TableFile:

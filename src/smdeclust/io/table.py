@@ -247,11 +247,10 @@ def _table(
 
 def texts_of(column: Any) -> list[str]:
     """The cells of a column as text, empty where there is nothing, whole numbers as such."""
-    if getattr(column, "dtype", None) is not None and column.dtype.kind == "f":
-        cells = ["" if cell != cell else f"{cell:.15g}" for cell in column.tolist()]
-    else:
-        cells = ["" if cell is None or cell != cell else str(cell) for cell in list(column)]
-    return [cell.strip() for cell in cells]
+    if hasattr(column, "notna"):
+        column = column.astype(object).where(column.notna(), "")
+    texts = (f"{cell:.15g}" if isinstance(cell, float) else str(cell) for cell in column)
+    return [text.strip() for text in texts]
 
 
 def as_labels(words: Sequence[str]) -> NDArray[Any]:

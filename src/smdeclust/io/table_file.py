@@ -56,8 +56,8 @@ class TableFile:
         The K of an ``n d k`` header, else None.
     encoding, separator, header, decimal
         Format of a text file.
-    sheet
-        The sheet of a spreadsheet that was read.
+    sheet, header_line, rows
+        The sheet of a spreadsheet that was read, the row of its header, and of each row below.
     notes
         Sentences that say what was guessed.
     """
@@ -72,6 +72,8 @@ class TableFile:
     header: bool = True
     decimal: str = "."
     sheet: str | None = None
+    header_line: int = 1
+    rows: Sequence[int] | None = None
     notes: tuple[str, ...] = ()
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
@@ -88,9 +90,9 @@ class TableFile:
 
     @cached_property
     def lines(self) -> Sequence[int] | None:
-        """The line of each row in a text file, else None."""
+        """The line of each row in a text file or a spreadsheet, else None."""
         if self.format != "csv":
-            return None
+            return self.rows
         first, n = (2 if self.header else 1), len(self.frame)
         content = read_bytes(self.path)
         if b'"' not in content:
@@ -246,12 +248,13 @@ def _number(cell: str) -> float | None:
     return parse_number(cell.replace(",", ".", 1))
 
 
-def column_names(cells: list[str], path: Path) -> list[str]:
+def column_names(cells: list[str], path: Path, line: int = 1) -> list[str]:
     """The names in a header, which must be different."""
     names = [cell or f"column {place}" for place, cell in enumerate(cells, start=1)]
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
-        raise bad_line(path, 1, f"two columns named {shown(repeated[0])}", "different names")
+        found = f"two columns named {shown(repeated[0])}"
+        raise bad_line(path, line, found, "different names", "Rename one of them.")
     return names
 
 

@@ -6,9 +6,11 @@ was there before, or none.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +25,15 @@ from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io import pair_forms
-from smdeclust.io.files import PathLike, as_csv, decode_any, read_bytes, safe_cell, shown
+from smdeclust.io.files import (
+    PathLike,
+    as_csv,
+    decode_any,
+    read_bytes,
+    safe_cell,
+    shown,
+)
+from smdeclust.io.frames import RAW_SHEETS, json_rows
 from smdeclust.io.table_file import TableFile, records
 
 if TYPE_CHECKING:
@@ -36,6 +46,8 @@ WRITERS: dict[str, Callable[[Constraints], str]] = {
 }
 WRITABLE_FORMATS = tuple(WRITERS)
 MOST_ROWS_OF_EXCEL = 1_048_575
+# In a person's own table, @name and - none - stay: only a call or a link does anything.
+_FORMULA = re.compile(r"\s*(?:=|[+@-](?s:.*)(?:[|!]|[A-Za-z][\w.]*\s*\())")
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
@@ -181,26 +193,84 @@ def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
 def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
     """Return a table in its own format and encoding, with more columns at the end.
 
-    Cells of a CSV stay as they were written in the file. Formulas are made safe.
+    Everything else stays as it is in the file, but for cells of a CSV that a spreadsheet would run
+    as formulas. A spreadsheet that is not ``.xlsx`` or ``.xlsm`` comes back as ``.xlsx``.
     """
-    if file.format == "csv":
-        text = decode_any(read_bytes(file.path), file.path, file.encoding)[0].rstrip("\n ")
-        separator = "," if file.separator == r"\s+" else file.separator
-        cells = [row for _, row in records(text, file.separator, file.path)]
-        added = [np.asarray(column).tolist() for column in columns.values()]
-        rows = [[*row, *new] for row, *new in zip(cells[int(file.header) :], *added, strict=True)]
-        head = [[*cells[0], *columns]] if file.header else []
-        return as_csv([*head, *rows], separator).decode().encode(file.encoding)
-    frame = file.frame.assign(**{name: np.asarray(column) for name, column in columns.items()})
+    added = {name: np.asarray(column).tolist() for name, column in columns.items()}
+    add = {"csv": _add_to_csv, "excel": _add_to_book, "jsonl": _add_to_json}
+    add |= dict.fromkeys(("parquet", "feather"), _add_to_arrow)
+    if file.format not in add:
+        return sheet_bytes(file.frame.assign(**added), excel=False)
+    return add[file.format](file, added)
+
+
+def _add_to_csv(file: TableFile, added: dict[str, list[Any]]) -> bytes:
+    content = read_bytes(file.path)
+    text = decode_any(content, file.path, file.encoding)[0].rstrip("\n ")
+    rows = list(records(text, file.separator, file.path))
+    begins = [begin for begin, _ in rows] + [text.count("\n") + 2]
+    lines = list(io.StringIO(content.decode(file.encoding), newline=""))
+    mark = " " if file.separator == r"\s+" else file.separator
+    cells_of = [*[list(added)] * file.header, *zip(*added.values(), strict=True)]
+    written = []
+    for (begin, cells), end, new in zip(rows, begins[1:], cells_of, strict=True):
+        line = "".join(lines[begin - 1 : end - 1])
+        body = line.rstrip("\r\n")
+        if any(map(_FORMULA.match, cells)):
+            safe, row = (f"'{c}" if _FORMULA.match(c) else c for c in cells), io.StringIO()
+            csv.writer(row, delimiter=mark, lineterminator="").writerow(safe)
+            body = row.getvalue()
+        values = ["" if value is None else str(value) for value in new]
+        written.append(mark.join([body, *values]) + line[len(line.rstrip("\r\n")) :])
+    return "".join([*written, *lines[begins[-1] - 1 :]]).encode(file.encoding)
+
+
+def _add_to_book(file: TableFile, added: dict[str, list[Any]]) -> bytes:
+    with optional("Writing a spreadsheet"):
+        import openpyxl
+    suffix, source = file.path.suffix.lower(), read_bytes(file.path)
+    if suffix not in (".xlsx", ".xlsm"):
+        source = _as_xlsx(source)
+    book = openpyxl.load_workbook(io.BytesIO(source), keep_vba=suffix == ".xlsm")
+    page, rows = book[file.sheet], [*[file.header_line] * file.header, *(file.lines or ())]
+    filled = (c.column for row in page.iter_rows() for c in row if c.value not in (None, ""))
+    for column, (name, values) in enumerate(added.items(), start=max(filled) + 1):
+        for row, value in zip(rows, [*[name] * file.header, *values], strict=True):
+            page.cell(row, column, value)
     stream = io.BytesIO()
-    if file.format == "parquet":
-        frame.to_parquet(stream, index=False)
-    elif file.format == "feather":
-        frame.to_feather(stream)
-    elif file.format == "jsonl":
-        frame.to_json(stream, orient="records", lines=True, date_format="iso")
-    else:
-        return sheet_bytes(frame, file.sheet or "Table", excel=file.format == "excel")
+    book.save(stream)
+    return stream.getvalue()
+
+
+def _as_xlsx(content: bytes) -> bytes:
+    """The cells of all sheets of another kind of spreadsheet."""
+    import pandas as pd
+
+    stream = io.BytesIO()
+    with pd.ExcelWriter(stream, engine="openpyxl") as book:
+        for name, cells in pd.read_excel(io.BytesIO(content), None, **RAW_SHEETS).items():
+            safe = cells.map(lambda cell: safe_cell(cell) if isinstance(cell, str) else cell)
+            safe.to_excel(book, sheet_name=name, header=False, index=False)
+    return stream.getvalue()
+
+
+def _add_to_json(file: TableFile, added: dict[str, list[Any]]) -> bytes:
+    rows, is_array = json_rows(decode_any(read_bytes(file.path), file.path, None)[0], file.path)
+    new = [dict(zip(added, values, strict=True)) for values in zip(*added.values(), strict=True)]
+    both = [json.dumps(row | more, ensure_ascii=False) for row, more in zip(rows, new, strict=True)]
+    text = "[" + ",\n".join(both) + "]\n" if is_array else "\n".join(both) + "\n"
+    return text.encode(file.encoding)
+
+
+def _add_to_arrow(file: TableFile, added: dict[str, list[Any]]) -> bytes:
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    stream, is_parquet = io.BytesIO(), file.format == "parquet"
+    table = (parquet if is_parquet else feather).read_table(file.path)
+    for name, values in added.items():
+        table = table.append_column(name, pa.array(values))
+    (parquet.write_table if is_parquet else feather.write_feather)(table, stream)
     return stream.getvalue()
 
 

@@ -59,7 +59,6 @@ def from_path(
     if file.sheet is not None:
         read["sheet"] = file.sheet
     sheet = Sheet(file.frame, fixed=fixed, vectors=beside, home=path.parent, notes=file.notes)
-    sheet = sheet.or_by_text()
     if sheet.fixed:
         read["fixed_roles"] = sheet.fixed
     return Source(sheet, path, place, read, file.n_clusters)

@@ -14,7 +14,6 @@ from pandas import DataFrame, Index, isna
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.studio.wishes import Ground
-from smdeclust.tables import guess_roles
 from smdeclust.tables.coding import count_levels, levels_of
 from smdeclust.tables.features import Columns, TableFeatures, as_frame
 from smdeclust.tables.roles import check_roles
@@ -50,19 +49,6 @@ class Sheet:
             )
         self._made: tuple[Any, np.ndarray] | None = None
 
-    def or_by_text(self) -> Sheet:
-        """This table; where nothing but text could be compared, the text counts."""
-        try:
-            _ = self.roles
-        except InvalidInputError:
-            guesses = guess_roles(self.values)
-            texts = {name: "text" for name, guess in guesses.items() if guess.role == "text"}
-            if not texts:
-                raise
-            note = "Only text can be compared in this table, so text is used."
-            return self._but(fixed=texts | self.fixed, notes=(*self.notes, note))
-        return self
-
     def under(self, roles: Mapping[str, str]) -> Sheet:
         """The same table with other roles chosen."""
         if dict(roles) == self.chosen:
@@ -96,7 +82,9 @@ class Sheet:
     @cached_property
     def features(self) -> TableFeatures:
         """What is done to the columns."""
-        return TableFeatures(roles=self.fixed | self.chosen).fit(self.frame)
+        made = TableFeatures(roles=self.fixed | self.chosen)
+        (made.fit if self.vectors is None else made.fit_roles)(self.frame)
+        return made
 
     @cached_property
     def ids(self) -> tuple[str, ...] | None:
@@ -113,19 +101,13 @@ class Sheet:
         """Column, role, why, and what is done with it."""
         if self.vectors is None:
             return self.features.describe()
-        given = check_roles(self.fixed | self.chosen, list(self.frame.columns))
-        guesses = guess_roles(self.values)
-        return [
-            (name, given.get(name, guess.role), "as you said" if name in given else guess.reason,
-             "only shown: points come from vectors")
-            for name, guess in guesses.items()
-        ]  # fmt: skip
+        done = "only shown: points come from vectors"
+        return [(name, role, why, done) for name, role, why, _ in self.features.describe()]
 
-    @cached_property
+    @property
     def id_column(self) -> str | None:
         """The column that names the rows."""
-        ids = [name for name, role in self.roles.items() if role == "id"]
-        return min(ids, key=lambda name: not self.values[name].column.is_unique, default=None)
+        return self.features.id_column_
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -141,7 +123,7 @@ class Sheet:
     @cached_property
     def weight(self) -> np.ndarray | None:
         """How much each row counts, where a column has that role."""
-        column = next((name for name, role in self.roles.items() if role == "weight"), None)
+        column = self.features.weight_column_
         return None if column is None else as_weights(self.values[column], column, self.name)
 
     def name(self, row: int) -> str:

@@ -97,6 +97,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             columns = self.fit_roles(X, only)
             for name, values in columns.items():
                 self._learn(name, values, asked=name in self._asked)
+            if not self._coders and self.scaling == "robust":
+                for name in (name for name, role in self.roles_.items() if role == "text"):
+                    self._learn(name, columns[name], asked=True)
+                    self.reasons_[name] += "; there is nothing else to compare"
         if not self._coders:
             listed = "; ".join(f"{name}: {self.roles_[name]} ({self.reasons_[name]})"
                                for name in list(columns)[:10])  # fmt: skip
