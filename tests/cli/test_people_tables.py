@@ -173,7 +173,7 @@ def test_raw_numbers(cli, customers, tmp_path):
     """--raw takes columns of numbers as they are; a gap in one is a sentence."""
     gap = cli("fit", customers, "-k", 3, "--raw")
     assert gap.code == 1
-    assert "Column 'age', row 5: found nothing" in gap.err
+    assert "Column 'age', line 7: found nothing" in gap.err
     found = cli("fit", customers, "-k", 3, "--raw", "--role", "age=left out", "--json")
     assert json.loads(found.out)["columns"] == ["income"]
 
@@ -310,3 +310,18 @@ def test_dropped_gaps_leave_places_of_pairs(cli, tmp_path):
     said = " ".join(result.out.split())
     assert "pairs.csv, line 3" in said.replace("pairs.csv,line", "pairs.csv, line")
     assert "line 4" in said
+
+
+def test_lines_and_labels_that_cost_nothing(cli, tmp_path):
+    """A wrong cell of a new file is named by its line; rounding errors do not spoil a proof."""
+    data, out = tmp_path / "t.csv", tmp_path / "out"
+    kinds = ["7,1 €;red", "1.200,5 €;blue"] * 10
+    data.write_text("Sales\n" + "\n".join(["sum;color", *kinds]))
+    assert cli("fit", data, "-k", 2, "--out", out, "--no-report").code == 0
+    said = " ".join(cli("certify", data, "-l", out / "labels.csv").out.split())
+    assert "proven optimal" in said
+    assert "gap 0.0000%" in said
+    (new := tmp_path / "new.csv").write_text("sum;color\n1,5 €;red\nmuch;red\n")
+    assert "Column 'sum', line 3: found 'much'" in " ".join(
+        cli("predict", new, "--result", out).err.split()
+    )

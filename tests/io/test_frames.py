@@ -172,13 +172,16 @@ def test_arrays(tmp_path: Path) -> None:
         ("c.csv", b"who;x\n'-5;@ann\n=cmd|'/C calc'!A0;-HYPERLINK(1)\n",
          b"who;x;cluster\n'-5;@ann;1\n'=cmd|'/C calc'!A0;'-HYPERLINK(1);0\n"),
         ("d.txt", b"1.5  2\n2.5  3", b"1.5  2 1\n2.5  3 0"),
+        ("g.csv", b"# by ACME, 2024\nReport\n\nid;a;b\n1;2;3\n4;5;6\n",
+         b"# by ACME, 2024\nReport\n\nid;a;b;cluster\n1;2;3;1\n4;5;6;0\n"),
+        ("h.csv", b"sep=;\nid;a\n1;2,5\n4;5\n", b"sep=;\nid;a;cluster\n1;2,5;1\n4;5;0\n"),
         ("e.jsonl", b'{"a": {"b": 0.12345678901234567}}\n\n{"c": 1152921504606846977}\n',
          b'{"a": {"b": 0.12345678901234566}, "cluster": 1}\n'
          b'{"c": 1152921504606846977, "cluster": 0}\n'),
         ("f.json", '[{"a": "é"}, {"a": null}]'.encode(),
          '[{"a": "é", "cluster": 1},\n{"a": null, "cluster": 0}]\n'.encode()),
     ],
-    ids=["quotes", "crlf", "formulas", "spaces", "lines", "array"],
+    ids=["quotes", "crlf", "formulas", "spaces", "titles", "sep", "lines", "array"],
 )  # fmt: skip
 def test_cells_come_back_as_they_were(tmp_path, name, before, after):
     """A table written back has one column more; nothing else changes but live formulas."""
@@ -228,3 +231,22 @@ def test_a_workbook_comes_back_whole(tmp_path, ending):
                          ["04109", 3, "x", 0]]  # fmt: skip
     assert cells[0][0] == "Report"
     assert ending == "ods" or cells[3][2] == "=B5*2"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"id,a\nx,1\nid,a\ny,2\n", "line 3: found the header again, expected a row .* Remove"),
+        (
+            b"Report;;\nid;a;b\n1;2;3\n4;5\n",
+            "line 4: found 2 cells, expected 3 cells, as in line 2",
+        ),
+        (b"Report;;\nid;a;a\n1;2;3\n", "line 2: found two columns named 'a'.* Rename"),
+        (b"\x1f\x8b\x08\x00\x00", "found a file that is compressed.* Export it as CSV"),
+    ],
+)
+def test_wrong_lines_below_titles(tmp_path, content, sentence):
+    """A line is named by its number in the file, whatever stands above the table."""
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(InvalidInputError, match=sentence):
+        read_frame(tmp_path / "t.csv")

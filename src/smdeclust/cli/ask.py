@@ -12,6 +12,7 @@ import numpy as np
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.io.table import texts_of
 
 # Columns shown for a question: those that differ most. Clusters shown at once.
 MOST_COLUMNS = 40
@@ -217,7 +218,8 @@ class _Session:
                 words = [screen.number(float(cell)) for cell in cells]
                 found.append((gap, [str(name), *words, f"{gap:.1f}"]))
             else:
-                words = [str(cell) for cell in cells]
+                words = texts_of(column.iloc[list(rows)])
+                words = [word.removesuffix(" 00:00:00") for word in words]
                 found.append((float(len(set(words)) > 1), [str(name), *words, ""]))
         found.sort(key=lambda item: -item[0])
         return [line for _, line in found]

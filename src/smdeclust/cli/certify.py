@@ -105,6 +105,8 @@ def certify(
         )
     }  # fmt: skip
     given = cost_of(inputs.X, found, weight)
+    if given <= 1e-12 * cost_of(inputs.X, found * 0, weight):  # rounding errors
+        given = 0.0
     better = given > certificate.upper_bound * (1 + 1e-9)
     sentence = above_best(given, certificate.lower_bound)
     gap = max(0.0, 1 - certificate.lower_bound / given) if given > 0 else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -149,8 +150,12 @@ def _prepare(
             weight = as_weights(values_of(file.frame[name], file.decimal), name)
             weight = weight if kept is None else weight[kept]
     except InvalidInputError as error:
-        where = "" if earlier is None else " The table needs the columns of the fit in --result."
-        raise CommandError(f"{file.path}: {error}{where}") from error
+        said = str(error)
+        if earlier is not None and "no column" in said:
+            said += " The table needs the columns of the fit in --result."
+        if file.lines is not None:
+            said = re.sub(r", row (\d+):", lambda row: f", line {file.lines[int(row[1])]}:", said)
+        raise CommandError(f"{file.path}: {said}") from error
     table = table_of(file, features, reading.group_column)
     standard = features.scaling == "standard"
     if file.points is not None and reading.scaling == "standard":

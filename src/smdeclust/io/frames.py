@@ -26,7 +26,7 @@ from smdeclust.io.files import (
     readable,
     shown,
 )
-from smdeclust.io.table_file import TableFile, column_names, has_header, read_csv
+from smdeclust.io.table_file import TableFile, column_names, has_header, read_csv, without_title
 from smdeclust.tables.values import MISSING
 
 ARRAY_FORMATS = ("npy", "npz", "text")
@@ -114,6 +114,9 @@ def detect_table(content: bytes, path: PathLike, encoding: str | None = None) ->
         return "h5ad"
     if content.startswith(b"\xd0\xcf\x11\xe0"):
         return "excel"
+    if content.startswith((b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"%PDF", b"\x80\x04", b"\x80\x05")):
+        found = "compressed, a PDF or a Python pickle"
+        raise bad_line(path, None, f"a file that is {found}", "a table", "Export it as CSV.")
     if ending == "jsonl" or content[:1] == b"{":
         return "jsonl"
     first = decode_any(content[:100_000], path, encoding)[0].partition("\n")[0]
@@ -140,21 +143,20 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     cells = book[chosen].dropna(how="all").dropna(how="all", axis=1)
     if cells.empty:
         raise bad_line(path, None, f"nothing in the sheet {shown(chosen)}", "a table")
-    while cells.shape[1] > 2 and len(cells) > 2 and cells.iloc[0].notna().sum() < 2:
-        cells = cells.iloc[1:]  # a title above the table
-    first = int(cells.index[0]) + 1
-    named = has_header([[str(cell) for cell in cells.iloc[row]] for row in range(len(cells))[:2]])
-    heads = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[0]]
-    names = column_names(heads, path, first) if named else [f"x{i}" for i in range(len(heads))]
-    frame = cells.iloc[int(named) :].set_axis(names, axis=1)
-    if frame.empty:
-        raise bad_line(path, first, "a header and no line below it", "one line per point")
     others = ", ".join(shown(name) for name in filled if name != chosen)
     note = f"Sheet {shown(chosen)} is read; there are also {others} ({argument('sheet')})."
+    notes = [note] if others else []
+    lines = cells.astype(object).where(cells.notna(), "").itertuples(name=None)
+    first, top = without_title(((at + 1, [*map(str, row)]) for at, *row in lines), notes)
+    named = has_header(top[:2])
+    names = column_names(top[0], path, first) if named else [f"x{i}" for i in range(len(top[0]))]
+    frame = cells.loc[first - 1 :].iloc[int(named) :].set_axis(names, axis=1)
+    if frame.empty:
+        raise bad_line(path, first, "a header and no line below it", "one line per point")
     return TableFile(
         path, frame.reset_index(drop=True).infer_objects(), "excel", sheet=str(chosen),
         header=named, header_line=first, rows=[int(row) + 1 for row in frame.index],
-        notes=(note,) if len(filled) > 1 else (),
+        notes=tuple(notes),
     )  # fmt: skip
 
 

@@ -7,10 +7,10 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,10 @@ class TableFile:
         The K of an ``n d k`` header, else None.
     encoding, separator, header, decimal
         Format of a text file.
-    sheet, header_line, rows
-        The sheet of a spreadsheet that was read, the row of its header, and of each row below.
+    header_line
+        The line in which the table begins: of its header, if it has one.
+    sheet, rows
+        The sheet of a spreadsheet that was read, and where its rows stand.
     notes
         Sentences that say what was guessed.
     """
@@ -71,8 +73,8 @@ class TableFile:
     separator: str = ","
     header: bool = True
     decimal: str = "."
-    sheet: str | None = None
     header_line: int = 1
+    sheet: str | None = None
     rows: Sequence[int] | None = None
     notes: tuple[str, ...] = ()
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
@@ -93,12 +95,13 @@ class TableFile:
         """The line of each row in a text file or a spreadsheet, else None."""
         if self.format != "csv":
             return self.rows
-        first, n = (2 if self.header else 1), len(self.frame)
+        first, n = self.header_line + self.header, len(self.frame)
         content = read_bytes(self.path)
         if b'"' not in content:
             return range(first, first + n)
         text = decode_any(content, self.path, self.encoding)[0]
-        return [line for line, _ in records(text, self.separator, self.path)][first - 1 :][:n]
+        found = (line for line, _ in records(text, self.separator, self.path) if line >= first)
+        return list(found)[:n]
 
 
 def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | None) -> TableFile:
@@ -114,27 +117,33 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     separator, quoted = _separator(sample), "'" in text
     n_codes = _count_codes(content if data is None else data, separator)
     del text, content
-    first = [
-        [cell.strip() for cell in cells] for _, cells in records(sample, separator, path) if cells
-    ][:_LOOK]
+    begins, first = without_title(records(sample, separator, path), notes)
     named = has_header(first) if header is None else header
     if header is None and not named:
         notes.append("There is no header line: columns are called x0, x1, ...")
-    names = column_names(first[0], path) if named else [f"x{i}" for i in range(len(first[0]))]
+    names = (
+        column_names(first[0], path, begins) if named else [f"x{i}" for i in range(len(first[0]))]
+    )
     body = first[1:] if named else first
     if not body:
-        raise bad_line(path, 1, "a header and no line below it", "one line per point")
+        raise bad_line(path, begins, "a header and no line below it", "one line per point")
     cells = (cell for record in body for cell in record)
     # Where commas separate, a quoted 1,5 would be the only one.
     decimal = "." if separator == "," else decimal_mark(cells, "," if separator == ";" else ".")
-    how = TableFile(path, None, "csv", None, None, encoding, separator, named, decimal)
+    how = TableFile(path, None, "csv", None, None, encoding, separator, named, decimal, begins)
     with frugal():
         frame = _parse_csv(how, data, names, _text_columns(body, names, decimal), n_codes)
     if quoted:
         for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
             frame[name] = frame[name].map(plain_cell, na_action="ignore")
     frame.attrs["decimal"] = decimal
-    return replace(how, table=frame, notes=tuple(notes))
+    file = replace(how, table=frame, notes=tuple(notes))
+    if named and all(dtype.kind not in "biufc" for dtype in frame.dtypes):
+        again = np.flatnonzero(frame.eq(list(frame)).all(axis=1))
+        if len(again) and file.lines is not None:
+            line = file.lines[again[0]]
+            raise bad_line(path, line, "the header again", "a row of the table", "Remove the line.")
+    return file
 
 
 def _parse_csv(
@@ -148,7 +157,7 @@ def _parse_csv(
 
     def check_widths() -> None:
         content = read_bytes(path) if data is None else data
-        _check_widths(content.decode().rstrip("\n "), separator, len(names), path)
+        _check_widths(content.decode().rstrip("\n "), how, len(names))
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -158,7 +167,8 @@ def _parse_csv(
                 path if data is None else io.BytesIO(data), sep=separator, compression=None,
                 names=names, header=0 if how.header else None, index_col=False,
                 dtype=dict.fromkeys(as_text, "str"), decimal=how.decimal, keep_default_na=False,
-                na_values=[*MISSING], skip_blank_lines=False, skipinitialspace=True, **options,
+                na_values=[*MISSING], skip_blank_lines=False, skipinitialspace=True,
+                skiprows=how.header_line - 1, **options,
             )  # fmt: skip
 
         try:
@@ -198,7 +208,7 @@ def _separator(sample: str) -> str:
     best, score = ",", (0.0, 1)
     for separator in ("\t", ";", ",", "|"):
         widths = [len(r) for r in csv.reader(io.StringIO(sample), delimiter=separator) if r]
-        width = widths[0] if widths else 1
+        width = Counter(widths).most_common(1)[0][0] if widths else 1
         found = (float(np.mean([w == width for w in widths])), width) if width > 1 else (0.0, 1)
         if found > score:
             best, score = separator, found
@@ -226,6 +236,24 @@ def records(text: str, separator: str, path: PathLike) -> Iterator[tuple[int, li
         raise InvalidInputError(
             f"{path}, line {reader.line_num}: not a CSV line ({error}). Correct its quotes."
         ) from error
+
+
+def without_title(
+    lines: Iterable[tuple[int, list[str]]], notes: list[str]
+) -> tuple[int, list[list[str]]]:
+    """The line in which the table begins, and its first rows; titles and comments stand above."""
+    some = [(n, [cell.strip() for cell in cells]) for n, cells in islice(lines, _LOOK) if cells]
+    width = Counter(len(cells) for _, cells in some).most_common(1)[0][0]
+    begins, rest = some[0][0], some
+    for at, (line, cells) in enumerate(some):
+        alone = sum(map(bool, cells)) < 2 and all(_number(cell) is None for cell in cells)
+        comment = (cells[0][:1] == "#" and len(cells) != width) or cells[0].startswith("sep=")
+        if not comment and not (alone and (width > 2 or len(cells) < width)):
+            begins, rest = line, some[at:]
+            break
+    if begins > some[0][0]:
+        notes.append(f"The table begins in line {begins}; what is above is left out.")
+    return begins, [cells for _, cells in rest]
 
 
 def has_header(records: list[list[str]]) -> bool:
@@ -280,14 +308,18 @@ def _count_codes(data: bytes, separator: str) -> int:
     return sum(1 for _ in re.finditer(pattern, data, re.MULTILINE))
 
 
-def _check_widths(text: str, separator: str, width: int, path: Path) -> None:
+def _check_widths(text: str, how: TableFile, width: int) -> None:
     """Say which lines have another number of cells than the first."""
-    wrong = [(line, cells) for line, cells in records(text, separator, path)
-             if len(cells) != width and (cells or width > 1)]  # fmt: skip
+    wrong = [
+        (line, cells)
+        for line, cells in records(text, how.separator, how.path)
+        if line >= how.header_line and len(cells) != width and (cells or width > 1)
+    ]
     if not wrong:
         return
     line, cells = wrong[0]
     lines = some_of([number for number, _ in wrong])
-    count = f"{len(wrong):,} lines have this problem: {lines}." if len(wrong) > 1 else ""
+    count = f"{len(wrong):,} lines have this problem: {lines}. " if len(wrong) > 1 else ""
     found = f"{len(cells)} cells" if cells else "a blank line"
-    raise bad_line(path, line, found, f"{width} cells, as in the first line", count)
+    expected = f"{width} cells, as in line {how.header_line}"
+    raise bad_line(how.path, line, found, expected, f"{count}Correct or remove what is wrong.")

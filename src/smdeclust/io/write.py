@@ -207,12 +207,13 @@ def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
 def _add_to_csv(file: TableFile, added: dict[str, list[Any]]) -> bytes:
     content = read_bytes(file.path)
     text = decode_any(content, file.path, file.encoding)[0].rstrip("\n ")
-    rows = list(records(text, file.separator, file.path))
+    above = file.header_line - 1
+    rows = [row for row in records(text, file.separator, file.path) if row[0] > above]
     begins = [begin for begin, _ in rows] + [text.count("\n") + 2]
     lines = list(io.StringIO(content.decode(file.encoding), newline=""))
     mark = " " if file.separator == r"\s+" else file.separator
     cells_of = [*[list(added)] * file.header, *zip(*added.values(), strict=True)]
-    written = []
+    written = lines[:above]
     for (begin, cells), end, new in zip(rows, begins[1:], cells_of, strict=True):
         line = "".join(lines[begin - 1 : end - 1])
         body = line.rstrip("\r\n")
