@@ -149,7 +149,7 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     lines = cells.astype(object).where(cells.notna(), "").itertuples(name=None)
     first, top = without_title(((at + 1, [*map(str, row)]) for at, *row in lines), notes)
     named = has_header(top[:2])
-    names = column_names(top[0], path, first) if named else [f"x{i}" for i in range(len(top[0]))]
+    names = column_names(top[0], path, first, named=named)
     frame = cells.loc[first - 1 :].iloc[int(named) :].set_axis(names, axis=1)
     if frame.empty:
         raise bad_line(path, first, "a header and no line below it", "one line per point")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import dropwhile, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _LOOK = 200  # lines that are looked at to see how a file is written
+Line = tuple[int, list[str]]  # where it begins, and its cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +122,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     named = has_header(first) if header is None else header
     if header is None and not named:
         notes.append("There is no header line: columns are called x0, x1, ...")
-    names = (
-        column_names(first[0], path, begins) if named else [f"x{i}" for i in range(len(first[0]))]
-    )
+    names = column_names(first[0], path, begins, named=named)
     body = first[1:] if named else first
     if not body:
         raise bad_line(path, begins, "a header and no line below it", "one line per point")
@@ -138,11 +137,11 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
             frame[name] = frame[name].map(plain_cell, na_action="ignore")
     frame.attrs["decimal"] = decimal
     file = replace(how, table=frame, notes=tuple(notes))
-    if named and all(dtype.kind not in "biufc" for dtype in frame.dtypes):
-        again = np.flatnonzero(frame.eq(list(frame)).all(axis=1))
-        if len(again) and file.lines is not None:
-            line = file.lines[again[0]]
-            raise bad_line(path, line, "the header again", "a row of the table", "Remove the line.")
+    is_text = named and all(dtype.kind not in "biufc" for dtype in frame.dtypes)
+    again = [*np.flatnonzero(frame.eq(list(frame)).all(axis=1))] if is_text else []
+    if again and file.lines is not None:
+        line = file.lines[again[0]]
+        raise bad_line(path, line, "the header again", "a row of the table", "Remove the line.")
     return file
 
 
@@ -220,7 +219,7 @@ def _separator(sample: str) -> str:
     return best
 
 
-def records(text: str, separator: str, path: PathLike) -> Iterator[tuple[int, list[str]]]:
+def records(text: str, separator: str, path: PathLike) -> Iterator[Line]:
     """The lines of a CSV: where each begins, and its cells; none for a blank line."""
     if separator == r"\s+":
         for number, line in enumerate(lines_of(text), start=1):
@@ -238,22 +237,21 @@ def records(text: str, separator: str, path: PathLike) -> Iterator[tuple[int, li
         ) from error
 
 
-def without_title(
-    lines: Iterable[tuple[int, list[str]]], notes: list[str]
-) -> tuple[int, list[list[str]]]:
+def without_title(lines: Iterable[Line], notes: list[str]) -> tuple[int, list[list[str]]]:
     """The line in which the table begins, and its first rows; titles and comments stand above."""
     some = [(n, [cell.strip() for cell in cells]) for n, cells in islice(lines, _LOOK) if cells]
     width = Counter(len(cells) for _, cells in some).most_common(1)[0][0]
-    begins, rest = some[0][0], some
-    for at, (line, cells) in enumerate(some):
+
+    def above(cells: list[str]) -> bool:
         alone = sum(map(bool, cells)) < 2 and all(_number(cell) is None for cell in cells)
-        comment = (cells[0][:1] == "#" and len(cells) != width) or cells[0].startswith("sep=")
-        if not comment and not (alone and (width > 2 or len(cells) < width)):
-            begins, rest = line, some[at:]
-            break
-    if begins > some[0][0]:
-        notes.append(f"The table begins in line {begins}; what is above is left out.")
-    return begins, [cells for _, cells in rest]
+        title = alone and (width > 2 or len(cells) < width)
+        comment = cells[0].startswith("#") and len(cells) != width
+        return title or comment or cells[0].startswith("sep=")
+
+    table = list(dropwhile(lambda line: above(line[1]), some)) or some
+    if len(table) < len(some):
+        notes.append(f"The table begins in line {table[0][0]}; what is above is left out.")
+    return table[0][0], [cells for _, cells in table]
 
 
 def has_header(records: list[list[str]]) -> bool:
@@ -276,8 +274,10 @@ def _number(cell: str) -> float | None:
     return parse_number(cell.replace(",", ".", 1))
 
 
-def column_names(cells: list[str], path: Path, line: int = 1) -> list[str]:
-    """The names in a header, which must be different."""
+def column_names(cells: list[str], path: Path, line: int, *, named: bool) -> list[str]:
+    """The names in a header, which must be different; x0, x1, ... where there is none."""
+    if not named:
+        return [f"x{place}" for place in range(len(cells))]
     names = [cell or f"column {place}" for place, cell in enumerate(cells, start=1)]
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:

@@ -197,11 +197,9 @@ def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
     as formulas. A spreadsheet that is not ``.xlsx`` or ``.xlsm`` comes back as ``.xlsx``.
     """
     added = {name: np.asarray(column).tolist() for name, column in columns.items()}
-    add = {"csv": _add_to_csv, "excel": _add_to_book, "jsonl": _add_to_json}
-    add |= dict.fromkeys(("parquet", "feather"), _add_to_arrow)
-    if file.format not in add:
-        return sheet_bytes(file.frame.assign(**added), excel=False)
-    return add[file.format](file, added)
+    add = {"csv": _add_to_csv, "excel": _add_to_book, "jsonl": _add_to_json,
+           "parquet": _add_to_arrow, "feather": _add_to_arrow}.get(file.format)  # fmt: skip
+    return add(file, added) if add else sheet_bytes(file.frame.assign(**added), excel=False)
 
 
 def _add_to_csv(file: TableFile, added: dict[str, list[Any]]) -> bytes:
@@ -275,7 +273,7 @@ def _add_to_arrow(file: TableFile, added: dict[str, list[Any]]) -> bytes:
     return stream.getvalue()
 
 
-def sheet_bytes(frame: DataFrame, sheet: str = "Table", *, excel: bool) -> bytes:
+def sheet_bytes(frame: DataFrame, *, excel: bool) -> bytes:
     """A table as CSV or as a spreadsheet; formulas are made safe."""
     frame, stream = frame.rename(columns=lambda name: safe_cell(str(name))), io.BytesIO()
     for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
@@ -287,7 +285,7 @@ def sheet_bytes(frame: DataFrame, sheet: str = "Table", *, excel: bool) -> bytes
         raise InvalidInputError("Excel holds at most 1,048,575 rows: export CSV instead.")
     with optional("Writing a spreadsheet"):
         import openpyxl  # noqa: F401
-    frame.to_excel(stream, sheet_name=sheet, index=False, engine="openpyxl")
+    frame.to_excel(stream, sheet_name="Table", index=False, engine="openpyxl")
     return stream.getvalue()
 
 

@@ -84,9 +84,9 @@ def values_of(column: Series, decimal: str = ".") -> Values:
     if kinds.infer_dtype(column, skipna=True) in ("date", "datetime"):
         return Values("moments", _without_zone(pd.to_datetime(column, errors="coerce")))
     if kinds.is_object_dtype(column) and kinds.infer_dtype(column, skipna=True) in _NUMERIC:
-        numbers = pd.to_numeric(column)
-        if numbers.dtype != object:  # whole numbers of any size
-            return values_of(numbers, decimal)
+        plain = pd.to_numeric(column)
+        if plain.dtype != object:  # whole numbers of any size
+            return values_of(plain, decimal)
     words = _words(column, decimal)
     return numbers_in(words, decimal) or dates_in(words) or Values("words", words, decimal=decimal)
 
