@@ -1,8 +1,9 @@
 # The two commands a newcomer needs are `make demo` and `make test`; each makes its own .venv.
-PYTHON ?= python3
+WINDOWS := $(filter Windows_NT,$(OS))
+PYTHON ?= $(if $(WINDOWS),python,python3)
 VENV := .venv
 # Where an environment keeps its programs: Scripts on Windows, bin elsewhere.
-BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(if $(WINDOWS),Scripts,bin)
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
 TORCH_READY := $(VENV)/.torch-ready
@@ -43,8 +44,9 @@ types: $(READY)
 	$(BIN)/mypy
 
 # A test that is skipped for want of a package is a failure here.
+unit: export SMDECLUST_ALL_TESTS := 1
 unit: $(TORCH_READY)
-	SMDECLUST_ALL_TESTS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # The same, with the share of lines that they run (kernels are compiled, and left out).
 coverage: $(TORCH_READY)
@@ -56,8 +58,9 @@ quick: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile --quick
 
 # The documentation, into build/docs; warnings are errors.
+docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict --quiet
 
 # The pictures of the gallery, from examples/.
 gallery: $(READY)
@@ -83,4 +86,4 @@ wheel: $(READY)
 	$(BIN)/python -m benchmarks.wheel dist
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache demo-output
+	$(PYTHON) -c "import shutil; [shutil.rmtree(folder, ignore_errors=True) for folder in '$(VENV) build dist .pytest_cache .mypy_cache .ruff_cache demo-output'.split()]"

@@ -15,6 +15,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,17 @@ def entries(benchmark: str | None = None) -> list[dict[str, Any]]:
 
 
 def numbers_of(entry: dict[str, Any]) -> dict[str, float]:
-    """The numbers of a table by the words of their line and their place in it."""
+    """The numbers of a table by the words of their line and their place in it.
+
+    Lines with the same words, or with none, are told apart by a count.
+    """
     out: dict[str, float] = {}
+    seen: Counter[str] = Counter()
     for line in entry["lines"]:
         words = " ".join(NUMBER.sub("", line).split()) or "(no words)"
+        seen[words] += 1
+        if seen[words] > 1:
+            words = f"{words[:55]} #{seen[words]}"
         for place, match in enumerate(NUMBER.findall(line)):
             out[f"{words[:60]} [{place}]"] = float(match)
     return out
@@ -135,8 +143,14 @@ def main() -> None:
     elif given.action == "compare":
         if len(given.rest) != 2:
             parser.error("compare takes two releases, as 0.2.0 0.3.0, or two dates")
-        for benchmark, words, old, new in compare(*given.rest):
-            print(f"{benchmark:20} {words:62} {old:12g} {new:12g} {new / old if old else 1:8.2f}x")
+        found = compare(*given.rest)
+        if not found:
+            print(f"No benchmark was recorded for both {' and '.join(given.rest)}.")
+        for benchmark, words, old, new in found:
+            if old != new:
+                ratio = f"{new / old:8.2f}x" if old else ""
+                print(f"{benchmark:20} {words:62} {old:12g} {new:12g} {ratio}")
+        print(f"Equal numbers: {sum(old == new for *_, old, new in found)}.")
     else:
         name = ".".join(given.rest) or "engine.cold"
         plot(name, Path(f"history-{name}.png"))

@@ -46,3 +46,27 @@ def test_two_releases_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert history.compare("2026-11-01", "0.3.0")[0][2:] == (9.0, 2.0)
     with pytest.raises(SystemExit, match="There are: 0.2.0, 0.3.0"):
         history.compare("0.1.0", "0.3.0")
+
+
+def test_rows_with_the_same_words_are_told_apart() -> None:
+    """Tables whose rows have no words keep all their rows."""
+    numbers = history.numbers_of({"lines": ["20 10 0.5", "20 50 0.7"]})
+    assert numbers["(no words) [2]"] == 0.5
+    assert numbers["(no words) #2 [2]"] == 0.7
+
+
+def test_comparing_prints_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers that differ are printed with their ratio, the others counted."""
+    monkeypatch.setattr(history, "FOLDER", tmp_path)
+    for version, seconds in (("0.2.0", 4.0), ("0.3.0", 2.0)):
+        entry = {"benchmark": "engine", "date": "2026-11-01T00:00:00+00:00", "version": version}
+        lines = {"lines": [f"fit {seconds} 100"]}
+        (tmp_path / f"{version}.json").write_text(json.dumps({**entry, **lines}))
+    monkeypatch.setattr("sys.argv", ["history", "compare", "0.2.0", "0.3.0"])
+    history.main()
+    printed = capsys.readouterr().out
+    assert "fit [0]" in printed
+    assert "0.50x" in printed
+    assert printed.endswith("Equal numbers: 1.\n")
