@@ -133,7 +133,7 @@ def solve(
     target: float,
     deadline: float = np.inf,
     on_round: Callable[[FloatArray], float] | None = None,
-    settings: Settings = Settings(),  # noqa: B008 (frozen)
+    settings: Settings = Settings(),
 ) -> Outcome:
     """Raise the lower bound of one node until it reaches ``target``, stalls or runs out of time.
 

@@ -52,7 +52,7 @@ def bound_block(
     tol: float,
     deadline: float = np.inf,
     sizes: tuple[float, float] = (0.0, np.inf),
-    settings: Settings = Settings(),  # noqa: B008 (frozen)
+    settings: Settings = Settings(),
     n_jobs: int = 1,
 ) -> Proven:
     """Raise the lower bound to within ``tol`` of the cost of these feasible labels, or as far as

@@ -56,7 +56,7 @@ class Search:
     upper_bound: float  # cost of the best clustering known
     target: Callable[[float], float]
     deadline: float = np.inf
-    settings: Settings = Settings()  # noqa: RUF009 (frozen)
+    settings: Settings = Settings()
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
