@@ -373,7 +373,7 @@ class ConstrainedClusterer(
             taken = bounds.match(held)[order]
         if self._knows_quotas:
             self.quotas_ = [quota.describe(self.labels_, taken) for quota in problem.quotas]
-        if bounds is not None and problem.has_sizes:
+        if bounds is not None and problem.bounds is not None and problem.has_sizes:
             sizes = held[0, order]
             self.cluster_sizes_ = sizes if problem.bounds.by_weight else sizes.astype(np.int64)
             self.size_bounds_ = np.column_stack([bounds.low[0], bounds.high[0]])[taken]
