@@ -80,7 +80,7 @@ def test_cells_stay_as_written(tmp_path: Path) -> None:
 
 
 def test_spreadsheets(tmp_path: Path) -> None:
-    """The first sheet with content, another by name or number, titles above the table."""
+    """The first sheet with a table, another by name or number, titles above the table."""
     pytest.importorskip("python_calamine")
     pytest.importorskip("openpyxl")
     path = tmp_path / "book.xlsx"
@@ -101,6 +101,31 @@ def test_spreadsheets(tmp_path: Path) -> None:
     assert read_frame(path, sheet=3).frame["n"].tolist() == [7, 8]
     with pytest.raises(InvalidInputError, match="no sheet 'New'.*'People'"):
         read_frame(path, sheet="New")
+
+
+def test_names_in_two_lines_and_totals(tmp_path: Path) -> None:
+    """Merged cells above the names become part of them; sums and another sheet are said."""
+    lines = [["", "2023", "", "2024", ""], ["shop", "sales", "cost", "sales", "cost"]]
+    lines += [[f"s{i}", str(i), "2.5", str(i + 1), "3.5"] for i in range(5)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(map(",".join, [*lines, ["Total", "10", "12.5", "15", "17.5"]])))
+    file = read_frame(path)
+    assert list(file.frame) == ["shop", "2023 sales", "2023 cost", "2024 sales", "2024 cost"]
+    assert file.notes[0] == "The names of columns are in lines 1 and 2."
+    assert "a total (Total)" in file.notes[1]
+    assert len(file.frame) == 6
+    back = frame_bytes(file, {"cluster": [0] * 6}).decode().split("\n")
+    assert back[:3] == [",2023,,2024,", "shop,sales,cost,sales,cost,cluster", "s0,0,2.5,1,3.5,0"]
+    path.write_text(",v,,w\na,1,x,2\nb,3,y,4\n")  # a name that is missing is no second line
+    assert list(read_frame(path).frame) == ["column 1", "v", "column 3", "w"]
+    pytest.importorskip("python_calamine")
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        pd.DataFrame({"Made by": ["Ann"]}).to_excel(book, sheet_name="Info", index=False)
+        pd.DataFrame(lines).to_excel(book, sheet_name="Shops", index=False, header=False)
+    file = read_frame(tmp_path / "t.xlsx")
+    assert (file.sheet, list(file.frame)[1]) == ("Shops", "2023 sales")
+    assert file.rows == [3, 4, 5, 6, 7]
 
 
 def write_open_document(path: Path, rows: list[list[str | float]]) -> None:
@@ -148,9 +173,19 @@ def test_columnar_and_json(tmp_path: Path) -> None:
         names += ["t.parquet", "t.feather"]
     for name in names:
         pd.testing.assert_frame_equal(read_frame(tmp_path / name).frame, frame, check_dtype=False)
+    if "t.parquet" in names:  # row names that are no column
+        frame.set_axis(["x", "y"]).to_parquet(tmp_path / "t.parquet")
+        assert read_frame(tmp_path / "t.parquet").frame["index"].tolist() == ["x", "y"]
     (tmp_path / "t.jsonl").write_text('{"a": 1}\n{"a": \n')
     with pytest.raises(InvalidInputError, match="line 2: found .* expected one JSON object"):
         read_frame(tmp_path / "t.jsonl")
+    for text, sentence in (
+        (frame.to_json(), "expected JSON objects, one per row"),
+        ("<html><table><tr><td>1</td></tr></table>", "a web page.*save it as CSV or .xlsx"),
+    ):
+        (tmp_path / "t").write_text(text)
+        with pytest.raises(InvalidInputError, match=sentence):
+            read_frame(tmp_path / "t")
 
 
 def test_arrays(tmp_path: Path) -> None:

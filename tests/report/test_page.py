@@ -103,6 +103,9 @@ def test_profiles():
     assert first["bars"][2]["quantiles"][2] == median
     assert first["bars"][1]["median"] < first["bars"][0]["median"] < first["bars"][2]["median"]
     assert set_apart(raw, content.feature_names, labels, 2) == ["low telling", "high telling"]
+    shares = np.array([[1.0, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0], [0] * 6]).T
+    words = set_apart(shares, ["a=x", "b=y", "c=z"], np.repeat([0, 1], 3), 2, most=1)
+    assert words == ["a: 100% x", "a: never x"]
 
 
 def test_says_whether_columns_were_standardised(report):

@@ -75,6 +75,23 @@ def test_names_are_ids_where_there_are_no_others():
     assert TableFeatures().fit(table.drop(columns="customer_id")).roles_["name"] == "text"
 
 
+def test_what_is_called_an_id_is_no_number():
+    """Ids that repeat, German numbers of customers, and whole numbers that all differ are said."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "customer_id": np.repeat(np.arange(100, 120), 2),
+            "client key": np.repeat([f"k{i}" for i in range(20)], 2),
+            "Kundennummer": rng.choice(90_000, 40, replace=False),
+            "store_id": rng.choice(9, 40),
+            "pay": rng.choice(90_000, 40, replace=False),
+        }
+    )
+    features = TableFeatures().fit(table)
+    assert list(features.roles_.values()) == ["left out", "id", "id", "category", "number"]
+    assert "all different: an id?" in features.reasons_["pay"]
+
+
 def test_given_roles():
     """A given role wins over the guess; text is used only where asked for."""
     table = customers()
@@ -270,6 +287,13 @@ def test_tables_that_cannot_be_used():
         (pd.period_range("2022-11", periods=3, freq="M"), "date", "2022-11-01"),
         (["11/10/2022", "05.01.2023", "02/25/2023"], "date", "2022-11-10"),
         (["12 Zimmer 2022", "13 Zimmer 2022", "14 Zimmer 2022"], "text", None),
+        (["4. März 2019", "9. Oktober 2020", "11. Dez. 2020"], "date", "2019-03-04"),
+        (["4 février 2019", "9 août 2020", "30 juillet 2020"], "date", "2019-02-04"),
+        (["Mo, 4 Mar 2019", "Fri, 9 Oct 2020", "Sat, 30 Jan 2021"], "date", "2019-03-04"),
+        (["März 2019", "Mai 2020", "Juni 2020"], "date", "2019-03-01"),
+        (["03/2019", "11/2020", "05/2021"], "date", "2019-03-01"),
+        (["1,200円", "350円", "7円"], "number", 1200),
+        (["1 200,50 kr", "350,00 kr", "7,25 kr"], "number", 1200.5),
     ],
 )
 def test_spellings(cells, role, first):

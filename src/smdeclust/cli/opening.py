@@ -155,7 +155,7 @@ def _prepare(
             said += " The table needs the columns of the fit in --result."
         if file.lines is not None:
             said = re.sub(r", row (\d+):", lambda row: f", line {file.lines[int(row[1])]}:", said)
-        raise CommandError(f"{file.path}: {said}") from error
+        raise CommandError(" ".join([f"{file.path}: {said}", *file.notes])) from error
     table = table_of(file, features, reading.group_column)
     standard = features.scaling == "standard"
     if file.points is not None and reading.scaling == "standard":

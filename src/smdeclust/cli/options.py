@@ -131,7 +131,7 @@ class Reading:
       --label COLUMN: Column of known classes, used only for comparison (to cluster by them, see
         --class-column); short for --role COLUMN=class.
       --features A,B,...: The only columns to use (default: those with a suitable role).
-      --sheet NAME: Sheet of a spreadsheet (default: the first that is not empty).
+      --sheet NAME: Sheet of a spreadsheet (default: the first with more than one column).
       --points FILE: Cluster these points (.npy, ...), one for each row of the table.
       --data-format NAME: csv, excel, parquet, feather, jsonl, h5ad, npy, npz or text (default:
         recognized from the content).

@@ -26,7 +26,14 @@ from smdeclust.io.files import (
     readable,
     shown,
 )
-from smdeclust.io.table_file import TableFile, column_names, has_header, read_csv, without_title
+from smdeclust.io.table_file import (
+    TableFile,
+    column_names,
+    has_header,
+    mention_total,
+    read_csv,
+    without_title,
+)
 from smdeclust.tables.values import MISSING
 
 ARRAY_FORMATS = ("npy", "npz", "text")
@@ -60,7 +67,8 @@ def read_frame(
         ``csv``, ``excel``, ``parquet``, ``feather``, ``jsonl``, ``h5ad``, ``npy``, ``npz`` or
         ``text``; None detects it from the content.
     sheet
-        Sheet of a spreadsheet, by name or number from 1; None takes the first that is not empty.
+        Sheet of a spreadsheet, by name or number from 1; None takes the first
+        with more than one column.
     header
         Whether the first line of a CSV names the columns; None decides by looking at it.
     encoding
@@ -117,6 +125,9 @@ def detect_table(content: bytes, path: PathLike, encoding: str | None = None) ->
     if content.startswith((b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"%PDF", b"\x80\x04", b"\x80\x05")):
         found = "compressed, a PDF or a Python pickle"
         raise bad_line(path, None, f"a file that is {found}", "a table", "Export it as CSV.")
+    if content[:100].lstrip().lower().startswith((b"<html", b"<!doctype", b"<table", b"<?xml")):
+        advice = "Open it in a spreadsheet program and save it as CSV or .xlsx."
+        raise bad_line(path, None, "a web page or XML", "a table", advice)
     if ending == "jsonl" or content[:1] == b"{":
         return "jsonl"
     first = decode_any(content[:100_000], path, encoding)[0].partition("\n")[0]
@@ -132,7 +143,8 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     filled = [name for name, cells in book.items() if len(cells)]
     if not filled:
         raise bad_line(path, None, "no sheet with anything in it", "a table")
-    chosen: Any = filled[0] if sheet is None else sheet
+    wide = [name for name in filled if min(book[name].shape) > 1]  # a single column may be words
+    chosen: Any = [*wide, *filled][0] if sheet is None else sheet
     if str(chosen).isdecimal() and chosen not in book and 0 < int(chosen) <= len(book):
         chosen = list(book)[int(chosen) - 1]
     if chosen not in book:
@@ -153,6 +165,7 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     frame = cells.loc[first - 1 :].iloc[int(named) :].set_axis(names, axis=1)
     if frame.empty:
         raise bad_line(path, first, "a header and no line below it", "one line per point")
+    mention_total(frame, notes)
     return TableFile(
         path, frame.reset_index(drop=True).infer_objects(), "excel", sheet=str(chosen),
         header=named, header_line=first, rows=[int(row) + 1 for row in frame.index],
@@ -167,7 +180,7 @@ def _read_parquet(content: bytes, path: Path, sheet: object) -> TableFile:
         import pyarrow  # noqa: F401
     is_feather = not content.startswith(b"PAR1")
     frame = (pd.read_feather if is_feather else pd.read_parquet)(io.BytesIO(content))
-    if frame.index.name is not None:
+    if frame.index.name is not None or not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
     return TableFile(path, frame, "feather" if is_feather else "parquet")
 
@@ -179,7 +192,7 @@ def _read_jsonl(content: bytes, path: Path, sheet: object) -> TableFile:
     rows = json_rows(text, path)[0]
     wrong = next((row for row, each in enumerate(rows) if not isinstance(each, dict)), None)
     cells = rows[0].values() if len(rows) == 1 and wrong is None else ()
-    if wrong is not None or not rows or any(isinstance(cell, list) for cell in cells):
+    if wrong is not None or not rows or any(isinstance(cell, list | dict) for cell in cells):
         found = "nothing" if not rows else f"{shown(rows[wrong or 0])} (row {wrong or 0})"
         advice = "In pandas, frame.to_json(path, orient='records') writes such a file."
         raise bad_line(path, None, found, "JSON objects, one per row", advice)

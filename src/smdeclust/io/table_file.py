@@ -135,6 +135,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     if quoted:
         for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
             frame[name] = frame[name].map(plain_cell, na_action="ignore")
+    mention_total(frame, notes)
     frame.attrs["decimal"] = decimal
     file = replace(how, table=frame, notes=tuple(notes))
     is_text = named and all(dtype.kind not in "biufc" for dtype in frame.dtypes)
@@ -251,7 +252,35 @@ def without_title(lines: Iterable[Line], notes: list[str]) -> tuple[int, list[li
     table = list(dropwhile(lambda line: above(line[1]), some)) or some
     if len(table) < len(some):
         notes.append(f"The table begins in line {table[0][0]}; what is above is left out.")
+    if len(table) > 2 and (names := _in_two_lines(*(cells for _, cells in table[:3]))):
+        notes.append(f"The names of columns are in lines {table[0][0]} and {table[1][0]}.")
+        table = [(table[1][0], names), *table[2:]]
     return table[0][0], [cells for _, cells in table]
+
+
+def _in_two_lines(above: list[str], below: list[str], row: list[str]) -> list[str]:
+    """Names in two lines as one: years, say, above merged cells, and what is counted below."""
+    over: list[str] = []
+    for cell in above:
+        over.append(cell or (over[-1] if over else ""))
+    three = list(zip(over, above, below, strict=False))
+    merged = any(top and name and not cell for top, cell, name in three)
+    words = all(_number(name) is None for name in below)
+    if not merged or not words or all(_number(cell) is None for cell in row):
+        return []
+    names = [f"{top} {name}".strip() if name else cell for top, cell, name in three]
+    return names if all(names) else []
+
+
+_TOTAL = re.compile(r"(?:grand |sub)?(?:total|sum|summe|gesamt|insgesamt|somme)\b.*", re.IGNORECASE)
+
+
+def mention_total(frame: DataFrame, notes: list[str]) -> None:
+    """Add a note where the last row looks like the sums of the others."""
+    for name in list(frame)[:2]:
+        *others, last = frame[name].tolist()
+        if isinstance(last, str) and _TOTAL.fullmatch(last) and last not in others:
+            notes.append(f"The last row looks like a total ({last}), but counts as a point.")
 
 
 def has_header(records: list[list[str]]) -> bool:

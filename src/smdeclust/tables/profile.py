@@ -40,8 +40,12 @@ def set_apart(
                 break
             name, _, level = names[column].partition("=")
             if "(season" not in name:
-                share = f"{name}: {mean[column]:.0%} {level}"
-                plain = f"{'high' if away[column] > 0 else 'low'} {name}"
+                more = away[column] > 0
+                share = (
+                    "never" if mean[column] == 0 else "only " * (not more) + f"{mean[column]:.0%}"
+                )
+                share = f"{name}: {share} {level}"
+                plain = f"{'high' if more else 'low'} {name}"
                 words.setdefault(name, share if level else plain)
         said.append(", ".join(words.values()) or "near the average")
     return said

@@ -36,9 +36,12 @@ _CLASS = {
 }  # fmt: skip
 _ID = {
     "id", "ids", "key", "uuid", "guid", "index", "rownames", "rowname", "row", "serial", "nr",
-    "ssn", "email", "isbn",
+    "nummer", "ssn", "email", "isbn",
 }  # fmt: skip
-_CODE = {"zip", "zipcode", "postal", "postcode", "plz", "phone", "tel", "code", "fips"}
+_CODE = {
+    "zip", "zipcode", "postal", "postcode", "plz", "phone", "tel", "code", "fips", "id", "ids",
+    "key", "nr",
+}  # fmt: skip
 _WEIGHT = {"weight", "weights", "wt", "w", "pweight", "sampleweight", "caseweight"}
 
 MOST_EMPTY = 0.5
@@ -128,7 +131,7 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
     if whole:
         span = there.max() - there.min()
         if unique == n and n > 20 and span == n - 1:
-            return Guess("id", "consecutive whole numbers, each once")
+            return Guess("id", "consecutive whole numbers, each once" + _as_missing(values))
         if words & _ID and unique > 0.5 * n and n > 2:
             return Guess("id", f"its name, {unique} different in {n} rows")
         as_dates = unique > 2 and 19_000_101 <= there.min() <= there.max() < 21_000_000
@@ -140,21 +143,22 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
         if unique <= min(_FEW_WHOLE, n // 4):
             return Guess("category", f"{unique} different whole numbers")
     reason = "whole numbers" if whole else "numbers"
-    return Guess("number", reason + _as_missing(values))
+    all_different = whole and unique == n > 20
+    return Guess("number", reason + ", all different: an id?" * all_different + _as_missing(values))
 
 
 def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
+    named = bool(words & _ID)
+    if named and unique > max(_FEW_WHOLE, 0.3 * n):
+        return Guess("id", f"its name, {unique} different in {n} rows")
     if words & _CODE and unique > 0.3 * n:
         return Guess("left out", f"a code with {unique} values")
     if unique <= min(_MOST_LEVELS, max(20, 0.15 * n)) and unique < 0.8 * n:
         return Guess("category", f"{unique} values")
     spaces = float(np.mean([word.count(" ") for word in there.iloc[:2_000]]))
-    named = bool(words & _ID)
-    if unique > 0.95 * n and (spaces < 1 or named):
-        return Guess("id", "all different, short" if spaces < 1 else "its name, all different")
+    if unique > 0.95 * n and spaces < 1:
+        return Guess("id", "all different, short")
     if unique > 0.3 * n or spaces >= 2:
-        if named:
-            return Guess("id", f"its name, {unique} different in {n} rows")
         return Guess("text", f"{unique} different texts in {n} rows")
     return Guess("category", f"{unique} values that repeat")
 
@@ -167,7 +171,7 @@ def _as_missing(values: Values) -> str:
 def _words_of(name: str) -> set[str]:
     """``customerId_2`` has the words customer, id, 2."""
     parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", str(name)).lower()
-    return {word for word in re.split(r"[\W_]+", parted) if word}
+    return {word for word in re.split(r"[\W_]+|(?=nr$|nummer$)", parted) if word}
 
 
 def _short(value: object) -> str:

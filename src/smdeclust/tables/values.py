@@ -29,7 +29,9 @@ MISSING = (
 # Of the cells that are there, so many must be numbers; the others are then missing, and said.
 _NEARLY_ALL = 0.95
 # Currencies (a backslash is the yen of Japanese files), and marks between groups of three digits.
-_SIGNS = re.compile(r"\s*(?:[$£¥￥\\%\u20a0-\u20cf]|(?<![A-Z])(?:EUR|USD|GBP|CHF|JPY)(?![A-Z]))\s*")
+_SIGNS = re.compile(
+    r"\s*(?:[$£¥￥\\%円元원\u20a0-\u20cf]|(?<![a-zA-Z])(?:EUR|USD|GBP|CHF|JPY|kr|zł|Kč)(?![a-zA-Z]))\s*"
+)
 _GROUPS = re.compile(r"(?<=\d)[\s'’](?=\d{3}(?!\d))")
 _POINT = re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}|\d+)?(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
 _COMMA = re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)?(?:,\d*)?(?:[eE][+-]?\d{1,3})?")
@@ -42,9 +44,19 @@ _PHONE = r"\+[\d\s()/-]{9,}"
 _WHOLE = 2**53  # the whole numbers up to here are different as float64
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?|\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})(?: .*)?"
-    r"|\d{4}[/.]\d{1,2}[/.]\d{1,2}(?: .*)?|\d{1,2}(?:\.? |-)[A-Za-z]{3,9}(?:\.? |-)\d{2,4}"
-    r"|[A-Za-z]{3,9} \d{1,2}, \d{4}|\d{4}-\d{2}|\d{4} ?[年년] ?\d{1,2} ?[月월] ?\d{1,2} ?[日일]"
+    r"|\d{4}[/.]\d{1,2}[/.]\d{1,2}(?: .*)?|[A-Za-z]{3,9} \d{1,2}, \d{4}|\d{1,2}/\d{4}"
+    r"|(?:\w{2,9}[.,]{0,2} )?(?:\d{1,2}(?:\.? |-))?[^\W\d]{3,9}(?:\.? |-)\d{4}"
+    r"|\d{1,2}(?:\.? |-)[^\W\d]{3,9}(?:\.? |-)\d{2}|\d{4}-\d{2}"
+    r"|\d{4} ?[年년] ?\d{1,2} ?[月월] ?\d{1,2} ?[日일]"
 )
+# How months begin in English and other languages.
+_MONTHS = (
+    "jan jän ene gen", "feb fév fev", "mar mär mrt", "apr avr abr", "may mai mei mag",
+    "jun juin giu", "jul juil lug", "aug aoû aou ago", "sep set", "oct okt ott out", "nov",
+    "dec dez déc dic",
+)  # fmt: skip
+_MONTH_OF = {begin: names[:3] for names in _MONTHS for begin in names.split()}
+_MONTH = re.compile(rf"\b({'|'.join(_MONTH_OF)})[^\W\d]*")
 _LOOK = 2_000
 _NUMERIC = ("integer", "floating", "mixed-integer-float", "decimal")
 
@@ -230,7 +242,9 @@ def as_moments(words: Series) -> Values:
 
     codes, found = pd.factorize(words)
     dates = pd.Series(np.asarray(found, dtype=object), dtype=object).astype("str")
-    dates = dates.str.replace(r" ?[年년月월] ?", "-", regex=True).str.rstrip(" 日일")
+    dates = dates.str.replace(r" ?[年년月월] ?", "-", regex=True).str.rstrip(" 日일").str.lower()
+    dates = dates.str.replace(r"^[^\W\d]+\.?, ?", "", regex=True)  # the day of the week
+    dates = dates.str.replace(_MONTH, lambda found: _MONTH_OF[found[1]], regex=True)
     dates = dates.mask(dates.str.fullmatch(r"(?!(?:19|20)\d{6}$)\d*[.,]?\d*"))
     read = pd.Series(pd.NaT, dates.index, dtype="datetime64[s]")
     how: Any = {"errors": "coerce", "format": "mixed", "utc": True}
