@@ -79,7 +79,7 @@ def test_undo_leaves_the_file_as_it_was(ask, tmp_path, name):
     """Undo takes the bytes of the answer away, and no others."""
     pairs = tmp_path / "pairs.csv"
     pairs.write_bytes(SHAPES[name][0].encode())
-    done = ask(["y", "?", "u", "u", "q"], "-c", pairs)
+    done = ask(["y", "?", "u", "u", "u", "q"], "-c", pairs)
     assert done.code == 0
     assert "There is nothing to undo." in done.err + done.out
     assert pairs.read_bytes().decode() == SHAPES[name][0]
@@ -203,6 +203,28 @@ def test_words(ask, tmp_path):
     assert re.search(rf"({'|'.join(NAMES)}) may be in cluster \d or", said)
     for wrong in ("This point", "% likely", " 1 points", " 1 open points"):
         assert wrong not in said
+
+
+def test_undo_takes_back_what_was_typed_last(ask, tmp_path):
+    """After "don't know", undo asks that question again and keeps the answer before it."""
+    answers = tmp_path / "answers.csv"
+    done = ask(["yes", "unknown", "undo", "quit"], "--answers", answers)
+    assert done.code == 0
+    titles = re.findall(r"Question (\d):[^?]*\?\s+(\w+) +(\w+)", done.out)
+    assert [number for number, *_ in titles] == ["1", "2", "3", "2"]
+    assert titles[3] == titles[1]
+    assert len(answers.read_text().splitlines()) == 2
+
+
+def test_undo_takes_an_added_cluster_back(ask, tmp_path):
+    """The cluster that the last answer needed goes with the answer."""
+    pairs = tmp_path / "pairs.csv"
+    known = "i,j,type\nann,bob,ml\ncid,dan,ml\nann,cid,cl\neve,ann,cl\nfay,ann,cl\n"
+    pairs.write_text(known)
+    more = ["-c", pairs, "--metric", "euclidean", "--strategy", "random"]
+    done = ask(["n", "y", "undo", "n", "n", "q"], *more)
+    assert done.out.count("Use 3 clusters from now on?") == 2
+    assert pairs.read_text() == known
 
 
 def test_all_columns_are_shown(cli, ask, people, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
@@ -305,3 +306,40 @@ def test_bad_parameters(name: str, value: object) -> None:
     """A parameter that cannot be is named."""
     with pytest.raises(InvalidInputError, match=name):
         ActiveClustering(small(), oracle, **{name: value}).fit(X)
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Stopped by the oracle, the loop keeps its answers and clusters, and says that it was."""
+    told = iter([True, False])
+
+    def stops(i: int, j: int) -> bool:
+        for answer in told:
+            return answer
+        raise KeyboardInterrupt
+
+    path, ids = tmp_path / "answers.csv", [f"p{row}" for row in range(len(X))]
+    loop = ActiveClustering(small(), stops, save_to=path, ids=ids)
+    with pytest.raises(KeyboardInterrupt):
+        loop.fit(X)
+    assert len(loop.answers_) == 2
+    assert len(loop.labels_) == len(X)
+    assert "interrupted" in loop.stop_reason_
+    assert Constraints.read(path, ids=ids).n_pairs == 2
+    with pytest.raises(InvalidInputError, match="5 ids for 150 points"):
+        ActiveClustering(small(), stops, save_to=path, ids=ids[:5]).fit(X)
+
+
+@pytest.mark.parametrize("estimator", [3.5, "three", KMeans(3)])
+def test_estimators_that_take_no_pairs(estimator: object) -> None:
+    """Neither a number of clusters nor a clusterer that takes constraints: said in words."""
+    with pytest.raises(InvalidInputError, match="estimator must be a number of clusters, or"):
+        ActiveClustering(estimator, oracle).fit(X)
+
+
+def test_conflicts_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The first conflict is a warning; all are listed."""
+    two = SMDEClust(2, search=Search(max_populations=1, max_generations=2), random_state=0)
+    given = {"budget": 25, "strategy": "random", "patience": None, "random_state": 0}
+    loop = ActiveClustering(two, lambda i, j: False, **given).fit(X[:12])
+    assert len(loop.conflicts_) > 1
+    assert sum(record.levelname == "WARNING" for record in caplog.records) == 1

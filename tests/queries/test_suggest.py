@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
@@ -12,6 +13,7 @@ from smdeclust import (
     InfeasibleConstraintsError,
     InvalidInputError,
     SMDEClust,
+    suggest_labels,
     suggest_pairs,
 )
 from smdeclust.queries.influence import Nearness
@@ -194,3 +196,16 @@ def test_soft_pairs_that_hard_ones_contradict() -> None:
     known = Constraints(soft_must_link=[(*pair, 0.9)], cannot_link=[pair], n_points=len(X))
     assert Known.read(known, model.labels_).group_of[pair[0]] != pair[1]
     assert suggest_pairs(model, X, constraints=known)
+
+
+def test_ids_name_rows_by_position() -> None:
+    """Ids may be a column of a filtered table, whose own numbers are not positions; one a row."""
+    X, _ = blobs()
+    model = SMDEClust(3, random_state=0).fit(X)
+    ids = pd.Series([f"p{row}" for row in range(len(X))], index=np.arange(len(X)) + 100)
+    (found,) = suggest_pairs(model, X, ids=ids)
+    assert f"p{found.pair[0]} may be" in found.reason
+    with pytest.raises(InvalidInputError, match="There are 5 ids for 60 points"):
+        suggest_pairs(model, X, ids=ids[:5])
+    with pytest.raises(InvalidInputError, match="same id"):
+        suggest_labels(model, X, ids=["a"] * len(X))

@@ -18,6 +18,7 @@ from smdeclust.io.table import texts_of
 MOST_COLUMNS = 40
 MOST_CLUSTERS = 6
 KEYS = "? don't know, u undo, q quit"
+KEY_OF = {"same": "y", "different": "n", "unknown": "?", "undo": "u", "quit": "q"}
 
 
 def ask(
@@ -102,7 +103,8 @@ class _Session:
     by_label: bool
     known: Any = None
     refits: Any = None
-    earlier: list[Any] = field(default_factory=list)  # before each answer: what was known, lines
+    # before each answer: what was known, K, how many were skipped, lines that it wrote
+    earlier: list[tuple[Any, int, int, int]] = field(default_factory=list)
     looks: list[Any] = field(default_factory=list)  # clusters after each answer
     skipped: list[tuple[int, int]] = field(default_factory=list)
     wrote: bool = False
@@ -127,7 +129,7 @@ class _Session:
     def solve(self) -> str:
         """Cluster with what is known; returns what changed, in words."""
         before = self.model
-        model = self.refits.fit(self.inputs.X, self.known, self.k, len(self.earlier))
+        model = self.refits.fit(self.inputs.X, self.known, self.k, len(self.looks))
         self.looks.append(model.labels_)
         if before is None:
             return ""
@@ -226,6 +228,8 @@ class _Session:
 
     def read(self, n_others: int) -> str:
         """One of the words that a question takes; the end of input is q."""
+        from smdeclust.queries.answers import WORDS
+
         words = [str(at) for at in range(n_others + 1)] if self.by_label else ["y", "n"]
         keys = f"1 to {n_others}, 0 none of these" if self.by_label else "y same, n different"
         while True:
@@ -236,8 +240,10 @@ class _Session:
                 sys.stdout.write("\n")
                 return "q"
             word = line.strip().lower()
-            word = word if self.by_label and word.isdigit() else word[:1]
-            if word and word in [*words, "?", "u", "q"]:
+            word = KEY_OF.get(WORDS.get(word, word), word)
+            if self.by_label and word == "none":
+                word = "0"
+            if word in [*words, "?", "u", "q"]:
                 return word
             screen.say(f"Please answer with one of: {keys}, {KEYS}.")
 
@@ -245,7 +251,9 @@ class _Session:
         """Learn from an answer; returns by how much the number of the question grows."""
         from smdeclust.queries.answers import DIFFERENT, SAME, Answer
 
+        before = (self.known, self.k, len(self.skipped))
         if word == "?":
+            self.earlier.append((*before, 0))
             self.skipped.extend((row, other) for other in others)
             what = "question" if self.by_label else "pair"
             screen.say(f"You don't know: this {what} is skipped.")
@@ -258,30 +266,33 @@ class _Session:
             verdict = SAME if word == "y" else DIFFERENT
             told = [Answer((row, other), verdict) for other in others]
         kind = "must_link" if told[0].verdict == SAME else "cannot_link"
-        before, pairs = self.known, [answer.pair for answer in told]
-        self.known = before.add(**{kind: pairs}, by_row=True)
+        pairs = [answer.pair for answer in told]
+        self.known = self.known.add(**{kind: pairs}, by_row=True)
         changed = self.solve_or_grow()
         if changed is None:
-            self.known = before
+            self.known = before[0]
+            self.earlier.append((*before, 0))
             self.skipped.extend(pairs)
             return 1
         self.wrote = True
-        self.earlier.append((before, len(told)))
+        self.earlier.append((*before, len(told)))
         for answer in told:
             self.saved.append(answer)
         screen.say(changed)
         return 1
 
     def undo(self) -> int:
-        """Take the last answer back."""
+        """Take the last answer back, also one that was "don't know" or not kept."""
         if not self.earlier:
             screen.say("There is nothing to undo.")
             return 0
-        self.known, n_lines = self.earlier.pop()
+        self.known, self.k, n_skipped, n_lines = self.earlier.pop()
+        del self.skipped[n_skipped:]
         for _ in range(n_lines):
             self.saved.drop_last()
-        screen.say(f"Taken back. {self.solve()}")
-        del self.looks[-2:]
+        if n_lines:
+            del self.looks[-2:]
+        screen.say(f"Taken back. {self.solve() if n_lines else ''}".strip())
         return -1
 
     def solve_or_grow(self) -> str | None:

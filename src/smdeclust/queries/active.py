@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from smdeclust.constraints import Constraints
 from smdeclust.estimators.guided import GuidedClustering
@@ -43,6 +44,7 @@ from smdeclust.queries.suggest import (
     LabelQuestion,
     Suggestion,
     check_strategy,
+    ids_by_row,
     implied_pair,
     look_at,
     suggest_from,
@@ -164,7 +166,7 @@ class ActiveClustering:
         rng = np.random.default_rng(self.random_state)
         self._begin(points, constraints)
         n_quiet = n_since = n_surprises = 0
-        self.stop_reason_ = f"The budget of {self.budget} questions is spent."
+        self.stop_reason_ = "The loop was interrupted."
         while self.n_questions_ < self.budget:
             question = self._next_question(points, rng)
             if question is None:
@@ -194,6 +196,8 @@ class ActiveClustering:
                     f"The last {n_quiet} answers agreed with the clustering and changed nothing."
                 )
                 break
+        else:
+            self.stop_reason_ = f"The budget of {self.budget} questions is spent."
         if n_since or self._refits.has_views:
             self._fit(points, whole=True)
         logger.info(self.stop_reason_)
@@ -202,7 +206,8 @@ class ActiveClustering:
         """Take up what is known and cluster a first time."""
         estimator = as_estimator(self.estimator, self.random_state)
         self._refits = Refits(estimator)
-        self._file = None if self.save_to is None else AnswerFile(self.save_to, self.ids)
+        ids = ids_by_row(self.ids, len(points))
+        self._file = None if self.save_to is None else AnswerFile(self.save_to, ids)
         none = Constraints(n_points=len(points))
         self._given = none if constraints is None else none | constraints
         if self.save_to is not None and os.path.exists(self.save_to):
@@ -282,7 +287,9 @@ class ActiveClustering:
             why = why or self._beyond_bounds(more, k)
             if why:
                 self.conflicts_.append((answer, why))
-                logger.warning("An answer contradicts what is known, not used: %s", why)
+                # In full once: further conflicts are often the same one again.
+                log = logger.info if len(self.conflicts_) > 1 else logger.warning
+                log("An answer that contradicts what is known is not used: %s", why)
                 return False
             if k > self.n_clusters_:
                 self.n_clusters_, self._more = k, ""
@@ -340,4 +347,9 @@ def as_estimator(estimator: Any, random_state: Any) -> Any:
     """The estimator, or `GuidedClustering` of so many clusters."""
     if isinstance(estimator, int | np.integer) and not isinstance(estimator, bool):
         return GuidedClustering(int(estimator), random_state=random_state)
+    if not has_fit_parameter(estimator, "constraints"):
+        raise InvalidInputError(
+            f"estimator must be a number of clusters, or a clusterer of this package such as "
+            f"SMDEClust(5), got {estimator!r}."
+        )
     return clone(estimator)

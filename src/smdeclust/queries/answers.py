@@ -11,7 +11,7 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
-_WORDS = {
+WORDS = {
     True: SAME, "same": SAME, "s": SAME, "y": SAME, "yes": SAME,
     False: DIFFERENT, "different": DIFFERENT, "d": DIFFERENT, "n": DIFFERENT, "no": DIFFERENT,
     None: UNKNOWN, "unknown": UNKNOWN, "?": UNKNOWN, "don't know": UNKNOWN,
@@ -32,7 +32,7 @@ def as_answer(pair: tuple[int, int], given: Any) -> Answer:
     word, confidence = given if isinstance(given, tuple) else (given, 1.0)
     key = word.strip().lower() if isinstance(word, str) else word
     key = bool(key) if key is not None and not isinstance(key, str) else key
-    if key not in _WORDS:
+    if key not in WORDS:
         raise InvalidInputError(
             f"The oracle answered {given!r} about rows {pair}; expected same (True), different "
             f"(False) or unknown (None), alone or as (answer, confidence)."
@@ -40,7 +40,7 @@ def as_answer(pair: tuple[int, int], given: Any) -> Answer:
     sure = float(confidence)
     if not 0.5 <= sure <= 1:
         raise InvalidInputError(f"The oracle's confidence must be from 0.5 to 1, got {sure}.")
-    return Answer(pair, _WORDS[key], sure)
+    return Answer(pair, WORDS[key], sure)
 
 
 def as_label_answers(row: int, representatives: Sequence[int], given: Any) -> list[Answer]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import all_known
+from smdeclust.constraints.rows import as_ids, as_n_points
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import DIFFERENT, SAME
@@ -116,7 +117,15 @@ def suggest_pairs(
     check_strategy("strategy", strategy)
     check_number("n_pairs", n_pairs, low=1, whole=True)
     picture = look_at(model, X, constraints, np.random.default_rng(random_state))
-    return suggest_from(picture, n_pairs, strategy, skip, ids)
+    named = ids_by_row(ids, picture.known.n_points)
+    return suggest_from(picture, n_pairs, strategy, skip, named)
+
+
+def ids_by_row(ids: Any, n_points: int) -> Any:
+    """The ids, one of each point by its position, if there are any; else an error says why."""
+    named = None if ids is None else as_ids(ids)
+    as_n_points(n_points, named)
+    return named
 
 
 def check_strategy(name: str, strategy: str) -> None:
@@ -155,7 +164,8 @@ def suggest_labels(
     """
     check_number("n_rows", n_rows, low=1, whole=True)
     picture = look_at(model, X, constraints, np.random.default_rng(0))
-    return suggest_labels_from(picture, n_rows, skip, ids)
+    named = ids_by_row(ids, picture.known.n_points)
+    return suggest_labels_from(picture, n_rows, skip, named)
 
 
 def suggest_labels_from(
