@@ -9,7 +9,7 @@ one. Labels that break few pairs give an answer from the start, in case the time
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,13 +137,18 @@ def _hit(
     sets: set[frozenset[int]], cost: np.ndarray, seconds: float
 ) -> tuple[frozenset[int], float]:
     """Pairs that hit all sets, the cheapest within the time, and a lower bound on their cost."""
-    ordered = sorted(sets, key=sorted)
-    numbers, columns = np.unique(
-        np.array([number for pairs in ordered for number in sorted(pairs)], dtype=np.int64),
-        return_inverse=True,
-    )
-    rows = np.repeat(np.arange(len(ordered)), [len(pairs) for pairs in ordered])
-    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(ordered), len(numbers)))
+    rows_of = defaultdict(list)
+    for row, found in enumerate(sorted(sets, key=sorted)):
+        for number in found:
+            rows_of[number].append(row)
+    # Of the pairs in the same sets only the cheapest can be needed: a chain of must-links is one.
+    cheapest: dict[tuple[int, ...], int] = {}
+    for number in sorted(rows_of, key=lambda number: (cost[number], number)):
+        cheapest.setdefault(tuple(rows_of[number]), number)
+    numbers = np.array(list(cheapest.values()), dtype=np.int64)
+    columns = np.repeat(np.arange(len(numbers)), [len(rows) for rows in cheapest])
+    entries = np.ones(len(columns)), (np.concatenate(list(cheapest)), columns)
+    matrix = csr_array(entries, shape=(len(sets), len(numbers)))
     scale = 1.0 / cost[numbers].min()  # costs from 1 on: far above the solver's absolute gap
     result = milp(
         cost[numbers] * scale,
