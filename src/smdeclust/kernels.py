@@ -33,7 +33,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         try:
             return _tuned(function, options)
         except Exception as error:
-            logger.debug("numba %s is another one (%s): plain kernels", numba.__version__, error)
+            logger.debug("numba %s is not as expected: %s", numba.__version__, error)
             return _plain(function, options)
 
     return compile_later
@@ -99,7 +99,7 @@ def called_pipeline() -> Any:
             try:
                 return self._lower(state)
             except Exception as error:  # another numba: as it does it by itself
-                logger.debug("numba %s is another one (%s)", numba.__version__, error)
+                logger.debug("numba %s is not as expected: %s", numba.__version__, error)
                 state.library, state.flags.no_compile = None, False
                 return bool(super().run_pass(state))
 

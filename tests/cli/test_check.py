@@ -56,7 +56,7 @@ def test_all_contradictions_and_the_least_repair(cli, flowers, tmp_path):
     assert len(mended.read_text().splitlines()) == 1 + 21
     said = cli("check", flowers, "-k", 3, "-c", bad).out
     assert "Contradiction 10 of 10" in said
-    assert "Least repair: drop these 10 pairs" in " ".join(said.split())
+    assert "Smallest repair: drop these 10 pairs" in " ".join(said.split())
     assert cli("check", flowers, "-k", 3, "-c", bad, "--repair", mended).code == 1  # it exists
     assert "--repair" in cli("fit", flowers, "-k", 3, "-c", bad).err
 

@@ -76,7 +76,7 @@ def test_repair_names_the_option(cli, flowers, tmp_path):
     pairs.write_text("i,j,type\nf0,f3,ml\nf3,f6,ml\n")
     clash = cli("what-if", flowers, "-k", 3, "-c", pairs, "--add", "cl:f0,f6")
     assert clash.code == 2
-    repair = clash.err.split("Least repair")[1]
+    repair = clash.err.split("Smallest repair")[1]
     assert "cannot-link f0 - f6  (--add cl:f0,f6)" in repair
     assert "--repair FILE" not in repair
 

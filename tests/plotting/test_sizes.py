@@ -35,5 +35,5 @@ def test_quotas():
     assert ax.get_xlabel() == "count of senior True"
     ax = plot_sizes(model, quota=1)
     assert ax.get_xlim()[0] <= -4
-    with pytest.raises(InvalidInputError, match="2 quotas, and quota=2"):
+    with pytest.raises(InvalidInputError, match="2 quotas, numbered from 0; there is no quota=2"):
         plot_sizes(model, quota=2)

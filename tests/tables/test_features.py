@@ -327,4 +327,4 @@ def test_two_answers_are_said():
     table = pd.DataFrame(
         {"a": np.arange(20.0) ** 2, "label": [0, 1] * 10, "target": ["p", "q"] * 10}
     )
-    assert TableFeatures().fit(table).reasons_["label"].endswith("named like a class, as target is")
+    assert TableFeatures().fit(table).reasons_["label"].endswith("; target is the class")

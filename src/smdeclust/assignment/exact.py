@@ -160,7 +160,7 @@ def as_group_labels(labels: Any, problem: Problem, name: str) -> np.ndarray:
     split = np.flatnonzero(problem.expand(groups) != array)
     if len(split):
         raise InvalidInputError(
-            f"{name} must keep must-linked points together: row {int(split[0])} is in another "
-            f"cluster than a point of its group."
+            f"{name} must keep must-linked points together: row {int(split[0])} is not in "
+            f"the same cluster as the rest of its group."
         )
     return groups

@@ -84,8 +84,8 @@ def reject_unknown_to_greedy(problem: Problem) -> None:
     for what, there in (("soft pairs", problem.soft), ("bounds on clusters", problem.bounds)):
         if there is not None:
             raise InvalidInputError(
-                f"The greedy assignment knows must-links and cannot-links only, and this problem "
-                f"has {what}: use exact_assignment."
+                f"The greedy assignment supports only must-links and cannot-links, but this "
+                f"problem has {what}: use exact_assignment."
             )
 
 

@@ -21,10 +21,10 @@ AT_REST = 1e-12
 class CVQE(FromCenters, SoftBaseline):
     """CVQE (Davidson & Ravi 2005): k-means that charges broken pairs by distances of centers.
 
-    A broken must-link costs the squared distance between its two centers, a broken cannot-link that
-    from its center to the nearest other one. Each pair is placed where the total cost is lowest,
-    over all K x K choices; centers move by the combined rule. Pairs may break. A point in several
-    pairs ends where the last of them puts it.
+    A broken must-link costs the squared distance between its two centers; a broken cannot-link, the
+    squared distance from its center to the nearest other one. Each pair is placed where the total
+    cost is lowest, over all K x K choices; centers move by the combined rule. Pairs may break. A
+    point in several pairs ends where the last of them puts it.
     """
 
     _attributes = {  # noqa: RUF012

@@ -28,7 +28,7 @@ class HGMeans(SoftBaseline):
 
     Parents are chosen by binary tournament; their centers are matched at the lowest cost and one of
     each pair is kept at random; one center moves onto a point; k-means follows. When the population
-    has grown to its largest size, the best of it survive, clones last.
+    has grown to its largest size, the best solutions survive, and clones are removed first.
 
     Our choices, where the paper leaves them open: the first population starts from random points;
     there, the weight of points far from their center in the mutation is drawn uniformly from 0 to

@@ -59,7 +59,7 @@ def ask(
     present = [path for path in dict.fromkeys([*given, file]) if path != file or begun]
     inputs = opening.read_inputs(data, present, reading)
     opening.mention_columns(inputs)
-    opening.mention_weights(inputs, "questions are chosen with all rows alike")
+    opening.mention_weights(inputs, "when questions are chosen, all rows count equally")
     k = opening.resolve_k(clusters, inputs)
     saved = AnswerFile(
         file,
@@ -310,5 +310,5 @@ class _Session:
             screen.say(f"This contradicts earlier answers, so it is not kept: {error}")
             return None
         except (KeyboardInterrupt, Terminated):
-            screen.say("\nThe last answer is not kept: its clusters were not found yet.")
+            screen.say("\nThe last answer was not kept: its clusters had not been found yet.")
             raise

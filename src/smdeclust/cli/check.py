@@ -65,7 +65,7 @@ def check(
         n_soft = inputs.constraints.n_soft
         if not soft:
             opening.mention_soft(
-                inputs, "they contradict nothing, for they may be broken (--soft checks them too)"
+                inputs, "they may be broken, so they contradict nothing (--soft checks them too)"
             )
         update("looking for contradictions")
         found = inputs.constraints.check(
@@ -165,7 +165,7 @@ def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     words = {
         "feasible": f"yes, these {told} can all hold",
         "infeasible": "NO, these pairs contradict each other",
-        "unknown": "not known: no contradiction found, but no placement either",
+        "unknown": "not known: no contradiction was found, but no feasible clustering either",
     }
     rows.append(("feasible", words[result["verdict"]]))
     screen.print_table(rows)
@@ -288,10 +288,10 @@ def repair_words(document: dict[str, Any]) -> str:
     n = len(repair["pairs"])
     these = "this pair" if n == 1 else f"these {n} pairs"
     if repair["proven"]:
-        return f"Least repair: drop {these} and the rest hold. Nothing less is enough (proven)."
+        return f"Smallest repair: drop {these}, and the rest hold. Less is not enough (proven)."
     return (
-        f"Repair: drop {these} and the rest hold. Less may be enough: this costs "
-        f"{repair['cost']:g}, and nothing below {repair['bound']:g} is."
+        f"Repair: drop {these}, and the rest hold. There may be a cheaper repair: this one costs "
+        f"{repair['cost']:g}, and none costs less than {repair['bound']:g}."
     )
 
 

@@ -216,7 +216,7 @@ def _picture(results: list[dict[str, Any]]) -> bytes:
 _LEFT_OUT = {
     "soft_pairs_used": (" *", "; * does not use soft pairs"),
     "bounds_used": (" °", "; ° does not bound sizes"),
-    "weights_used": (" †", "; † does not use weights, which its objective here counts"),
+    "weights_used": (" †", "; † does not use weights, but its objective is computed with them"),
 }
 
 
@@ -251,7 +251,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
         f"clusters, {n_pairs:,} pairs{soft_pairs}, {scale}",
         caption="% above the best objective with no pair broken"
-        + (" and no size off (clusters smaller or larger than asked)" if bounded else "")
+        + (" and no size out of bounds" if bounded else "")
         + "".join(marks),
     )  # fmt: skip
     for result in results:

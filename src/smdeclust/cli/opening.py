@@ -286,7 +286,7 @@ def mention_columns(inputs: Inputs) -> None:
     if inputs.features is not None:
         lines = inputs.features.describe()
         if inputs.file.points is not None:
-            lines = [(name, role, why, "not used: the points are") for name, role, why, _ in lines]
+            lines = [(name, role, why, "not used: points given") for name, role, why, _ in lines]
         made = {name: (name, what, "as you said", "makes pairs")
                 for what, name in inputs.pair_columns.items()}  # fmt: skip
         lines = [made.get(line[0], line) for line in lines]

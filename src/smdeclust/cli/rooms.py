@@ -55,7 +55,7 @@ def choose_k(
     check_file(plot, force=force)
     inputs = opening.read_inputs(data, constraints, reading)
     opening.mention_columns(inputs)
-    opening.mention_weights(inputs, "all rows count alike here")
+    opening.mention_weights(inputs, "all rows count equally here")
     with screen.progress("Choosing", total=len(numbers)) as update:
         choice = choose_n_clusters(
             inputs.X,

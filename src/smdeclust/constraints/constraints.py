@@ -281,8 +281,8 @@ class Constraints(Store):
         Parameters
         ----------
         column
-            One entry per point. Categories: each value is counted (an empty cell is none, and
-            counts as a point like any other in shares). True or False: True is counted.
+            One entry per point. Categories: each value is counted. (An empty cell is not a value,
+            but its point counts toward the size in shares.) True or False: True is counted.
             Numbers: their sum is bounded. (0 and 1, with a fraction as a bound: the share of 1.)
         low, high
             Minimum and maximum in every cluster: a number, or a mapping from values to numbers

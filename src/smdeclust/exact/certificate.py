@@ -232,7 +232,7 @@ class Certificate:
 def above_best(upper: float, lower: float) -> str:
     """How far a cost can be above the best possible, given a lower bound: for people."""
     if upper == 0.0:
-        return "the best possible: it costs nothing"
+        return "the best possible: its objective is 0"
     if lower <= 0.0:
         return "no useful bound was found"
     return f"at most {100.0 * max(upper / lower - 1.0, 0.0):.2g}% above the best possible"

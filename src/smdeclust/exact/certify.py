@@ -226,6 +226,6 @@ def _estimate(problem: Problem) -> str:
     seconds = 2e-3 * (n / 300.0) ** 3
     gigabytes = 12 * 8 * n * n / 2**30
     return (
-        f"{n} groups are more than the {MAX_GROUPS} a proof is tried for: it would need about "
+        f"{n} groups are more than {MAX_GROUPS}, the most that are tried: a proof would need about "
         f"{gigabytes:.1f} GiB of memory and {1000 * seconds / 3600:.1f} hours for the root alone"
     )

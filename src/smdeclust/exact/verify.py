@@ -41,7 +41,7 @@ class VerifiedBound:
     lower_bound, upper_bound
         No feasible clustering costs less than the first; the labels cost at most the second.
     gap
-        ``(upper - lower) / upper``; 0 where the labels cost nothing.
+        ``(upper - lower) / upper``; 0 if the objective of the labels is 0.
     optimal
         Whether the gap is within `tol`.
     leaf_bounds
@@ -139,7 +139,7 @@ def verify(
     if n_clusters is not None:
         require(k == n_clusters, f"it is about {k} clusters, not {n_clusters}")
     claimed = certificate.tol
-    require(_number(claimed) and 0 <= claimed < 1, f"a tolerance of {claimed!r} says nothing")
+    require(_number(claimed) and 0 <= claimed < 1, f"its tolerance is {claimed!r}, not in [0, 1)")
     require(tol is None or (_number(tol) and 0 <= tol < 1), f"tol must be in [0, 1), got {tol!r}")
     data = admit(X, sample_weight, must_link, cannot_link, int(k), size_min, size_max)
 
@@ -221,7 +221,7 @@ def _pairs(pairs: Any, n: int) -> np.ndarray:
     found = np.asarray([] if pairs is None else pairs)
     require(found.size == 0 or (found.ndim == 2 and found.shape[1] == 2), "pairs of rows")
     found = found.reshape(-1, 2)
-    require(found.size == 0 or in_range(found, 0, n), "a pair names no row")
+    require(found.size == 0 or in_range(found, 0, n), "a pair refers to no row of the data")
     return found.astype(np.int64)
 
 

@@ -143,7 +143,7 @@ def _sum_up(
         what.extend((value / 2, value / 2))
 
     def place(rows: np.ndarray) -> np.ndarray:
-        require(in_range(rows, 0, len(group)), "a multiplier names no row")
+        require(in_range(rows, 0, len(group)), "a multiplier refers to no row of the data")
         found = group[rows]
         require(bool(np.all(found >= 0)), "a row without weight carries a multiplier")
         return found
@@ -162,7 +162,7 @@ def _sum_up(
     cuts, mu = multipliers.cut_rows, multipliers.cut_value
     require(cuts.ndim == 2 and 2 <= cuts.shape[1] <= 64 and len(cuts) == len(mu), "cuts: shape")
     require(bool(np.all(np.isfinite(mu) & (mu >= 0))), "the multiplier of a cut is negative")
-    require(in_range(cuts, -1, len(group)), "a cut names no row")
+    require(in_range(cuts, -1, len(group)), "a cut refers to no row of the data")
     center = place(cuts[:, 0])
     add(center, center, mu)
     for a in range(1, cuts.shape[1]):

@@ -36,7 +36,7 @@ def check_forest(proof: Proof, n: int) -> list[Tree]:
     require(bool(np.all(proof.parent < np.arange(size))), "a node comes before its parent")
     below = proof.parent >= 0
     for name in ("first", "second"):
-        require(in_range(getattr(proof, name)[below], 0, n), "a node decides on no row")
+        require(in_range(getattr(proof, name)[below], 0, n), "a node refers to no row of the data")
     roots = np.flatnonzero(~below)
     require(in_range(part, 0, len(roots)), "a row is in no part, or a part has no tree")
     require(len(np.unique(part)) == len(roots), "a part without rows")
@@ -77,7 +77,7 @@ def _check_shapes(proof: Proof) -> None:
     for name, array in vars(proof).items():
         kinds, n_axes = "f" if name in VALUES else "iu", 2 if name == "cut_rows" else 1
         plain = isinstance(array, np.ndarray) and array.dtype.kind in kinds
-        require(plain and array.ndim == n_axes, f"{name} has no such form")
+        require(plain and array.ndim == n_axes, f"{name} has the wrong type or shape")
     for name in ("kind", "first", "second"):
         require(len(getattr(proof, name)) == len(proof.parent), f"{name} has the wrong length")
     for kind, names in KINDS.items():
@@ -93,7 +93,7 @@ def multipliers_of(proof: Proof, leaf: int, place: np.ndarray) -> Multipliers:
     """Multipliers of one leaf, with row i of the data called ``place[i]``; none elsewhere."""
 
     def rows(names: np.ndarray) -> np.ndarray:
-        require(in_range(names, -1, len(place)), "a multiplier names no row")
+        require(in_range(names, -1, len(place)), "a multiplier refers to no row of the data")
         found = np.where(names < 0, -1, place[names])
         require(bool(np.all((found >= 0) | (names < 0))), "a multiplier of a row of another part")
         return found

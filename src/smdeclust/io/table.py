@@ -32,7 +32,7 @@ class Table:
     ----------
     X
         Points in the units of the file, shape (n, d), all finite. A category has a column of 0
-        and 1 for each of its values, a missing value is the median or 0.
+        and 1 for each of its values; a missing value becomes the median, or 0.
     feature_names
         One name per column of ``X``.
     ids

@@ -58,9 +58,9 @@ class TableFile:
     encoding, separator, header, decimal
         Format of a text file.
     header_line
-        The line in which the table begins: of its header, if it has one.
+        The line where the table begins: its header, if it has one.
     sheet, rows
-        The sheet of a spreadsheet that was read, and where its rows stand.
+        The sheet of a spreadsheet that was read, and where its rows are.
     notes
         Sentences that say what was guessed.
     """
@@ -251,7 +251,7 @@ def without_title(lines: Iterable[Line], notes: list[str]) -> tuple[int, list[li
 
     table = list(dropwhile(lambda line: above(line[1]), some)) or some
     if len(table) < len(some):
-        notes.append(f"The table begins in line {table[0][0]}; what is above is left out.")
+        notes.append(f"The table begins in line {table[0][0]}; the lines above it are skipped.")
     if len(table) > 2 and (names := _in_two_lines(*(cells for _, cells in table[:3]))):
         notes.append(f"The names of columns are in lines {table[0][0]} and {table[1][0]}.")
         table = [(table[1][0], names), *table[2:]]

@@ -193,8 +193,8 @@ def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
 def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
     """Return a table in its own format and encoding, with more columns at the end.
 
-    Everything else stays as it is in the file, but for cells of a CSV that a spreadsheet would run
-    as formulas. A spreadsheet that is not ``.xlsx`` or ``.xlsm`` comes back as ``.xlsx``.
+    Everything else stays as it is in the file, except for cells of a CSV that a spreadsheet would
+    run as formulas. A spreadsheet that is not ``.xlsx`` or ``.xlsm`` becomes ``.xlsx``.
     """
     added = {name: np.asarray(column).tolist() for name, column in columns.items()}
     add = {"csv": _add_to_csv, "excel": _add_to_book, "jsonl": _add_to_json,

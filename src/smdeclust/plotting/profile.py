@@ -57,7 +57,7 @@ def performance_profile(
     ----------
     values
         For each method, one value per problem, in the same order; smaller is better. NaN or
-        infinity means that the method failed. A problem on which all failed counts for none.
+        infinity means that the method failed. If all fail, the problem counts as solved by none.
     tie_tol
         Ratios up to ``1 + tie_tol`` count as 1. Meant for objectives, where a relative 1e-6 is
         noise and not a win.

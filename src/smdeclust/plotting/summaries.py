@@ -41,7 +41,7 @@ def plot_choice(choice: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_sizes(model: Any, *, quota: int | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a bar for each cluster, and the bounds on its size, or on what it holds of a quota.
+    """Draw the size of each cluster, or what it contains of a quota, and its bounds.
 
     A bar of the second color touches a bound: that bound is tight, and without it the clusters
     could be better. A line spans from the lower to the upper bound of the cluster.
@@ -60,7 +60,7 @@ def plot_sizes(model: Any, *, quota: int | None = None, ax: Axes | None = None) 
         raise InvalidInputError(
             "The model has no bounds on sizes: fit it with size_min or size_max first."
             if quota is None
-            else f"The model has {len(given)} quotas, and quota={quota} is none of them."
+            else f"The model has {len(given)} quotas, numbered from 0; there is no quota={quota}."
         )
     if quota is None:
         held, (low, high), words = np.asarray(model.cluster_sizes_), given.T, "size"
@@ -120,7 +120,7 @@ def plot_feature_weights(
     names = [f"x{j}" for j in range(len(weights))] if names is None else list(map(str, names))
     if len(names) != len(weights):
         raise InvalidInputError(
-            f"feature_names has {len(names)} names, but the distance {len(weights)} columns."
+            f"feature_names has {len(names)} names, but the distance has {len(weights)} columns."
         )
     order = np.argsort(-weights, kind="stable")[:max_features]
     label = "how much a column counts (1 on average)"

@@ -31,7 +31,7 @@ def as_dask_array(X: Any) -> Any:
         )
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         raise InvalidInputError(
-            "X has chunks of unknown size, so pairs of row positions mean nothing. Call "
+            "X has chunks of unknown size, so row positions are not known. Call "
             "X.compute_chunk_sizes() first."
         )
     if 0 in X.shape:

@@ -72,8 +72,8 @@ def _inspect(X: Any) -> tuple[int, np.ndarray, np.ndarray]:
     verdict = inspect_rows(X.indptr, X.indices, X.data, last, low, high, stored)
     if verdict == OUTSIDE:
         raise InvalidInputError(
-            f"X: its indices name columns that are not there (it has {n_features}). The matrix is "
-            f"damaged; make it again."
+            f"X: its indices refer to columns that do not exist (it has {n_features}). The matrix "
+            f"is damaged; make it again."
         )
     zeros = stored < n_points
     low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
@@ -83,7 +83,7 @@ def _inspect(X: Any) -> tuple[int, np.ndarray, np.ndarray]:
 def _reject_damaged(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
     if indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] > min(len(indices), len(data)):
         raise InvalidInputError(
-            "X: indptr does not start at 0 and grow up to the number of entries. The matrix is "
+            "X: indptr must start at 0 and increase to the number of entries. The matrix is "
             "damaged; make it again."
         )
 

@@ -135,9 +135,9 @@ class PairGraph:
         return PairGraph(indptr, self.indices, self.price, self.together)
 
     def coloring(self, n_colors: int, deadline: float = np.inf) -> np.ndarray | None:
-        """Return colors that keep every hard pair, or ``None`` where none were found.
+        """Return colors that keep every hard pair, or ``None`` if none were found.
 
-        They are looked for once for each number of colors.
+        There is only one search for each number of colors.
         """
         if not self.is_hard:
             return self.hard_part.coloring(n_colors, deadline)
@@ -152,8 +152,7 @@ class PairGraph:
         return known[n_colors]
 
     def with_coloring(self, n_colors: int, colors: np.ndarray | None) -> PairGraph:
-        """Return the same graph, which need not look for such colors any more (``None``: they were
-        looked for in vain)."""
+        """Return the same graph with the result of a search for colors (``None``: none found)."""
         self.hard_part._colorings[n_colors] = colors
         return self
 

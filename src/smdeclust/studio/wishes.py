@@ -218,7 +218,7 @@ def _columns(value: Any, ground: Ground) -> tuple[str, ...]:
 
 def _roles(value: Any, ground: Ground) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
-        raise InvalidInputError("roles must be roles by name of column.")
+        raise InvalidInputError("roles must map names of columns to roles.")
     for name, role in value.items():
         ground.check_column(name)
         _one_of(role, "The role of a column", ROLES)

@@ -232,7 +232,7 @@ def _document(path: Path) -> dict[str, Any]:
     with _in_file(path):
         document = json.loads(path.read_text("utf-8"))
         if not isinstance(document, dict):
-            raise InvalidInputError("expected settings by name.")
+            raise InvalidInputError("expected an object of settings.")
         return document
 
 
@@ -242,11 +242,11 @@ def _with_settings(first: Wishes, document: dict[str, Any], ground: Ground) -> W
     wishes = change(first, {"do": "set", **given}, ground)
     names = document.get("names") or {}
     if not isinstance(names, dict):
-        raise InvalidInputError("names must be names by number of the cluster.")
+        raise InvalidInputError("names must map numbers of clusters to names.")
     # Clusters beyond K may have names: they count again when K grows.
     most = replace(wishes, n_clusters=MOST_CLUSTERS)
     for number, name in names.items():
         if not (number.isascii() and number.isdigit()):
-            raise InvalidInputError(f"there is no cluster {number[:80]!r} to be named.")
+            raise InvalidInputError(f"there is no cluster {number[:80]!r} to name.")
         most = change(most, {"do": "name", "cluster": int(number), "name": name}, ground)
     return replace(most, n_clusters=wishes.n_clusters)

@@ -179,7 +179,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.
 
-        Columns that are not used may be missing, and there may be others.
+        Columns that are not used may be missing, and additional columns are ignored.
         """
         return self._coordinates(X, lambda coder: coder)
 

@@ -88,7 +88,7 @@ def guess_roles(columns: Mapping[str, Values]) -> dict[str, Guess]:
     for name in classes:
         if name != classes[-1] or (name.lower() == "y" and "x" in names):
             other = guess_role(columns[name], name, may_be_class=False)
-            said = f"; named like a class, as {classes[-1]} is" if name != classes[-1] else ""
+            said = f"; {classes[-1]} is the class" if name != classes[-1] else ""
             found[name] = Guess(other.role, other.reason + said)
     if not any(guess.role == "id" for guess in found.values()):
         for name in found:  # people's names, where nothing else names the rows

@@ -164,7 +164,7 @@ class App {
       const change = first[0] === own ? second && `A pair with a point of ${name(second[0])}, or a label, would move it there.` : "Remove or soften the pairs below to let it move.";
       this.showAnswer(`Why is ${entry.id} in ${name(own)}?`, [h("p", {}, sentence), change ? h("p", { className: "faint" }, change) : "",
         h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Cluster"), h("th", {}, "Distance to its center"))), h("tbody", {}, found.nearest.map(([k, distance]) => h("tr", {}, h("td", {}, name(k)), h("td", { className: "right" }, brief(distance)))))),
-        found.pairs.length ? [h("h3", {}, "Pairs and labels that keep it there"), h("ul", {}, found.pairs.map(([other, together, confidence]) => h("li", {}, `${together ? "with" : "apart from"} ${found.names[other]}${confidence < 1 ? ` (${Math.round(100 * confidence)}% sure)` : ""}`)))] : h("p", { className: "faint" }, "No pair names this point.")]);
+        found.pairs.length ? [h("h3", {}, "Pairs and labels that keep it there"), h("ul", {}, found.pairs.map(([other, together, confidence]) => h("li", {}, `${together ? "with" : "apart from"} ${found.names[other]}${confidence < 1 ? ` (${Math.round(100 * confidence)}% sure)` : ""}`)))] : h("p", { className: "faint" }, "This point is in no pair.")]);
     } catch (error) { this.complain(error.message); }
   }
 
