@@ -238,7 +238,10 @@ class ActiveClustering:
     def _next_question(
         self, points: np.ndarray, rng: np.random.Generator
     ) -> Suggestion | LabelQuestion | None:
-        picture = look_at(self.estimator_, points, self.constraints_, rng, self._refits.coordinates)
+        picture = look_at(
+            self.estimator_, points, self.constraints_, rng, self._refits.coordinates,
+            skip=self._skipped,
+        )  # fmt: skip
         if self.error_rate == "auto" and self.n_questions_ % CHECK_EVERY == CHECK_EVERY - 1:
             check = implied_pair(picture, [answer.pair for answer in self.answers_])
             if check is not None:
@@ -247,10 +250,9 @@ class ActiveClustering:
             answered = np.flatnonzero(picture.known.is_answered)
             if self._near is None or not self._near.fits(picture.points, answered):
                 self._near = Nearness.of(picture.points, answered)
-        given = self._skipped, None, self._near
         if self.ask == "labels":
-            return next(iter(suggest_labels_from(picture, 1, *given)), None)
-        return next(iter(suggest_from(picture, 1, self.strategy, *given)), None)
+            return next(iter(suggest_labels_from(picture, 1, self._near)), None)
+        return next(iter(suggest_from(picture, 1, self.strategy, self._near)), None)
 
     def _ask(self, question: Suggestion | LabelQuestion) -> list[Answer]:
         if isinstance(question, Suggestion):

@@ -96,9 +96,9 @@ class Beliefs:
     settled: np.ndarray  # (n,) rows whose cluster is known
     chances: np.ndarray  # (n, K) how likely each cluster is
 
-    def __init__(self, picture: Picture, near: Nearness, unsure: set[tuple[int, int]]) -> None:
+    def __init__(self, picture: Picture, near: Nearness) -> None:
         self.picture, self.near, self.known = picture, near, picture.known
-        self.refused = unsure | picture.known.answered
+        self.refused = picture.refused
         k, known, labels = picture.n_clusters, picture.known, picture.labels
         self.places = {group: near.places(rows) for group, rows in known.members.items()}
         self.home = {}
@@ -123,7 +123,7 @@ class Beliefs:
         self.used = np.zeros(len(near.rows), dtype=bool)  # rows in questions that were chosen
         # 1, and half of it for every time that somebody could not tell about a row
         self.readiness = np.ones(len(near.rows))
-        ends = np.array([row for pair in unsure for row in pair], dtype=np.int64)
+        ends = np.array([row for pair in picture.unsure for row in pair], dtype=np.int64)
         np.multiply.at(self.readiness, near.places(ends), 0.5)
 
     def _settle(self, reached: np.ndarray, cluster: int, group: int) -> None:
@@ -229,18 +229,16 @@ class Beliefs:
 
 
 def choose_questions(
-    picture: Picture,
-    near: Nearness,
-    unsure: set[tuple[int, int]],
-    n_questions: int,
-    *,
-    by_label: bool = False,
+    picture: Picture, near: Nearness | None, n_questions: int, *, by_label: bool = False
 ) -> list[Question]:
     """The questions most worth asking, about different places: pairs, or a row and all clusters.
 
-    Pairs in `unsure`, which somebody could not answer, are not asked, and their rows less readily.
+    `near` is of these points, if it is there already.
     """
-    beliefs = Beliefs(picture, near, unsure)
+    if picture.known.n_points < 2:
+        return []
+    near = near or Nearness.of(picture.points, np.flatnonzero(picture.known.is_answered))
+    beliefs = Beliefs(picture, near)
     n_answers = np.ones(len(near.rows))
     if not by_label:
         ordered = -np.sort(-beliefs.open_chances, axis=1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -83,8 +85,15 @@ class Picture:
     n_clusters: int  # K
     known: Known  # the answers so far
     rng: np.random.Generator  # for random choices
+    unsure: set[tuple[int, int]]  # pairs that somebody could not answer, the smaller row first
+    ids: Sequence[Any] | None = None  # of each point, for reasons
     # labels of the views of the model, each with its weight; none for a model without views
     views: tuple[tuple[np.ndarray, float], ...] = ()
+
+    @property
+    def refused(self) -> set[tuple[int, int]]:
+        """Pairs that are not asked: nobody can tell, or they have a soft answer."""
+        return self.unsure | self.known.answered
 
     @cached_property
     def votes(self) -> np.ndarray:

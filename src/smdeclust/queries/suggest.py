@@ -116,9 +116,8 @@ def suggest_pairs(
     """
     check_strategy("strategy", strategy)
     check_number("n_pairs", n_pairs, low=1, whole=True)
-    picture = look_at(model, X, constraints, np.random.default_rng(random_state))
-    named = ids_by_row(ids, picture.known.n_points)
-    return suggest_from(picture, n_pairs, strategy, skip, named)
+    picture = look_at(model, X, constraints, random_state, skip=skip, ids=ids)
+    return suggest_from(picture, n_pairs, strategy)
 
 
 def ids_by_row(ids: Any, n_points: int) -> Any:
@@ -163,22 +162,16 @@ def suggest_labels(
         How many to return at most.
     """
     check_number("n_rows", n_rows, low=1, whole=True)
-    picture = look_at(model, X, constraints, np.random.default_rng(0))
-    named = ids_by_row(ids, picture.known.n_points)
-    return suggest_labels_from(picture, n_rows, skip, named)
+    return suggest_labels_from(look_at(model, X, constraints, skip=skip, ids=ids), n_rows)
 
 
 def suggest_labels_from(
-    picture: Picture,
-    n_rows: int,
-    skip: Any,
-    ids: Sequence[Any] | None,
-    near: Nearness | None = None,
+    picture: Picture, n_rows: int, near: Nearness | None = None
 ) -> list[LabelQuestion]:
     """As `suggest_labels`; `near` of an earlier call with the same points saves time."""
     return [
-        LabelQuestion(q.row, q.representatives, _reason(picture, q, ids), q.score)
-        for q in _questions(picture, n_rows, skip, near, by_label=True)
+        LabelQuestion(q.row, q.representatives, _reason(picture, q), q.score)
+        for q in choose_questions(picture, near, n_rows, by_label=True)
     ]
 
 
@@ -201,37 +194,26 @@ def implied_pair(picture: Picture, asked: Sequence[tuple[int, int]]) -> Check | 
 
 
 def suggest_from(
-    picture: Picture,
-    n_pairs: int,
-    strategy: str,
-    skip: Any,
-    ids: Sequence[Any] | None,
-    near: Nearness | None = None,
+    picture: Picture, n_pairs: int, strategy: str, near: Nearness | None = None
 ) -> list[Suggestion]:
     """As `suggest_pairs`; `near` of an earlier call with the same points saves time."""
-    if strategy == RANDOM and picture.known.n_points >= 2:
-        return _random_pairs(picture, n_pairs, as_pair_set(skip) | picture.known.answered)
+    if strategy == RANDOM:
+        return _random_pairs(picture, n_pairs)
     return [
-        _plain(picture, q.row, q.representatives[0], q.score, _reason(picture, q, ids))
-        for q in _questions(picture, n_pairs, skip, near)
+        _plain(picture, q.row, q.representatives[0], q.score, _reason(picture, q))
+        for q in choose_questions(picture, near, n_pairs)
     ]
-
-
-def _questions(
-    picture: Picture, n: int, skip: Any, near: Nearness | None, *, by_label: bool = False
-) -> list[Question]:
-    if picture.known.n_points < 2:
-        return []
-    near = near or Nearness.of(picture.points, np.flatnonzero(picture.known.is_answered))
-    return choose_questions(picture, near, as_pair_set(skip), n, by_label=by_label)
 
 
 def look_at(
     model: Any,
     X: Any,
     constraints: Constraints | None,
-    rng: np.random.Generator,
+    random_state: Any = 0,
     coordinates: np.ndarray | None = None,
+    *,
+    skip: Any = (),
+    ids: Any = None,
 ) -> Picture:
     """The clustering as strategies see it, in these coordinates or those of the model."""
     check_is_fitted(model, "labels_")
@@ -250,8 +232,9 @@ def look_at(
         for name, seen in views.items()
         if len(seen.labels) == len(labels)
     )
-    known = Known.read(given, labels)
-    return Picture(coordinates, labels, int(model.n_clusters), known, rng, weighed)
+    known, rng = Known.read(given, labels), np.random.default_rng(random_state)
+    named, k = ids_by_row(ids, len(labels)), int(model.n_clusters)
+    return Picture(coordinates, labels, k, known, rng, as_pair_set(skip), named, weighed)
 
 
 def _plain(picture: Picture, row: int, partner: int, score: float, reason: str) -> Suggestion:
@@ -259,8 +242,8 @@ def _plain(picture: Picture, row: int, partner: int, score: float, reason: str) 
     return Suggestion((int(row), int(partner)), reason, score, "same" if same else "different")
 
 
-def _reason(picture: Picture, question: Question, ids: Sequence[Any] | None) -> str:
-    row = question.row
+def _reason(picture: Picture, question: Question) -> str:
+    row, ids = question.row, picture.ids
     name = f"Row {row}" if ids is None else str(ids[row])
     about = f"row {row}" if ids is None else name
     size = len(picture.known.members.get(int(picture.known.group_of[row]), ()))
@@ -289,18 +272,16 @@ def _points(count: int) -> str:
     return f"{count} point" + ("" if count == 1 else "s")
 
 
-def _random_pairs(
-    picture: Picture, n_pairs: int, refused: set[tuple[int, int]]
-) -> list[Suggestion]:
+def _random_pairs(picture: Picture, n_pairs: int) -> list[Suggestion]:
     """Pairs drawn from all whose answer does not follow."""
     found: list[Suggestion] = []
-    n = picture.known.n_points
-    for _ in range(200 * n_pairs):
+    n, refused = picture.known.n_points, set(picture.refused)
+    for _ in range(200 * n_pairs if n > 1 else 0):
         i, j = picture.rng.choice(n, 2, replace=False).tolist()
         key = (min(i, j), max(i, j))
         if key in refused or picture.known.follows(i, j):
             continue
-        refused = refused | {key}
+        refused.add(key)
         found.append(_plain(picture, i, j, 1.0, "Drawn at random."))
         if len(found) == n_pairs:
             break
