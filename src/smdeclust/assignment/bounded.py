@@ -400,7 +400,7 @@ def _climb(found: Found, market: _Market) -> None:
         labels[market.others] = answer
         labels[market.points] = market.of_points.priced(market.point_costs, prices).argmin(axis=1)
         held = bounds.held(labels)
-        uphill = held - np.clip(bounds.asked(held, prices), bounds.low, bounds.high)
+        uphill = held - np.clip(bounds.implied(held, prices), bounds.low, bounds.high)
         steepness = float((uphill * uphill).sum())
         if steepness == 0:
             return

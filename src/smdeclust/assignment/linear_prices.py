@@ -55,7 +55,7 @@ def find_prices(
     prices = bounds.admit(prices)
     if n >= 4 * sample:
         held = bounds.held(bounds.priced(costs, prices).argmin(axis=1))
-        if np.abs(held - bounds.asked(held, prices)).sum() > n / 16:
+        if np.abs(held - bounds.implied(held, prices)).sum() > n / 16:
             few = np.arange(0, n, -(-n // sample))
             share = len(few) / n
             # The sample has a little more or less of everything than its share.
@@ -71,7 +71,7 @@ def find_prices(
     opened = np.zeros(costs.shape, dtype=bool)
     shares: np.ndarray | None = None
     held = bounds.held(bounds.priced(costs, prices).argmin(axis=1))
-    off = float(np.abs(held - bounds.asked(held, prices)).sum())
+    off = float(np.abs(held - bounds.implied(held, prices)).sum())
     n_wanted, n_pressed = int(np.clip(off, LEAST_GROUPS, sample)) if n > sample else n, 0
     for _ in range(MOST_PROGRAMS):
         value = bounds.priced(costs, prices)

@@ -55,7 +55,7 @@ def transport_among(first, cluster, cost, low, high, prices, labels, limit):
     _label_by_price(first, cluster, cost, prices, labels, sizes)
     held = np.empty(n_clusters, np.int64)  # the places that the slack node counts
     excess = np.empty(n_clusters + 1, np.int64)
-    asked, low, start = low, low.copy(), prices.copy()
+    required, low, start = low, low.copy(), prices.copy()
     for k in range(n_clusters):
         if low[k] > high[k]:
             return INFEASIBLE
@@ -69,7 +69,7 @@ def transport_among(first, cluster, cost, low, high, prices, labels, limit):
         heaps = _fill_heaps(first, cluster, cost, n_clusters, labels)
         status = _flow(heaps, left, low, high, start, prices, held, excess, labels, limit)
     if status == SOLVED:
-        _lift_idle(asked, prices)
+        _lift_idle(required, prices)
     if status != INFEASIBLE and spread(start, prices) > limit:
         _shrink(start, prices, limit)
         return PAUSED
@@ -100,7 +100,7 @@ def _flow(heaps, left, low, high, start, prices, held, excess, labels, limit):
 
 @kernel()
 def _lift_idle(low, prices):
-    """Raise negative prices to 0 where less than nothing is asked for: nobody is there or comes."""
+    """Raise negative prices to 0 where the lower bound is negative: no group is needed there."""
     for k in range(len(low)):
         if low[k] < 0 and prices[k] < 0:
             prices[k] = 0.0

@@ -88,7 +88,7 @@ class HGMeans(SoftBaseline):
             least_gain=1e-10,
             on_child=self.callback,
         )
-        return self._told(state)
+        return self._record_search(state)
 
 
 @dataclass(frozen=True)

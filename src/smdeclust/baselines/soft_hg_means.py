@@ -89,7 +89,7 @@ class SoftHGMeans(UnweightedBaseline):
         state = self._evolve(problem, model, stop, self._generator())
         assert state.best is not None
         self.objective_ = state.best.objective
-        return self._told(state)
+        return self._record_search(state)
 
     def _evolve(
         self, problem: Problem, model: Model, stop: stopping.StoppingRule, rng: np.random.Generator

@@ -35,9 +35,9 @@ def as_quotas(
         numbers = np.array([np.nan if is_missing(e) else float(e) for e in entries])
         if not np.isfinite(numbers).all():
             row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-            who = f"row {row}" if ids is None else f"{str(ids[row])!r} (row {row})"
+            place = f"row {row}" if ids is None else f"{str(ids[row])!r} (row {row})"
             raise InvalidInputError(
-                f"{where}: {who} has no number. Fill it in, or leave the row out of the data."
+                f"{where}: {place} has no number. Fill it in, or leave the row out of the data."
             )
         span = _bound(low, None, where), _bound(high, None, where)
         if of is None:  # of 0 and 1 a fraction is a share

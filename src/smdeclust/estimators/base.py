@@ -394,8 +394,8 @@ class ConstrainedClusterer(
             self.broken_ = broken_pairs_of(soft, known, self.labels_, centers, problem, deadline)
         self.objective_: float = self.inertia_ + sum(pair.price for pair in self.broken_)
 
-    def _told(self, state: State) -> np.ndarray:
-        """Set what is told of a genetic search; returns the labels of the best solution."""
+    def _record_search(self, state: State) -> np.ndarray:
+        """Set the attributes of a genetic search; returns the labels of the best solution."""
         assert state.best is not None
         self.n_iter_ = state.generation
         self.n_local_searches_ = state.n_local_searches

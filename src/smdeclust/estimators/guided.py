@@ -233,7 +233,7 @@ class GuidedClustering(ConstrainedClusterer):
         return found
 
     def _describe(self, problem: Problem, known: Constraints, labels: np.ndarray) -> None:
-        """Set what is told of the result."""
+        """Set the attributes of the result."""
         guided = self._guided
         self._set_solution(problem, problem.group_labels(labels))
         self._weigh_soft_pairs(self.soft_prices_.pairs(known), known)

@@ -386,7 +386,7 @@ class SMDEClust(ConstrainedClusterer):
             best = near  # no better one: nobody's label changes without need
         self._elite = [problem.points.leave(other.centers) for other in elite.solutions[1:]]
         self.n_populations_ = state.island + 1
-        self._told(state)
+        self._record_search(state)
         return best
 
     def _operators(self, problem: Problem, deadline: float | None) -> Operators:

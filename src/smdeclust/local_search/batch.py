@@ -318,7 +318,7 @@ class Engine(ExitStack):
             costs, at_prices = self._label(state.centers, prices)
             answer = (costs + self.of_linked.counts.T @ prices).argmin(axis=1)
             held = at_prices + self.of_linked.held(answer)
-            off = float((np.abs(held - bounds.asked(held, prices)) / self.unit).sum())
+            off = float((np.abs(held - bounds.implied(held, prices)) / self.unit).sum())
             n_wanted = max(256, int(4 * off) + 16 * k) << tries
             if off > self.n_free / 16 or look == MOST_LOOKS:
                 n_wanted = self.n_free

@@ -80,7 +80,7 @@ class TorchBatch:
                 # No drift. All labels count as changed: at its end a search evaluates once more.
                 self._labels.fill_(-1)
                 self._sums.zero_()
-                self._told.zero_()
+                self._tally.zero_()
             self._start()
         self._begun = False
         self._arrived()
@@ -111,12 +111,12 @@ class TorchBatch:
         self._centers = self.new((s, k, d), dtype=double)
         self._norms = self.new((s, k), dtype=double)
         self._sums = self.new((s, k, d + 1), dtype=double)
-        self._told = self.new((s, k + 1), dtype=double)  # groups in clusters; labels that changed
+        self._tally = self.new((s, k + 1), dtype=double)  # groups in clusters; labels that changed
         self._costs = self.new((s, points.coupling.n_linked, k), dtype=double)
         self._placed = self.new((s, points.coupling.n_linked), dtype=self.torch.int64)
         self._gains = self.new((s, 2), dtype=double)  # and the largest norms of centers
         pinned = partial(self.torch.empty, dtype=double, pin_memory=self._on_gpu)
-        self._costs_here, self._told_here = pinned(self._costs.shape), pinned(self._told.shape)
+        self._costs_here, self._tally_here = pinned(self._costs.shape), pinned(self._tally.shape)
         self._gains_here = pinned(self._gains.shape)
         self._rough = points.rough and points.n_free * s * k * d >= LEAST_ROUGH
         self._parts = self._cut(2 * s * k)
@@ -162,15 +162,15 @@ class TorchBatch:
         full = [self._centers.view(s * k, d), norms, self.torch.ones_like(norms)]
         costs = self.points.linked_factors @ self.torch.cat(full, dim=1).T
         self._costs.copy_(costs.view(-1, s, k).transpose(0, 1))
-        self._told[:, -1].zero_()
+        self._tally[:, -1].zero_()
 
     def held(self) -> tuple[np.ndarray, np.ndarray]:
         if self._at_prices is not None:
             return self._at_prices[None], np.zeros(1, np.int64)
         self._go_on()
-        self._fetch(self._told, self._told_here)()
-        told = np.rint(self._told_here.numpy()[self.places]).astype(np.int64)
-        return told[:, None, :-1], told[:, -1]
+        self._fetch(self._tally, self._tally_here)()
+        tally = np.rint(self._tally_here.numpy()[self.places]).astype(np.int64)
+        return tally[:, None, :-1], tally[:, -1]
 
     def _go_on(self) -> None:
         """Complete the labels, and sum the free groups."""
@@ -242,7 +242,7 @@ class TorchBatch:
             self._add(rows[few], weights[few] * taken, new[:, few], old[:, few])
         else:
             self._add(rows, weights, new, old)
-        self._told[:, -1] += n_changed
+        self._tally[:, -1] += n_changed
         self._labels[:, part] = new
 
     def _add(self, rows: Any, weights: Any, new: Any, old: Any) -> None:
@@ -257,7 +257,7 @@ class TorchBatch:
         counts = share.sign_().sum(dim=2, dtype=torch.float64)
         self._sums[..., :-1] += sums
         self._sums[..., -1] += totals
-        self._told[:, :-1] += counts
+        self._tally[:, :-1] += counts
 
     def fillers(self, s: int) -> Fillers:
         torch, points, s = self.torch, self.points, self.places[s]

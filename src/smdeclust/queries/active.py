@@ -257,8 +257,8 @@ class ActiveClustering:
     def _ask(self, question: Suggestion | LabelQuestion) -> list[Answer]:
         if isinstance(question, Suggestion):
             return [as_answer(question.pair, self.oracle(*question.pair))]
-        told = self.oracle(question.row, list(question.representatives))
-        return as_label_answers(question.row, question.representatives, told)
+        answer = self.oracle(question.row, list(question.representatives))
+        return as_label_answers(question.row, question.representatives, answer)
 
     def _take(self, answer: Answer) -> bool:
         """Learn from an answer; returns whether the clustering had it wrong."""

@@ -49,18 +49,18 @@ def as_label_answers(row: int, representatives: Sequence[int], given: Any) -> li
     It is a position among the representatives, ``"none"`` of them, or ``None``; alone or with a
     confidence.
     """
-    told, confidence = given if isinstance(given, tuple) else (given, 1.0)
-    if told is None:
+    choice, confidence = given if isinstance(given, tuple) else (given, 1.0)
+    if choice is None:
         return [Answer((row, other), UNKNOWN) for other in representatives]
-    if isinstance(told, str) and told.strip().lower() == "none":
+    if isinstance(choice, str) and choice.strip().lower() == "none":
         return [as_answer((row, other), (False, confidence)) for other in representatives]
-    whole = isinstance(told, int | np.integer) and not isinstance(told, bool)
-    if not whole or not 0 <= told < len(representatives):
+    whole = isinstance(choice, int | np.integer) and not isinstance(choice, bool)
+    if not whole or not 0 <= choice < len(representatives):
         raise InvalidInputError(
             f"The oracle answered {given!r} about row {row}; expected a position from 0 to "
             f"{len(representatives) - 1}, 'none', or None."
         )
-    return [as_answer((row, representatives[int(told)]), (True, confidence))]
+    return [as_answer((row, representatives[int(choice)]), (True, confidence))]
 
 
 @dataclass

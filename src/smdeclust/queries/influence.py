@@ -46,9 +46,9 @@ class Nearness:
         if n > MOST_ROWS:
             # A fixed order, so that the same rows are looked at from question to question.
             order = np.random.default_rng(0).permutation(n)
-            told = order[np.isin(order, answered)][: MOST_ROWS // 2]
-            others = order[~np.isin(order, told)][: MOST_ROWS - len(told)]
-            rows = np.sort(np.concatenate([told, others]))
+            known = order[np.isin(order, answered)][: MOST_ROWS // 2]
+            others = order[~np.isin(order, known)][: MOST_ROWS - len(known)]
+            rows = np.sort(np.concatenate([known, others]))
         # Far from the origin, or in tiny units, squares would cancel or vanish.
         centered = points[rows] - points[rows].mean(axis=0)
         centered /= max(float(np.abs(centered).max()), 1e-300)
@@ -84,7 +84,7 @@ class Question:
     # the cluster asked about, and the next likely one (-1: there is one cluster only)
     cluster: int
     other: int
-    told: bool  # whether anything is known about the cluster asked about
+    known: bool  # whether anything is known about the cluster asked about
     n_near: int  # about how many points are nearer to the row than to any settled one
 
 

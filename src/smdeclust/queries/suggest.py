@@ -247,7 +247,7 @@ def _reason(picture: Picture, question: Question) -> str:
     name = f"Row {row}" if ids is None else str(ids[row])
     about = f"row {row}" if ids is None else name
     size = len(picture.known.members.get(int(picture.known.group_of[row]), ()))
-    if not question.told:
+    if not question.known:
         n_inside = int(np.count_nonzero(picture.labels == question.cluster))
         why = (
             f"Nothing is known yet about cluster {question.cluster} ({_points(n_inside)}), where "

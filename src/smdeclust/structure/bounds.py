@@ -167,7 +167,7 @@ class Bounds:
         bound = np.where(prices > 0, self.high, self.low) - self.filled
         return float(prices[at] @ bound[at])
 
-    def asked(self, held: np.ndarray, prices: np.ndarray) -> np.ndarray:
+    def implied(self, held: np.ndarray, prices: np.ndarray) -> np.ndarray:
         """(B, K) sums that these prices imply: at a bound if there is a price."""
         inside = np.clip(held, self.low, self.high)
         return np.where(prices > 0, self.high, np.where(prices < 0, self.low, inside))

@@ -142,8 +142,8 @@ class LabelProgram:
             self.add_rows(np.concatenate([counted, -least]), *where, np.zeros(k), np.inf)
             self.add_rows(np.concatenate([counted, -most]), *where, np.full(k, -np.inf), 0.0)
         if bounds.any_order:
-            for who in (taker, taken):
-                self.add_rows(np.ones(k * k), who, z, np.ones(k), 1.0)
+            for side in (taker, taken):
+                self.add_rows(np.ones(k * k), side, z, np.ones(k), 1.0)
 
     def rows(self) -> tuple[Any, np.ndarray, np.ndarray]:
         """The matrix of all rows, and their lows and highs."""

@@ -145,16 +145,16 @@ def reject_impossible_quotas(
                 unit = 100 if ratio else 1
                 nearest = float(sign * np.floor(sign * nearest * unit) / unit)
             if not ratio:
-                said = f"{k} clusters with {words} {bound} of {quota.what} {verb} {ends.sum():g}"
-                said += f", and there are {total:g}. {side}={nearest:g} would work"
+                why = f"{k} clusters with {words} {bound} of {quota.what} {verb} {ends.sum():g}"
+                why += f", and there are {total:g}. {side}={nearest:g} would work"
             else:
                 every = "the clusters" if "," in bound else "every cluster"
-                said = f"{quota.what} must be {words} {bound} in {every}, but over all points it "
-                said += f"is {total:.4g}"
+                why = f"{quota.what} must be {words} {bound} in {every}, but over all points it "
+                why += f"is {total:.4g}"
                 if quota.of == "share":
-                    said += f" ({quota.counts.sum():g} of {len(quota.counts)})"
-                said += f". {side} can be {'at most' if sign > 0 else 'at least'} {nearest:g}"
-            _reject(f"quota on {quota.name}: {said}.", quota, **{f"nearest_{side}": nearest})
+                    why += f" ({quota.counts.sum():g} of {len(quota.counts)})"
+                why += f". {side} can be {'at most' if sign > 0 else 'at least'} {nearest:g}"
+            _reject(f"quota on {quota.name}: {why}.", quota, **{f"nearest_{side}": nearest})
         if quota.of == "count" and coupling.n_compound:
             _reject_large_group(quota, coupling, float(quota.ends(k)[1].max()))
 

@@ -217,13 +217,13 @@ def _largest_first(known: Structure) -> np.ndarray:
     for g in np.lexsort((-degree, -sizes[:n])):
         room = high - held
         # Where every cluster has room enough, the one that is asked for most.
-        wish = np.maximum(bounds.low - held, 0) + 1e-6 * room
+        preference = np.maximum(bounds.low - held, 0) + 1e-6 * room
         if degree[g]:
             taken = label[hard.indices[hard.indptr[g] : hard.indptr[g + 1]]]
-            wish[taken[taken >= 0]] = -np.inf
-        wish[room < sizes[g] - slack] = -np.inf
-        best = int(np.argmax(wish))
-        if wish[best] > -np.inf:
+            preference[taken[taken >= 0]] = -np.inf
+        preference[room < sizes[g] - slack] = -np.inf
+        best = int(np.argmax(preference))
+        if preference[best] > -np.inf:
             label[g] = best
             held[best] += sizes[g]
     missing = np.maximum(bounds.low - held, 0.0)

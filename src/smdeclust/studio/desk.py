@@ -183,8 +183,8 @@ class Desk:
         self._history, self._skipped, self._map = History((wishes,)), [], None
         self._is_warm, self._compared_with, self._space = False, None, None
         self.labels, self.solution = work.load_labels(), {}
-        for who in ("solver", "searcher"):  # they start while the page loads
-            self._worker(who)
+        for role in ("solver", "searcher"):  # they start while the page loads
+            self._worker(role)
         if self._loop is not None:
             self._resolve()
 
@@ -299,32 +299,32 @@ class Desk:
         self._epoch = self._worker("solver").submit("near", given, new_epoch=True)
         self._searching = None
 
-    def _worker(self, who: str) -> Worker:
+    def _worker(self, role: str) -> Worker:
         """A process of this table; what it sends arrives in the server's own thread."""
 
         def on_message(number: int, epoch: int, name: str, content: Any) -> None:
             if self._loop is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._receive, who, number, name, content)
+                self._loop.call_soon_threadsafe(self._receive, role, number, name, content)
 
-        if who not in self._workers:
-            self._workers[who] = Worker(solving.make_handlers, self.need_table(), on_message)
-        return self._workers[who]
+        if role not in self._workers:
+            self._workers[role] = Worker(solving.make_handlers, self.need_table(), on_message)
+        return self._workers[role]
 
-    def _receive(self, who: str, number: int, name: str, content: Any) -> None:
-        if (who == "solver" and number < self._epoch) or (
-            who == "searcher" and number != self._searching
+    def _receive(self, role: str, number: int, name: str, content: Any) -> None:
+        if (role == "solver" and number < self._epoch) or (
+            role == "searcher" and number != self._searching
         ):
             return  # of wishes that were changed since
-        future = self._waiting.get((who, number))
+        future = self._waiting.get((role, number))
         if name == "solution":
             self._take_solution(content)
         elif name in ("failed", "answer") and future is not None:
-            del self._waiting[who, number]
+            del self._waiting[role, number]
             if not future.done() and name == "failed":
                 future.set_exception(InvalidInputError(content))
             elif not future.done():
                 future.set_result(content)
-        elif name == "failed" and who in ("solver", "searcher"):
+        elif name == "failed" and role in ("solver", "searcher"):
             self._busy = False
             self.tell("failed", {"sentence": content})
         elif name in ("costs", "proof", "progress", "k_progress"):
@@ -332,10 +332,10 @@ class Desk:
                 self.solution["gap"] = content["gap"]
             self.tell(name, content)
 
-    async def ask(self, who: str, kind: str, payload: Any) -> Any:
+    async def ask(self, role: str, kind: str, payload: Any) -> Any:
         """The answer of a process: ``solver``, or ``helper`` for what takes long."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[who, self._worker(who).submit(kind, payload)] = future
+        self._waiting[role, self._worker(role).submit(kind, payload)] = future
         try:
             return await future
         except asyncio.CancelledError:

@@ -14,7 +14,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io import read_frame, read_table, write_bytes, write_rows
 from smdeclust.studio.sheet import PICTURES, Sheet
-from smdeclust.studio.work_folder import LABELS, SAID
+from smdeclust.studio.work_folder import LABELS, SAVED
 
 # Pictures of a folder without vectors are compared by thumbnails of this side.
 THUMBNAIL = 16
@@ -83,7 +83,7 @@ def from_upload(name: str, content: bytes, start: Path) -> Source:
     given = Path(name)
     stem = _harmless(given.stem)[:80] or "data"
     file = f"{stem}.{_harmless(given.suffix)[:10] or 'csv'}"
-    if file in (*SAID, LABELS):
+    if file in (*SAVED, LABELS):
         file = f"data-{file}"
     place = start / stem
     for number in itertools.count(2):

@@ -28,7 +28,7 @@ def chosen_points(sheet: Sheet, wishes: Wishes) -> np.ndarray:
     return sheet.points(wishes.columns, scaled=wishes.standardize)
 
 
-def telling_plane(points: np.ndarray, together: list[tuple[int, int]]) -> np.ndarray:
+def informative_plane(points: np.ndarray, together: list[tuple[int, int]]) -> np.ndarray:
     """(N, 2) places along the directions that matter most to pairs that belong together.
 
     Those in which the points vary most, compared with how much points vary that belong together:
@@ -65,7 +65,7 @@ def places(
         titles = ["what matters most to your pairs", "what matters next"]
     else:
         together, titles = [], ["widest direction", "second widest"]
-    return telling_plane(points, together), [{"title": title} for title in titles]
+    return informative_plane(points, together), [{"title": title} for title in titles]
 
 
 def portraits(sheet: Sheet, labels: np.ndarray, n_clusters: int) -> list[dict[str, Any]]:

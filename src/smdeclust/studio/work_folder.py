@@ -46,7 +46,7 @@ from smdeclust.studio.wishes import (
 
 PAIRS, KNOWN, SETTINGS = "pairs.csv", "known.csv", "settings.json"
 LABELS, MAP, STEP = "labels.csv", "map.npz", ".step.json"
-SAID = (PAIRS, KNOWN, SETTINGS)
+SAVED = (PAIRS, KNOWN, SETTINGS)
 
 
 class WorkFolder:
@@ -121,7 +121,7 @@ class WorkFolder:
         """Return the wishes as saved, or `first` where nothing is saved."""
         step = self.path / STEP
         if step.exists():
-            self._finish({k: str(v) for k, v in _document(step).items() if k in SAID})
+            self._finish({k: str(v) for k, v in _document(step).items() if k in SAVED})
         self._seen, self._written = self._stamps(), {}
         path = self.path / SETTINGS
         if path.exists():
@@ -164,7 +164,7 @@ class WorkFolder:
 
     def _stamps(self) -> tuple[Any, ...]:
         found: list[Any] = []
-        for name in (*SAID, STEP):
+        for name in (*SAVED, STEP):
             try:
                 status = (self.path / name).stat()
             except OSError:

@@ -96,10 +96,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         with frugal():
             columns = self.fit_roles(X, only)
             for name, values in columns.items():
-                self._learn(name, values, asked=name in self._asked)
+                self._learn(name, values, named=name in self._named)
             if not self._coders and self.scaling == "robust":
                 for name in (name for name, role in self.roles_.items() if role == "text"):
-                    self._learn(name, columns[name], asked=True)
+                    self._learn(name, columns[name], named=True)
                     self.reasons_[name] += "; there is nothing else to compare"
         if not self._coders:
             listed = "; ".join(f"{name}: {self.roles_[name]} ({self.reasons_[name]})"
@@ -134,7 +134,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             }
         self.roles_ = {name: guesses[name].role for name in columns}
         self.reasons_ = {name: guesses[name].reason for name in columns}
-        self._asked = {*given, *(only or ())}
+        self._named = {*given, *(only or ())}
         self.done_ = {name: _NOT_USED.get(role, "not used") for name, role in self.roles_.items()}
         self._coders: dict[str, Coder] = {}
         self._find_special(columns)
@@ -142,9 +142,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(columns)
         return columns
 
-    def _learn(self, name: str, values: Values, *, asked: bool) -> None:
+    def _learn(self, name: str, values: Values, *, named: bool) -> None:
         role = self.roles_[name]
-        if role == "text" and not asked:
+        if role == "text" and not named:
             self.done_[name] = "not used; give it the role text to use it"
         elif role not in CODERS:
             return

@@ -85,8 +85,8 @@ def _closeness(distance: np.ndarray, own: np.ndarray, theirs: np.ndarray) -> np.
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
-    """What pairs say of the groups that they name."""
+class Links:
+    """The pairs as matrices over the groups in them."""
 
     member: csr_array  # (N, G) which point is in which group
     # (G, G) together and apart, symmetric
@@ -95,7 +95,7 @@ class Said:
     own: csr_array  # columns of `member`, one a point of a group of several: Z has no diagonal
 
     @classmethod
-    def of(cls, known: Constraints) -> Said:
+    def of(cls, known: Constraints) -> Links:
         """Read hard pairs, closed under must-links, and soft pairs as they are."""
         n = len(known)
         soft_must, soft_cannot = known.soft_must_link, known.soft_cannot_link
@@ -133,16 +133,16 @@ def soft_weight(known: Constraints, kind: str) -> np.ndarray:
     return np.maximum(2 * getattr(known, f"{kind}_confidence") - 1, 0.0)
 
 
-def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
+def propagate(graph: csr_array, links: Links) -> tuple[csr_array, csr_array]:
     """The graph with weights raised and lowered by the pairs, and B, scaled."""
     spread = _normalized(graph)
-    b = _series(spread, said.member)
-    towards = csr_array(b @ (said.plus - said.minus))
-    own = _series(spread, said.own)
+    b = _series(spread, links.member)
+    towards = csr_array(b @ (links.plus - links.minus))
+    own = _series(spread, links.own)
     change = _on_edges(graph, towards, b) - _on_edges(graph, own, own)
-    top = max(float(np.abs(change).max(initial=0.0)), _largest(said, b), 1e-12)
+    top = max(float(np.abs(change).max(initial=0.0)), _largest(links, b), 1e-12)
     # A pair that is hard changes the graph by all it can, one that is doubtful by its weight.
-    top /= max(float(t.data.max(initial=0.0)) for t in (said.plus, said.minus)) or 1.0
+    top /= max(float(t.data.max(initial=0.0)) for t in (links.plus, links.minus)) or 1.0
     change = np.clip(change / top, -1.0, 1.0)
     raised = 1 - (1 - change) * (1 - graph.data)
     adjusted = graph.copy()
@@ -150,17 +150,17 @@ def propagate(graph: csr_array, said: Said) -> tuple[csr_array, csr_array]:
     return adjusted, csr_array(b / np.sqrt(top))
 
 
-def spread_classes(graph: csr_array, said: Said, n_clusters: int) -> np.ndarray | None:
+def spread_classes(graph: csr_array, links: Links, n_clusters: int) -> np.ndarray | None:
     """Spread known classes along the graph (Zhou and others 2004).
 
     Returns (N, K) how much of each class reaches each point, rows that sum to 1; ``None`` where
     pairs do not tell exactly K classes from each other.
     """
     n_pairs = n_clusters * (n_clusters - 1)
-    hard = int((said.minus.data >= 1).sum())
-    if n_clusters < 2 or said.member.shape[1] != n_clusters or hard != n_pairs:
+    hard = int((links.minus.data >= 1).sum())
+    if n_clusters < 2 or links.member.shape[1] != n_clusters or hard != n_pairs:
         return None
-    spread, first = _normalized(graph), said.member.toarray()
+    spread, first = _normalized(graph), links.member.toarray()
     reached = first
     for _ in range(REACH):
         reached = SPREADING * (spread @ reached) + (1 - SPREADING) * first
@@ -187,12 +187,12 @@ def _series(spread: csr_array, start: csr_array) -> csr_array:
     return csr_array(total)
 
 
-def _largest(said: Said, b: csr_array) -> float:
+def _largest(links: Links, b: csr_array) -> float:
     """About the largest size of F: it is at a pair itself, the product of what both ends keep."""
     kept = np.zeros(b.shape[1])
-    members = said.member.tocoo()
+    members = links.member.tocoo()
     np.maximum.at(kept, members.col, np.asarray(b[members.row, members.col]).ravel())
-    pairs = (said.plus + said.minus).tocoo()
+    pairs = (links.plus + links.minus).tocoo()
     return float((kept[pairs.row] * kept[pairs.col] * pairs.data).max(initial=0.0))
 
 
@@ -227,7 +227,7 @@ def coordinates(
     graph: csr_array,
     n_leading: int,
     seed: int,
-    said: Said | None = None,
+    links: Links | None = None,
     b: csr_array | None = None,
     start: np.ndarray | None = None,
     weight: np.ndarray | None = None,
@@ -241,12 +241,12 @@ def coordinates(
         graph = csr_array(count @ graph @ count)
         b = None if b is None else csr_array(count @ b)
     degree = np.asarray(graph.sum(axis=1)).ravel()
-    if said is not None and b is not None:
+    if links is not None and b is not None:
         sums = np.asarray(b.sum(axis=0)).ravel()
-        degree = degree + b @ (said.plus @ sums + FAR_APART * (said.minus @ sums))
+        degree = degree + b @ (links.plus @ sums + FAR_APART * (links.minus @ sums))
     root = 1 / np.sqrt(np.maximum(degree, 1e-12))
     near = csr_array(diags_array(root) @ graph @ diags_array(root)).astype(np.float32)
-    if said is None or b is None:
+    if links is None or b is None:
 
         def times(vectors: np.ndarray) -> np.ndarray:
             return near @ vectors
@@ -254,7 +254,7 @@ def coordinates(
     else:
         far = csr_array(diags_array(root) @ b).astype(np.float32)
         back = csr_array(far.T)
-        middle = csr_array(said.plus - FAR_APART * said.minus).astype(np.float32)
+        middle = csr_array(links.plus - FAR_APART * links.minus).astype(np.float32)
 
         def times(vectors: np.ndarray) -> np.ndarray:
             return near @ vectors + far @ (middle @ (back @ vectors))
@@ -335,11 +335,11 @@ class NeighborGraph:
             (neighbors, graph), plain = Neighbors.of(scene.learned.coordinates), None
         else:
             neighbors, graph, plain = self._neighbors, self._graph, self._plain
-        said, b = Said.of(scene.known), None
-        reached = spread_classes(graph, said, scene.n_clusters)
-        if said.member.shape[1]:
-            graph, b = propagate(graph, said)
-        found = coordinates(graph, scene.n_clusters, scene.seed, said, b, plain, scene.weight)
+        links, b = Links.of(scene.known), None
+        reached = spread_classes(graph, links, scene.n_clusters)
+        if links.member.shape[1]:
+            graph, b = propagate(graph, links)
+        found = coordinates(graph, scene.n_clusters, scene.seed, links, b, plain, scene.weight)
         # What is free of knowledge is a feature of its own.
         features = found if plain is None else np.hstack([found, plain])
         distance = scene.learned if self.learned else None

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from smdeclust.constraints import Constraints
-from smdeclust.views.graph import Said
+from smdeclust.views.graph import Links
 from smdeclust.views.scene import Scene, Seen
 
 # Small clusters for each cluster, rows that they are made from at most, and rounds of moving them.
@@ -80,13 +80,13 @@ def merge(small: np.ndarray, centers: np.ndarray, known: Constraints, k: int) ->
     A vote of a pair says together (1) or apart (-1). Nearness has a quarter of a vote between any
     two, so that pairs decide where there are any.
     """
-    m, said = len(centers), Said.of(known)
+    m, links = len(centers), Links.of(known)
     count = csr_array((np.ones(len(small)), (small, np.arange(len(small)))), (m, len(small)))
-    inside = csr_array(count @ said.member)
-    together = (inside @ said.plus @ inside.T).toarray()
-    own = count @ np.asarray(said.own.sum(axis=1)).ravel()
+    inside = csr_array(count @ links.member)
+    together = (inside @ links.plus @ inside.T).toarray()
+    own = count @ np.asarray(links.own.sum(axis=1)).ravel()
     together -= np.diag(own)  # a point's pair with itself
-    apart = (inside @ said.minus @ inside.T).toarray()
+    apart = (inside @ links.minus @ inside.T).toarray()
     votes, total = together - apart, together + apart
     distance = cdist(centers, centers)
     scale = float(np.median(distance[distance > 0])) if (distance > 0).any() else 1.0
