@@ -75,6 +75,12 @@ def test_names_are_ids_where_there_are_no_others():
     assert TableFeatures().fit(table.drop(columns="customer_id")).roles_["name"] == "text"
 
 
+def test_a_few_rows_have_ids_too():
+    """Four different ids in a column named id name the rows of a tiny table."""
+    table = pd.DataFrame({"id": list("xyzw"), "a": [1, 3, 5, 8], "b": [2, 4, 7, 9]})
+    assert TableFeatures().fit(table).id_column_ == "id"
+
+
 def test_what_is_called_an_id_is_no_number():
     """Ids that repeat, German numbers of customers, and whole numbers that all differ are said."""
     rng = np.random.default_rng(0)

@@ -149,7 +149,7 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
 
 def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
     named = bool(words & _ID)
-    if named and unique > max(_FEW_WHOLE, 0.3 * n):
+    if named and (unique == n or unique > max(_FEW_WHOLE, 0.3 * n)):
         return Guess("id", f"its name, {unique} different in {n} rows")
     if words & _CODE and unique > 0.3 * n:
         return Guess("left out", f"a code with {unique} values")
