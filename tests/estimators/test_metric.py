@@ -239,11 +239,13 @@ def test_learns_from_some_rows_of_many(stretched, monkeypatch):
 
 
 def test_limits_and_errors(stretched):
-    """A limit on time holds for learning too; an unknown metric is named."""
+    """A limit on time holds for learning too; an unknown metric is named, and cosine explained."""
     X, _, pairs = stretched
     model = SMDEClust(3, metric="auto", max_time=0.0, random_state=0).fit(X, **pairs)
     assert Problem.build(X, 3, **pairs).violations(model.labels_) == (0, 0)
     with pytest.raises(InvalidInputError, match="metric must be one of"):
+        SMDEClust(3, metric="manhattan").fit(X)
+    with pytest.raises(InvalidInputError, match="Normalizer"):
         SMDEClust(3, metric="cosine").fit(X)
 
 

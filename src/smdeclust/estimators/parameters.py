@@ -22,7 +22,7 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.pairs import check_number
 
-# The value of a parameter under its former name, where nobody uses that.
+# The value of a parameter under its former name, if that name is not used.
 DEPRECATED = "deprecated"
 
 Check = Callable[[str, Any], None]  # raises an error that names the parameter

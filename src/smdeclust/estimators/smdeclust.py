@@ -20,7 +20,6 @@ from smdeclust.estimators.parameters import (
     check_callable,
     check_choice,
     check_number,
-    choice,
     documented,
     flag,
     is_default,
@@ -57,12 +56,21 @@ VARIANTS = {
     "SMG-MDE": ("greedy", True),
 }
 
-# Where the number of local searches is not given: as many as N K d times them reaches this, and at
-# least so many.
+# By default: at most SEARCHES_TIMES_SIZE / (N K d) local searches, at least LEAST_SEARCHES.
 SEARCHES_TIMES_SIZE = 1e10
 LEAST_SEARCHES = 100
 
 METRICS = ("euclidean", "diagonal", "learned", "auto")
+
+
+def check_metric(name: str, value: Any) -> None:
+    """Raise an error unless `value` is one of `METRICS`; for "cosine", it says what to do."""
+    if value == "cosine":
+        raise InvalidInputError(
+            "There is no metric='cosine', because it is the Euclidean distance of rows of length "
+            "1. Scale the rows first: make_pipeline(sklearn.preprocessing.Normalizer(), model)."
+        )
+    check_choice(name, value, METRICS)
 
 
 def check_penalty(name: str, value: Any) -> None:
@@ -213,7 +221,7 @@ class SMDEClust(ConstrainedClusterer):
     penalty: float | None = anything(None, check=check_penalty)
     max_time: float | None = number(None, low=0)
     device: str | None = None
-    metric: str = choice("euclidean", METRICS)
+    metric: str = anything("euclidean", check=check_metric)
     warm_start: bool = flag(False)
     init: Any = None
     random_state: Any = None
