@@ -173,7 +173,7 @@ def fair(args: Any) -> None:
                     np.maximum(held.max(axis=0), ends[1]),
                 )
                 ours, wider = (
-                    SMDEClust(k, search="quick", random_state=0, max_time=args.fit_time)
+                    SMDEClust(k, search=args.search, random_state=0, max_time=args.fit_time)
                     .fit(X, constraints=each)
                     .labels_
                     for each in (known, wide)
@@ -209,7 +209,7 @@ def _squares(X: np.ndarray, labels: np.ndarray) -> float:
 def _off(quotas: tuple[Any, ...], labels: np.ndarray, k: int) -> float:
     """By how many points the worst cluster is outside of a bound."""
     worst = 0.0
-    for counts, low, high in (each for quota in quotas for each in quota.sums()):
+    for counts, low, high in (each for quota in quotas for each in quota.sums(k)):
         held = np.bincount(labels, counts, k)
         worst = max(worst, float(np.maximum(low - held, held - high).max()))
     return worst
@@ -265,7 +265,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["iris", "wine", "cancer", "digits"])
     parser.add_argument("--fair-clusters", type=int, nargs="+", default=[3, 8])
     parser.add_argument("--slacks", type=float, nargs="+", default=[0.05, 0.2])
-    parser.add_argument("--fit-time", type=float, default=10.0)
+    parser.add_argument("--search", default="standard")
+    parser.add_argument("--fit-time", type=float, default=30.0)
     parser.add_argument("--points", type=int, default=120)
     parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--instances", type=int, nargs="+", default=list(range(10)))

@@ -65,6 +65,7 @@ def test_shares_of_numbers(cli, pupils, quota, of, least):
         ("boy=1..2", "there is no column 'boy'"),
         ("girl=4..", "there are 10"),
         ("girl:2=1..", "no point has the value '2'"),
+        ("girl:1=3..4,3..4", "one bound for each cluster gender:f=3,4,5..4,5,6"),
     ],
 )
 def test_what_is_wrong_is_said(cli, pupils, quota, words):
@@ -87,6 +88,20 @@ def test_bounds_that_differ_by_cluster(cli, pupils, tmp_path):
     assert sorted(boys["low"]) == [3, 5, 6]
     shown = ",".join(f"{low:g}" for low in boys["low"])
     assert f"count of girl 0 ({shown}..)" in " ".join(result.out.split())
+
+
+def test_true_is_counted(cli, pupils):
+    """A column of True and False in a file means the same as in Python: True is counted."""
+    lines = pupils.read_text().splitlines()
+    flags = ["senior", *(str(row % 4 == 0) for row in range(23)), ""]
+    pupils.write_text("\n".join(map(",".join, zip(lines, flags, strict=True))) + "\n")
+    options = ["-k", 3, "--features", "a,b", "--quota", "senior=1..3", "--json"]
+    result = cli("fit", pupils, *options)
+    assert result.code == 0, result.err
+    (seniors,) = json.loads(result.out)["quotas"]
+    assert seniors["value"] is True
+    assert sum(seniors["held"]) == 6
+    assert 1 <= min(seniors["held"]) <= max(seniors["held"]) <= 3
 
 
 def test_methods_without_quotas_refuse(cli, pupils):
@@ -129,6 +144,7 @@ def test_report_of_bounds(cli, pupils, tmp_path):
     page = (tmp_path / "result" / "report.html").read_text()
     assert "Bounds on clusters" in page
     assert "share of girl 1" in page
+    assert "7.0" not in re.sub(r"<[^>]*>", " ", page.split("Bounds on clusters")[1][:2000])
     document = json.loads((tmp_path / "result" / "result.json").read_text())
     assert document["sizes_held"] == document["cluster_sizes"]
     assert len(document["size_prices"]) == 3

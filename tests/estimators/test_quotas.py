@@ -138,10 +138,10 @@ def test_new_rows_under_what_is_left():
 
 
 def test_new_rows_that_cannot_keep_a_quota_are_explained():
-    """Which value, how many there are, how many are needed, and what would work."""
+    """Which value, how many there are and are needed, and the nearest bound that totals allow."""
     model = SMDEClust(K, search="quick", random_state=0).fit(points(3))
     known = Constraints(n_points=N).quota(GENDER, {"f": 2}, name="gender")
-    with pytest.raises(InfeasibleConstraintsError, match="need 6, and there are 4. low=1 would"):
+    with pytest.raises(InfeasibleConstraintsError, match="need 6, and there are 4. low can be"):
         model.predict(points(4), constraints=known)
 
 
@@ -185,13 +185,13 @@ def test_bounds_that_differ_by_cluster():
     ("bounds", "words"),
     [
         ({"low": {"f": [1, 2]}}, "'f': low must be one number or one for each of .* got 2 numbers"),
-        ({"low": {"f": [1, 2, 2]}}, "at least 1, 2, 2 of 'f' need 5, and there are 4. low=1 would"),
-        ({"high": {"m": [1, 2, 1]}}, "at most 1, 2, 1 of 'm' hold 4, and there are 5. high=2"),
+        ({"low": {"f": [1, 2, 2]}}, "need 5, and there are 4. low can be at most 1"),
+        ({"high": {"m": [1, 2, 1]}}, "at most 1, 2, 1 of 'm' hold 4, and there are 5. high must"),
         ({"low": {"f": [0.5, 0.6, 0.7]}}, "at least 0.5, 0.6, 0.7 in the clusters, but over"),
     ],
 )
 def test_impossible_bounds_that_differ_are_explained(bounds, words):
-    """All of them, their sum, how many there are, and one number that would work."""
+    """All of them, their sum, how many there are, and the nearest bound that totals allow."""
     known = Constraints(n_points=N).quota(GENDER, **bounds, name="it")
     with pytest.raises((InfeasibleConstraintsError, InvalidInputError), match=words):
         SMDEClust(K).fit(points(0), constraints=known)
@@ -208,20 +208,20 @@ def test_fractions_of_zeros_and_ones_are_shares():
 @pytest.mark.parametrize(
     ("column", "bounds", "words"),
     [
-        (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low=1 would work"),
-        (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high=2 would work"),
+        (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low can be at most 1"),
+        (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high must be at least 2"),
         (GENDER, {"low": {"f": 0.6}}, r"it is 0.4444 \(4 of 9\). low can be at most 0.44"),
-        (GENDER, {"high": {"f": 0.3}}, "high can be at least 0.45"),
+        (GENDER, {"high": {"f": 0.3}}, "high must be at least 0.45"),
         (AMOUNT, {"low": 6.0}, "need 18, and there are 14"),
         (GENDER, {"low": 0.5}, "'f' .* low can be at most 0.44"),
         (["a"] * 4 + ["b"] * 5, {"low": 0.52}, "'a' .* low can be at most 0.44"),
         (["b"] * 5 + ["a"] * 4, {"low": 0.6}, "'b' .* low can be at most 0.44"),
-        (["x"] * 7 + ["?"] * 2, {"high": {"?": 0.1}}, "high can be at least 0.23"),
+        (["x"] * 7 + ["?"] * 2, {"high": {"?": 0.1}}, "high must be at least 0.23"),
         (["x"] * 7 + ["?"] * 2, {"low": {"?": 0.1}}, r"\(2 of 9\). low can be at most 0\."),
     ],
 )
 def test_impossible_quotas_are_explained(column, bounds, words):
-    """Which value, how many there are, how many are needed, and what would work."""
+    """Which value, how many there are and are needed, and the nearest bound that totals allow."""
     known = Constraints(n_points=N).quota(column, **bounds, name="it")
     with pytest.raises(InfeasibleConstraintsError, match=words):
         SMDEClust(K).fit(points(0), constraints=known)
@@ -238,7 +238,7 @@ def test_pairs_in_the_way_are_explained():
     """A group that is too large for a quota names its rows; quotas that clash with pairs say so."""
     known = Constraints(must_link=[(0, 2), (2, 5)], n_points=N)
     known = known.quota(GENDER, high={"f": 2}, name="gender")
-    with pytest.raises(InfeasibleConstraintsError, match=r"rows 0, 2, 5.*high=3 would work"):
+    with pytest.raises(InfeasibleConstraintsError, match=r"rows 0, 2, 5.*high must be at least 3"):
         SMDEClust(K).fit(points(0), constraints=known)
     apart = Constraints(cannot_link=[(1, 3), (3, 4), (1, 4)], n_points=N)
     apart = apart.quota([True, True] + [False] * 7, high=1, name="first")

@@ -112,6 +112,17 @@ def test_errors_are_true():
             "Quota on hours: there are 12 units in the sum of hours; 3 clusters with at least 3.5 "
             "need 10.5; 3 clusters with at most 4.6 hold 13.8. Together these would work: low=",
         ),
+        (
+            Constraints(n_points=N).quota(list("ffffmmmm"), {"f": [3, 2, None]}, name="gender"),
+            "Quota on gender: there are 4 of 'f'; 3 clusters with at least 3, 2, any need 5. "
+            "This would work: low=2, 1, any for 'f' of gender.",
+        ),
+        (  # two quotas, each impossible by itself
+            Constraints(n_points=N)
+            .quota([3.0, 0.0] * 4, 3.5, name="hours")
+            .quota([0.0, 5.0] * 4, 5.5, name="pay"),
+            "Together these would work: low=2.994 for the sum of hours; low=4.705 for the sum of",
+        ),
     ],
 )
 def test_words(known, words):

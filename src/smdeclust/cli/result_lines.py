@@ -103,8 +103,7 @@ def bound_rows(result: dict[str, Any]) -> list[list[object]]:
         prices = result["size_prices"] or free
         both = zip(result["size_bounds"], result["sizes_held"], prices, strict=True)
         for cluster, (ends, held, price) in enumerate(both):
-            ends = [end if math.isfinite(end) else "" for end in ends]
-            rows.append(["size", cluster, *ends, f"{held:.15g}", _saved(price)])
+            rows.append(["size", cluster, *_each(ends, 2), f"{held:.15g}", _saved(price)])
     for quota in result.get("quotas", []):
         both = zip(quota["held"], sizes, quota.get("price", free), strict=True)
         sides = [_each(quota[end], len(sizes)) for end in ("low", "high")]
@@ -122,10 +121,10 @@ def _saved(price: float | None) -> object:
     return "" if price is None or math.isnan(price) else abs(price)
 
 
-def _each(bound: Any, n_clusters: int) -> list[Any]:
+def _each(bound: Any, n_clusters: int) -> list[str]:
     """The bounds of the clusters; empty where there is none."""
     bounds = bound if isinstance(bound, list) else n_clusters * [bound]
-    return ["" if each is None or not math.isfinite(each) else each for each in bounds]
+    return ["" if each is None or not math.isfinite(each) else f"{each:.15g}" for each in bounds]
 
 
 def _what(quota: dict[str, Any]) -> str:
@@ -137,10 +136,7 @@ def _quotas(quotas: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Each quota, its bounds, what the clusters hold, and what its bounds cost."""
     lines = []
     for quota in quotas:
-        low, high = (
-            ",".join(f"{each:g}" if each != "" else "" for each in _each(quota[end], 1))
-            for end in ("low", "high")
-        )
+        low, high = (",".join(_each(quota[end], 1)) for end in ("low", "high"))
         held = ", ".join(f"{value:.4g}" for value in quota["held"])
         lines.append((f"{_what(quota)} ({low}..{high})", held))
         paid = [(k, p) for k, p in enumerate(quota.get("price", ())) if p and not math.isnan(p)]

@@ -76,7 +76,10 @@ Quotas = Annotated[
         "(one bound for each cluster, in any order); repeat for more.",
     ),
 ]
-_FORM = "expected COLUMN=LOW..HIGH or COLUMN:VALUE=LOW..HIGH, as in gender=0.4..0.6"
+_FORM = (
+    "expected COLUMN=LOW..HIGH or COLUMN:VALUE=LOW..HIGH, as in gender=0.4..0.6, or with one bound "
+    "for each cluster gender:f=3,4,5..4,5,6"
+)
 
 
 def with_quotas(inputs: Inputs, written: list[str] | None) -> Inputs:
@@ -101,7 +104,9 @@ def _added(known: Any, column: Any, name: str, value: str | None, low: Any, high
         return known.quota(numbers, low, high, of=value, name=name)
     entries = [str(e) if there else None for e, there in zip(column, column.notna(), strict=True)]
     if value is None or (value in ("share", "count") and value not in entries):
-        return known.quota(entries, low, high, of=value, name=name)
+        yes_or_no = {e.lower() for e in entries if e} <= {"true", "false"}
+        column = [e and e.lower() == "true" for e in entries] if yes_or_no else entries
+        return known.quota(column, low, high, of=value, name=name)
     bounds = [None if bound is None else {value: bound} for bound in (low, high)]
     return known.quota(entries, *bounds, name=name)
 

@@ -99,8 +99,9 @@ def one_each(given: Any, n: int, name: str, what: str) -> np.ndarray:
 
 
 def in_words(values: Any) -> str:
-    """A few numbers: one where all are the same, the first ones where there are many."""
-    some = [f"{value:g}" for value in np.atleast_1d(np.asarray(values, dtype=float))]
+    """A few numbers (infinite: any): one if all are the same, the first ones of many."""
+    numbers = np.atleast_1d(np.asarray(values, dtype=float))
+    some = [f"{value:g}" if np.isfinite(value) else "any" for value in numbers]
     if len(set(some)) == 1:
         return some[0]
     return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")

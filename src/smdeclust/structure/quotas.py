@@ -146,15 +146,15 @@ def reject_impossible_quotas(
                 nearest = float(sign * np.floor(sign * nearest * unit) / unit)
             if not ratio:
                 why = f"{k} clusters with {words} {bound} of {quota.what} {verb} {ends.sum():g}"
-                why += f", and there are {total:g}. {side}={nearest:g} would work"
+                why += f", and there are {total:g}"
             else:
                 every = "the clusters" if "," in bound else "every cluster"
                 why = f"{quota.what} must be {words} {bound} in {every}, but over all points it "
                 why += f"is {total:.4g}"
                 if quota.of == "share":
                     why += f" ({quota.counts.sum():g} of {len(quota.counts)})"
-                why += f". {side} can be {'at most' if sign > 0 else 'at least'} {nearest:g}"
-            _reject(f"quota on {quota.name}: {why}.", quota, **{f"nearest_{side}": nearest})
+            why += f". {side} {'can be at most' if sign > 0 else 'must be at least'} {nearest:g}."
+            _reject(f"quota on {quota.name}: {why}", quota, **{f"nearest_{side}": nearest})
         if quota.of == "count" and coupling.n_compound:
             _reject_large_group(quota, coupling, float(quota.ends(k)[1].max()))
 
@@ -174,8 +174,8 @@ def _reject_large_group(quota: Quota, coupling: Coupling, high: float) -> None:
         shown = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
         _reject(
             f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} (rows "
-            f"{shown}), and a cluster may hold {high:g}. high={held[largest]:g} would "
-            f"work, or fewer must-links.",
+            f"{shown}), and a cluster may hold {high:g}. high must be at least "
+            f"{held[largest]:g}; or remove must-links.",
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip
 

@@ -40,9 +40,12 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     pairs: tuple[int, ...] = ()
     if not case.fails(quotas, ()):
         pairs = tuple(needed(range(n_pairs), lambda some: case.fails(quotas, some)))
-    sides = [(quota, side) for quota in quotas for side in ("low", "high") if _looser(quota, side)]
-    alone = [(*one, bound) for one in sides for bound in case.nearest([one])]
-    would = alone or [(*one, bound) for one, bound in zip(sides, case.nearest(sides), strict=False)]
+    sides = _sides(quotas)
+    alone = would = [(*one, bound) for one in sides for bound in case.nearest([one])]
+    for several in () if alone else (sides, _sides(known.quotas)):
+        would = would or [
+            (*one, bound) for one, bound in zip(several, case.nearest(several), strict=False)
+        ]
     names = " and ".join(dict.fromkeys(quota.name for quota in quotas))
     beside = " together with the sizes" if known.has_sizes else ""
     and_pairs = "" if not pairs else " and the pairs" if beside else " together with the pairs"
@@ -132,6 +135,11 @@ class _Case:
         return kind, i, j
 
 
+def _sides(quotas: Sequence[Quota]) -> list[tuple[Quota, str]]:
+    """The bounds of these that can be loosened."""
+    return [(quota, side) for quota in quotas for side in ("low", "high") if _looser(quota, side)]
+
+
 def _at(bounds: list[Any], share: float) -> Any:
     return bounds[int(np.ceil(share * len(bounds) - 1e-9)) - 1]
 
@@ -169,8 +177,10 @@ def _need(quota: Quota, k: int) -> str:
         least = " and ".join(f"{name} {in_words(bounds)}" for name, _, bounds in ends)
         return f"{where}{quota.what} is {total:.4g} over all points, and {least} in each cluster"
     of_what = f" of {quota.what}" if quota.value is not None else f" units in {quota.what}"
-    needs = "".join(
-        f"; {k} clusters with {name} {in_words(bounds)} {verb} {bounds.sum():g}"
-        for name, verb, bounds in ends
-    )
+    needs = ""
+    for name, verb, bounds in ends:
+        needs += f"; {k} clusters with {name} {in_words(bounds)}"
+        given = np.isfinite(bounds)
+        if given.all() or (verb == "need" and quota.counts.min() >= 0):
+            needs += f" {verb} {bounds[given].sum():g}"
     return f"{where}there are {total:g}{of_what}{needs}"
