@@ -169,7 +169,7 @@ def build(folder: Path) -> None:
             "NUMBA_CPU_NAME": processor[0],
             "NUMBA_CPU_FEATURES": "",
             "NUMBA_CACHE_DIR": empty,
-            "NUMBA_DISABLE_INTEL_SVML": "1",  # a library that not everybody has
+            "NUMBA_DISABLE_INTEL_SVML": "1",  # a library that is often missing
             "SMDECLUST_PREBUILD": str(folder.resolve()),
         }
         command = [sys.executable, "-m", "smdeclust", "warm-up"]

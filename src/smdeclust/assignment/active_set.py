@@ -12,7 +12,7 @@ from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel
 from smdeclust.points.lanes import LANES
 
-# After so many rounds the active set takes all that hangs together with it: a set that grows by one
+# After this many rounds the active set takes in all groups connected to it: a set that grows by one
 # node a round, along a path, would take time quadratic in the path.
 MOST_ROUNDS = 20
 
@@ -117,7 +117,7 @@ def separate(costs, table, weights, graph, flags, numbers, folded, labels):
     work space. Where there is a `table` of squared distances by lanes, rows of `costs` are filled
     from it and the `weights` as they become active; else `costs` are complete. Changes `labels`.
     Returns SOLVED, INFEASIBLE, or HARD: then components with cycles are left, and are the only
-    fresh ones; when these have been labeled as well, the call can be repeated to go on.
+    fresh ones; when these have been labeled as well, the call can be repeated to continue.
     """
     active, fresh, seen = flags[0], flags[1], flags[2]
     n_linked, n_clusters = costs.shape

@@ -1,11 +1,10 @@
-"""The exact assignment of a table of costs: one price a bound and cluster on top of the pairs.
+"""The exact assignment of a table of costs: pairs, and one price for each bound and cluster.
 
-"No cluster is empty" is such a bound, too: it binds only where the labels of least cost leave a
-cluster empty. For given prices everybody goes to the cheapest cost + price. Groups on cannot-links
-that this breaks (and, under a single bound, those that count something else than most) are few: the
-ordinary assignment labels them at these prices. The many others break nothing: they fill up what is
-left at the least cost, and that sets new prices (`transport` under a single bound, else a linear
-program).
+"No cluster is empty" is also a bound: it matters only if the cheapest labels leave a cluster empty.
+For given prices every group takes the lowest cost + price. Groups whose cannot-links break (and,
+under a single bound, those that count more or less than most) are few: the ordinary assignment
+labels them at these prices. All others fill the remaining space at the lowest cost, and that sets
+new prices (`transport` under a single bound, otherwise a linear program).
 Where both agree, duality proves the labels. Where they do not, the prices still give a bound,
 reduced costs fix nearly everything, and a small MILP decides the rest (`residue`).
 """
@@ -281,7 +280,7 @@ class _Market:
         self.divide()
 
     def divide(self) -> None:
-        """Who is a point and who is not, after pairs have become active."""
+        """Tell single points from other groups, after pairs have become active."""
         point = self.alike.copy()
         point[: len(self.active)] &= ~self.active
         self.points, self.others = np.flatnonzero(point), np.flatnonzero(~point)

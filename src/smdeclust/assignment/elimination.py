@@ -17,7 +17,7 @@ from smdeclust.kernels import kernel
 
 # A node with more neighbors than this is not eliminated.
 MOST_NEIGHBOURS = 7
-# Nodes with more than two neighbors that may be eliminated: each is looked for among all nodes.
+# Nodes with more than two neighbors that may be eliminated: each is searched for among all nodes.
 MOST_WIDE = 200
 # Numbers that one step may look at.
 MOST_AT_ONCE = 2**17

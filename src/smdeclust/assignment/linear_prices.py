@@ -1,8 +1,8 @@
 """Prices of several bounds at once, for groups without pairs: a linear program on few of them.
 
-At the right prices nearly everybody is at the cheapest cost + price by a margin. So only those near
+At the right prices nearly every group has the cheapest cost + price by a margin. So only those near
 to indifference take part in the program, with the labels near to their best, and the others count
-as they are. Its duals are better prices. Where these move somebody else, more take part.
+as they are. Its duals are better prices. Where these move other groups, more take part.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def find_prices(
 
 
 def _is_optimal(value: np.ndarray, opened: np.ndarray) -> bool:
-    """Whether everybody's best label is among those that took part."""
+    """Whether the best label of every group is among those that took part."""
     return bool(np.where(opened, value, np.inf).min(axis=1).max(initial=0.0) <= 0.0)
 
 
 def _reach(value: np.ndarray, n_wanted: int) -> float:
-    """The regret that the second best labels of about so many groups do not exceed."""
+    """The regret that the second best labels of about this many groups do not exceed."""
     if value.shape[1] < 2 or n_wanted >= len(value):
         return np.inf
     second = np.partition(value, 1, axis=1)[:, 1]

@@ -17,7 +17,7 @@ from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.label_program import SHARP, LabelProgram
 
 # A budget of nodes or pivots becomes one of MILP nodes; and where some labels are known, no more
-# than so many others may be open for each pivot: the root alone would take longer.
+# than this many others may be open for each pivot: the root alone would take longer.
 MOST_MILP_NODES, OPEN_A_PIVOT = 500, 0.25
 # Labels are ruled out only where reduced costs exceed the gap by this share of all costs.
 MARGIN = 1e-9

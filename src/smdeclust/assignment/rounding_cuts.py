@@ -21,7 +21,7 @@ from smdeclust.structure.bounds import Bounds
 # Sizes that a cluster may have, where hulls are drawn; shares that are added up.
 MOST_SIZES = 20_000
 MOST_SHARES = 4
-# A row that is broken by less is not worth adding, and a number is whole up to so much.
+# A row that is broken by less is not worth adding, and a number is whole up to this much.
 LEAST_BROKEN, WHOLE = 1e-6, 1e-9
 
 

@@ -11,9 +11,9 @@ import numpy as np
 SOLVED = 0  # optimal, proven
 HARD = 1  # a cycle, a dense core or an empty cluster is left for the next solver
 INFEASIBLE = 3  # no labels satisfy the cannot-links
-PAUSED = 4  # may go on
+PAUSED = 4  # may continue
 STUCK = 5  # labels differ, but the objective does not fall
-ROUGH = 6  # may go on, from labels that are not proven to be optimal
+ROUGH = 6  # may continue, from labels that are not proven to be optimal
 
 
 class Status(Enum):

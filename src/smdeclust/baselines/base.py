@@ -235,7 +235,7 @@ class FromCenters(MultiStart):
         """Run one start from (K, d') centers; None where it fails."""
 
     def _describe(self, best: Solution) -> None:
-        """Set what else is told of the best solution."""
+        """Set the other attributes of the best solution."""
 
 
 @documented

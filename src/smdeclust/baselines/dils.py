@@ -18,7 +18,7 @@ from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
 from smdeclust.local_search.limits import is_past
 
-# The largest distance is measured on at most so many points.
+# The largest distance is measured on at most this many points.
 MOST_MEASURED = 2000
 
 

@@ -27,8 +27,8 @@ from smdeclust.points.distances import squared_distances
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.groups import Grouping, contract
 
-# A start ends after so many iterations in a row without a better solution: orders are drawn again,
-# so one that does not help says little.
+# A start ends after this many iterations in a row without a better solution: each draws a new
+# order, so a single one that does not help says little.
 PATIENCE, COP_PATIENCE = 10, 20
 # Passes over the points between two moves of the centers.
 MOST_PASSES = 6

@@ -151,7 +151,7 @@ def _extend(labels, first, starts, after, n_clusters):
 def _search(
     points, weights, starts, after, n_clusters, first, bounds, stack, at, upper, best, max_nodes
 ):
-    """Depth-first search for the groups from `first` on; goes on from `stack` and `at`.
+    """Depth-first search for the groups from `first` on; continues from `stack` and `at`.
 
     ``stack[g]`` is the label of group g, -1 where none was tried. Changes `stack` and `best`.
     Returns where it stands (below `first`: done), the upper bound, and the nodes used.

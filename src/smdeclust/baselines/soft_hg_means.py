@@ -184,7 +184,7 @@ def assign(model: Model, centers: np.ndarray) -> np.ndarray:
 def descend(model: Model, labels: np.ndarray, rng: np.random.Generator) -> Solution:
     """Improve (N,) labels without empty clusters.
 
-    The prior is that of the sizes at the start of each round; rounds go on while the objective,
+    The prior is that of the sizes at the start of each round; rounds continue while the objective,
     with the prior of its own sizes, falls.
     """
     linked = np.flatnonzero(np.diff(model.indptr) > 0)

@@ -137,7 +137,7 @@ class _Session:
         return f"{screen.plural(moved, 'point')} moved."
 
     def run(self, budget: int) -> None:
-        """Questions until there are no more, or nobody answers."""
+        """Questions until there are no more, or the person stops."""
         n_asked = 0
         while n_asked < budget:
             question = self.next_question(n_asked)

@@ -263,7 +263,7 @@ def centers_csv(inputs: opening.Inputs, labels: Any, k: int) -> bytes:
 
 
 def _table_name(data: Path) -> str:
-    """As the data file; what cannot be written as it came is an .xlsx or a .csv."""
+    """Like that of the data file, or .xlsx or .csv if its format cannot be written."""
     ending = data.suffix.lower() or ".csv"
     others = dict.fromkeys((".xls", ".xlsb", ".ods"), ".xlsx")
     others |= dict.fromkeys((".h5ad", ".npy", ".npz"), ".csv")

@@ -56,7 +56,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         for new in made:
             try:
                 new.rmdir()
-            except OSError:  # not empty: somebody else uses it
+            except OSError:  # not empty: something else uses it
                 break
         if isinstance(error, OSError) and error.filename is None:
             raise OSError(error.errno, error.strerror, str(folder)) from error

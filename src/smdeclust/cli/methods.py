@@ -58,7 +58,7 @@ COMPARED = ("smdeclust", "sg-mde", "blp-kmeans", "cop-kmeans", "pccc", "pck-mean
 
 @dataclass(frozen=True)
 class Run:
-    """One fitted model and what is said about it."""
+    """One fitted model and what is reported about it."""
 
     method: str
     labels: Any

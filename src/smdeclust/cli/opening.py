@@ -1,4 +1,4 @@
-"""Data and pairs, read and prepared as the options say, and what is said about them."""
+"""Data and pairs, read and prepared as the options say, and the notes about them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from rich.text import Text
 from smdeclust.io.files import printable
 from smdeclust.io.write import as_json
 
-# The console of a progress line that is being shown: what is said meanwhile goes above the line.
+# The console of a progress line that is being shown: messages appear above the line.
 _live: list[Console] = []
 
 

@@ -108,7 +108,7 @@ def hard_pairs(
 def known_of_new(
     X: Any, constraints: Constraints | None, must_link: Any, cannot_link: Any
 ) -> Constraints | None:
-    """Return what ``predict`` was told of new rows, as constraints or as bare pairs of them."""
+    """Return what ``predict`` was given about new rows: constraints or bare pairs."""
     if constraints is not None:
         _require_constraints(constraints)
     if must_link is None and cannot_link is None:

@@ -21,7 +21,7 @@ SHRINKAGE = 0.25
 CLUSTERS = 4.0
 
 # Random starts of the clustering, one number a round. More rounds drift away from the must-links:
-# the criterion goes on falling, and agreement with people's classes falls with it.
+# the criterion keeps falling, and agreement with people's classes falls with it.
 N_STARTS = (6, 4)
 
 # The same where distances are only compared.

@@ -46,7 +46,7 @@ _STATE = ("_search", "_spread", "_elite", "_fitted_on", "_order", "_digest")
 
 
 def deadline_after(seconds: float | None) -> float | None:
-    """The moment of ``time.perf_counter()`` that is so many seconds away."""
+    """The moment of ``time.perf_counter()`` that is this many seconds away."""
     return None if seconds is None else time.perf_counter() + seconds
 
 
@@ -104,7 +104,7 @@ def random_state_of(model: Any) -> np.random.RandomState:
 
 @contextmanager
 def log_shown(verbose: Any) -> Iterator[None]:
-    """Show the progress lines of the library, for now, where nobody has set up logging."""
+    """Show the progress lines of the library meanwhile, if no logging is set up."""
     logger = logging.getLogger("smdeclust")
     if not verbose or logger.handlers or logging.getLogger().handlers:
         yield

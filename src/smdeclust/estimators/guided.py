@@ -55,11 +55,11 @@ VIEWS: dict[str, Callable[[], View]] = {
 # Those that pairs teach, so that without pairs they see nothing of their own.
 TAUGHT = ("learned", "compact", "graph-learned", "classes")
 
-# Views see so many rows at most; the others are placed among them.
+# Views see this many rows at most; the others are placed among them.
 MAX_ROWS = 20_000
 
 # Points x features x clusters x local searches that a clustering may take: four searches at least.
-# Where so many are affordable, each of them goes deep; elsewhere only the best one jumps.
+# Where this many are affordable, each of them goes deep; elsewhere only the best one jumps.
 WORK = 8e6
 DEEP = 8
 

@@ -309,7 +309,7 @@ class SMDEClust(ConstrainedClusterer):
         return True
 
     def _earlier(self, problem: Any) -> Earlier | None:
-        """The solution to go on from, if there is one."""
+        """The solution to continue from, if there is one."""
         last = getattr(self._last, "cluster_centers_", None) if self.warm_start else None
         if last is not None and last.shape == (problem.n_clusters, problem.n_features):
             return as_earlier(self._last, problem)
@@ -391,7 +391,7 @@ class SMDEClust(ConstrainedClusterer):
         best = state.best
         assert best is not None
         if near is not None and near.objective <= best.objective * (1 + SAME):
-            best = near  # no better one: nobody's label changes without need
+            best = near  # no better one: no label changes without need
         self._elite = [problem.points.leave(other.centers) for other in elite.solutions[1:]]
         self.n_populations_ = state.island + 1
         self._record_search(state)

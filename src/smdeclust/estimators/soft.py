@@ -1,7 +1,7 @@
 """Prices in an estimator: what a broken soft pair costs, which were broken, what bounds cost.
 
 Prices of pairs are made once a fit. They depend on the points, their weights and K alone: not on
-the order of the rows, not on anybody's seed, and not on the pairs, so that clusterings with and
+the order of the rows, not on the seed, and not on the pairs, so that clusterings with and
 without a pair pay the same for all others.
 """
 
@@ -32,7 +32,7 @@ SUREST = 1 - 1e-12
 # Points times features up to which rows are sorted, so that even the rounding of sums is the same.
 MOST_SORTED = 2**23
 
-# Broken pairs, the most expensive first, for which the cost of keeping them is looked for, and what
+# Broken pairs, the most expensive first, for which the cost of keeping them is computed, and what
 # one such search may cost on dense pairs.
 MOST_KEPT = 20
 KEPT_PIVOTS = 2_000
@@ -118,7 +118,7 @@ def spread_inside(problem: Problem, deadline: float | None = None) -> float:
 
     It starts from parts of the points, cut one after the other where they spread most, so that
     nothing is drawn. (After the deadline it makes one iteration.) Of a large Dask collection every
-    so many rows are taken.
+    this many rows are taken.
     """
     X, weight = problem.X, problem.sample_weight
     if is_dask(X):

@@ -61,7 +61,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class State:
-    """Where the splitting method stands: enough to go on, or to start a child node.
+    """Where the splitting method stands: enough to continue, or to start a child node.
 
     The multipliers ``U`` and ``mu`` are scaled by ``1 / rho``.
     """
@@ -185,7 +185,7 @@ class _Run:
         self.bound_before, self.primal_before = -np.inf, np.inf
 
     def _keep(self, bound: float) -> None:
-        """Keep the multipliers of the best bound so far (V goes on: it is changed in place)."""
+        """Keep the multipliers of the best bound so far (V continues: it is changed in place)."""
         self.bound = bound
         self.best = State(self.V, self.U.copy(), self.rho, self.cuts, self.mu.copy())
 

@@ -25,8 +25,8 @@ WIDTH = 6
 FAR_BELOW = -1e300
 # Members of a cut are groups with at least this share of Z_ii in common with the center.
 NEAR = 0.05
-# From so many groups on every so many-th center is looked at first, so that no more than this many
-# times the cuts that are kept are found.
+# From MANY groups on, only every SAMPLED-th center is looked at first, so that at most PLENTY times
+# the cuts that are kept are found.
 MANY, SAMPLED, PLENTY = 400, 16, 20
 
 

@@ -1,7 +1,7 @@
 """Bounds for large data: prove each part of a split by itself, and add up.
 
 Parts are independent: they are proven on several processes, kept in a folder if one is given (a
-later run goes on from there), and the weakest are joined and proven together while time is left.
+later run continues from there), and the weakest are joined and proven together while time is left.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from smdeclust.exact.certificate import VALUES, InvalidCertificateError, Multipl
 
 EPS = float(np.finfo(np.float64).eps)
 # Square matrices of numbers, one row a group, that are in memory while a leaf is checked; and the
-# most bytes that they may take where nobody says otherwise (3,600 groups).
+# most bytes that they may take by default (3,600 groups).
 _MATRICES = 10
 MOST_BYTES = 2**30
 

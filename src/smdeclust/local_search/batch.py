@@ -90,12 +90,12 @@ class Engine(ExitStack):
         return batch
 
     def keep(self, which: list[int]) -> None:
-        """Only these solutions go on."""
+        """Only these solutions continue."""
         self.last, self.centers = [self.last[s] for s in which], self.centers[which]
         self.batch.keep(which)
 
     def finish(self, which: list[int], states: list[State]) -> None:
-        """The labels, centers and objective of solutions that do not go on."""
+        """The labels, centers and objective of solutions that do not continue."""
         if which and self.bounds is None:
             for s, found in zip(which, self._evaluate(which), strict=True):
                 states[s].labels, states[s].centers, states[s].objective = found
@@ -370,7 +370,7 @@ class Engine(ExitStack):
         raise NoFeasibleSolutionError(NOT_FOUND)
 
     def _trade(self, at: _Look) -> tuple[int, np.ndarray, np.ndarray]:
-        """Label some of the points as if all counted the same, and nobody else moved.
+        """Label some of the points as if all counted the same, and no others moved.
 
         Their clusters may change by what the bounds leave, or by that share where they stand for
         more. Returns the status, labels and new prices.

@@ -35,7 +35,7 @@ LONG = 2**21
 class CompiledSearch:
     """Searches from (K, d') centers of one problem whose points are contracted; made once.
 
-    `deep`: go on by swaps of Kempe chains where Lloyd stops.
+    `deep`: continue with swaps of Kempe chains where Lloyd stops.
     """
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
@@ -75,7 +75,7 @@ class CompiledSearch:
         return lloyd(*self.arrays, *work, pause)  # type: ignore[no-any-return]
 
     def __call__(self, start: np.ndarray | Solution, rough: bool = False) -> Solution:
-        """Search from these centers, or go on from a solution; `rough`: without optimal labels
+        """Search from these centers, or continue from a solution; `rough`: without optimal labels
         where they take long."""
         contracted, deep, limits = self.contracted, self.deep, self.limits
         limit = limits.max_iter
@@ -114,7 +114,7 @@ class CompiledSearch:
             last = state.n_done == limit - 1
             quickly = state.n_done == 0 or (not deep and state.objective < helped)
             if stuck and not last and quickly:
-                helped = state.objective * (1 - LEAST_FALL)  # else rounding could go on for ever
+                helped = state.objective * (1 - LEAST_FALL)  # else rounding could continue forever
                 quick = Budget(deadline=limits.deadline, max_pivots=0)
                 if _assign_and_move(contracted, state, quick):
                     continue

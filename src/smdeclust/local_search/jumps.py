@@ -1,4 +1,4 @@
-"""Jumps: empty one cluster, split another, go on, and keep what lowers the objective.
+"""Jumps: empty one cluster, split another, continue, and keep what lowers the objective.
 
 Assigning and moving centers never carries a center from a region with too many of them to one with
 too few. A jump does: the groups of the cluster that is missed least go to their second choices, the
@@ -21,7 +21,7 @@ SPLIT_ITERATIONS = 6
 LOCAL_ITERATIONS = 12
 # Clusters near each end of a jump that take part in it.
 NEAR = 8
-# K-means near a jump goes on while the objective there falls by this share.
+# K-means near a jump continues while the objective there falls by this share.
 LEAST_PROGRESS = 1e-5
 # Gains smaller than this share of the objective are rounding.
 LEAST_GAIN = 1e-9
@@ -35,7 +35,7 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
     O(n m d) for the n groups of the m clusters near it. Ends where a pass finds no jump: after
     `max_idle` trials that do not lower the objective. (Or where a pass raises it, as cannot-links
     that are kept one after the other can.) `tried` (K, K) marks the pairs (emptied, split) that
-    were tried as things are: with it another call goes on where `max_trials` ended this one.
+    were tried as things are: with it another call continues where `max_trials` ended this one.
     """
     n_groups, n_features = points.shape
     n_clusters, n_linked = len(centers), len(indptr) - 1

@@ -142,7 +142,7 @@ def accept(points, weights, found, labels, cost, objective, tally, centers):
 
 @kernel()
 def conclude(points, weights, labels, found, tally, centers, status):
-    """Settle, and return status and objective: centers that rounding has moved may go on."""
+    """Settle, and return status and objective: centers that rounding has moved may continue."""
     objective, drift = settle(points, weights, labels, found, tally, centers)
     if status == STUCK or (status == SOLVED and drift > LARGEST_DRIFT):
         return PAUSED, objective
@@ -161,7 +161,7 @@ def lloyd(
     `labels`. Returns (status, objective, n_done): SOLVED where it converged, PAUSED where it may go
     on (and has converged, too, if the next call makes it fall no further), ROUGH the same from
     labels that need not be optimal (only where `hurried`); with any other status the complete
-    assignment is needed for `centers`, and the search can go on from there.
+    assignment is needed for `centers`, and the search can continue from there.
     """
     graph = (indptr, indices, price, together)  # a tuple would be slower to hand over
     found, tally = np.empty(len(weights), np.int64), new_tally(centers)

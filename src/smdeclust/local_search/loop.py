@@ -34,9 +34,9 @@ def search_at_prices(
 ) -> list[Solution]:
     """Search from (K, d') starts, as many at once as the storage refines together.
 
-    `deep`: where Lloyd stops, go on by swaps within the bounds. Under bounds the last labels are
-    optimal unless the objective is `hopeless`. `proven` are partitions that need no further proof;
-    more are added.
+    `deep`: where Lloyd stops, continue with swaps within the bounds. Under bounds the last labels
+    are optimal unless the objective is `hopeless`. `proven` are partitions that need no further
+    proof; more are added.
     """
     bounds, found = problem.group_bounds, []
 

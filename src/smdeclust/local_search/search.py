@@ -50,7 +50,7 @@ def local_search(
     max_iter
         Most iterations, or ``None``.
     deep
-        Whether to go on by swaps of Kempe chains where Lloyd stops, and stop when neither helps.
+        Whether to swap Kempe chains where Lloyd stops, and to stop only when neither helps.
         (Only where :func:`can_go_deep` says so.)
     proof_pivots
         Simplex pivots for each proof on a dense core; then the best labels found are used.

@@ -19,7 +19,7 @@ from smdeclust.points.lanes import LANES, find_priced, near_labels
 SAMPLE = 1024
 # Looks at all points with a limit on how far prices move; then there is none.
 MOST_ATTEMPTS = 20
-# Prices may move so much more than in the last iteration before all points are looked at again.
+# Prices may move this much more than in the last iteration before all points are looked at again.
 MORE = 1.5
 # Margins that are looked at to choose how many points take part.
 LOOKED_AT = 256

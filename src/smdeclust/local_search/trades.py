@@ -22,7 +22,7 @@ from smdeclust.structure.tabu import beyond
 
 # The share of a full step that is made: each price is moved as if no other was.
 DAMPING = 0.7
-# Sums that are off by no more than one group in so many are close: the rest is traded.
+# Sums that are off by no more than one group in this many are close: the rest is traded.
 CLOSE = 128
 # What is mended by less than this is rounding.
 LEAST_MENDED = 1e-9
@@ -43,7 +43,7 @@ def climb(costs, counts, low, high, least, largest, prices, reach, fade, n_steps
     n, k = costs.shape
     n_bounds = len(low)
     if n == 0 or not reach < np.inf:
-        return  # nobody tells where prices go
+        return  # nothing shows where prices should go
     held, crowd, row = np.empty(low.shape), np.empty(low.shape), np.empty(k)
     for _ in range(n_steps):
         for b in range(n_bounds):
@@ -127,7 +127,7 @@ def trade(costs, counts, low, high, held, labels, n_rounds):
             a, j = labels[g], target[g]
             mended = _mended(counts[g], -1.0, a, low, high, held)
             mended += _mended(counts[g], 1.0, j, low, high, held)
-            # (What mends less than it did is dearer than it was.)
+            # (What repairs less than before costs more than before.)
             if mended <= LEAST_MENDED or costs[g, j] - costs[g, a] > 2 * abs(price[g]) * mended:
                 continue
             labels[g] = j

@@ -67,7 +67,7 @@ def evolve(
     on_generation
         Called after the first population (generation 0) and after every generation.
     state
-        Counters to go on from, where several populations run in turn.
+        Counters to continue from, where several populations run in turn.
     """
     state = State() if state is None else state
 

@@ -2,8 +2,8 @@
 
 One population collapses quickly, now and then on a solution that is not the best. Others that work
 in another way seldom make the same mistake, so an objective that several of them end with can be
-trusted, all the more if a thorough look at it finds nothing better; where they differ it is worth
-to go on. If they never agree, their best solutions become one last population.
+trusted, all the more if a thorough look at it finds nothing better; where they differ, more
+populations still help. If they never agree, their best solutions become one last population.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from smdeclust.problem import Solution
 # What ends one population but not the run: another one may do better.
 OWN_END = ("collapse", "no_improvement", "max_generations")
 # Where this share of all first searches, from starts that know nothing of each other, ends within
-# this share of the best objective by itself, so many populations are enough: others gain little.
+# this share of the best objective by itself, this many populations are enough: others gain little.
 EASY, LITTLE, ENOUGH_WHERE_EASY = 0.5, 1e-3, 2
 
 
@@ -34,7 +34,7 @@ class Islands:
     # most populations before the last one, which unites their best solutions; at least 4, or 1
     # for plain Algorithm 1
     max_populations: int = 1
-    n_agree: int = 1  # stop as soon as so many of them have ended with the best objective
+    n_agree: int = 1  # stop as soon as this many of them have ended with the best objective
     independent: bool = True  # whether first searches know nothing of each other
 
     def __post_init__(self) -> None:

@@ -1,10 +1,9 @@
 """Local searches that jump (not in the paper), and a thorough look at what populations agree on.
 
-A start jumps first and is searched afterwards. Under cannot-links, which jumps weigh roughly, it
-goes on from there: a jump, an exact search, and only what that confirms is kept; where most groups
-have cannot-links it is searched before it jumps, too. Points
-that are not contracted are too many to jump on: some of them, drawn at random and as if they had no
-pairs, show where to jump, and the search that follows sees all.
+A start jumps first and is searched afterwards. Jumps consider cannot-links only roughly, so with
+cannot-links an exact search follows each further jump, which is kept only if that search ends
+lower; where most groups have cannot-links, a search also comes before the first jump. Points that
+are not contracted are too many: jumps are then chosen on a random sample without pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Steps = tuple[Search, Callable[[Solution], Solution]]
 # Trials in a row that may fail: of an offspring, and of a solution that populations agree on.
 IDLE = 2
 THOROUGH_IDLE = 100
-# Most jumps before a search: where links are weighed roughly they could go on for ever.
+# Most jumps before a search: where links are weighed roughly they could continue forever.
 MANY = 1000
 # With fewer clusters populations find nearly the same without jumps, and faster.
 FEW_CLUSTERS = 10

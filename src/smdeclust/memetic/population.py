@@ -67,7 +67,7 @@ class State:
     stop_reason: str | None = None  # why the run ended, in one word; ``None`` while it runs
     # Number of the population where there are several in turn. `best`, `generation` and
     # `n_without_improvement` are those of this one; the counts of local searches, the clock and
-    # the history go on from one to the next.
+    # the history continue from one to the next.
     island: int = 0
     started: float = field(default_factory=time.perf_counter)
     history: History = field(default_factory=History)
@@ -107,7 +107,7 @@ class State:
         self.history.record(self)
 
     def next_island(self) -> State:
-        """A state for a new population that goes on counting from here."""
+        """A state for a new population that continues counting from here."""
         self.history.begin_population()
         return State(
             n_local_searches=self.n_local_searches,

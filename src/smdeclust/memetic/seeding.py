@@ -1,4 +1,4 @@
-"""Populations around earlier solutions (not in the paper: for fits that go on)."""
+"""Populations around earlier solutions (not in the paper: for fits that continue)."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def max_generations(limit: int) -> StoppingRule:
 
 
 def max_local_searches(limit: float) -> StoppingRule:
-    """About so many local searches, of all populations together; asked after every one of them.
+    """About this many local searches, of all populations together; checked after each of them.
 
     They are counted by starts and offspring, and a population that has begun is completed first.
     """

@@ -1,4 +1,4 @@
-"""The doors of this room: run the paper's experiments, or plans of one's own, and report."""
+"""The doors of this room: run the paper's experiments, or your own plans, and report."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def execute(run: Run) -> Outcome:
 
 
 def _end_after(seconds: float | None) -> None:
-    """End this process after so many seconds, whatever it is doing then; None: do not."""
+    """End this process after this many seconds, whatever it is doing then; None: do not."""
     faulthandler.cancel_dump_traceback_later()
     if seconds is not None:
         faulthandler.dump_traceback_later(max(seconds, 1e-3), exit=True, file=_nowhere())
@@ -317,7 +317,7 @@ def _warm_up(run: Run, factory: Callable[..., Any]) -> None:
 def _parameters(model: Any) -> dict[str, Any]:
     try:
         return json.loads(json.dumps(model.get_params(), default=repr))
-    except Exception:  # an estimator of somebody else need not have them
+    except Exception:  # other estimators may not have them
         return {}
 
 

@@ -1,7 +1,7 @@
 """One row per run in an SQLite file, written when the run ends.
 
 Rows are committed one by one, with a write-ahead log and full synchronisation: a process that is
-killed at any moment leaves all rows of ended runs behind, and the next one goes on from there.
+killed at any moment leaves all rows of ended runs behind, and the next one continues from there.
 """
 
 from __future__ import annotations

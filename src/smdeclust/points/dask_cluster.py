@@ -16,7 +16,7 @@ PATIENCE = 20.0
 
 
 class WorkersLostError(SMDEClustError, RuntimeError):
-    """The workers that hold the data are gone, and nobody took their place."""
+    """The workers that hold the data are gone, and none took their place."""
 
 
 class Cluster:
@@ -101,7 +101,7 @@ def active_cluster() -> Iterator[Cluster]:
             try:
                 yield Threads(own)
             except BaseException:
-                own.shutdown(cancel_futures=True)  # what has not begun is read in vain
+                own.shutdown(cancel_futures=True)  # what has not begun is not needed
                 raise
         return
     yield Cluster(client)

@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a storage can do; what it cannot is said in the result."""
+    """What a storage can do; the result says what it cannot."""
 
     # it has a contracted copy, so that the compiled loop and Kempe swaps can run
     contracted: bool = False
@@ -149,4 +149,4 @@ class Batch(Protocol):
         """Of the first solution: labels of the free groups of several points."""
 
     def keep(self, which: list[int]) -> None:
-        """Only these solutions go on."""
+        """Only these solutions continue."""

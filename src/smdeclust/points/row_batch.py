@@ -19,7 +19,7 @@ MOST_BLOCKS = 64
 LEAST_ROWS = 4096
 # Margins that are looked at to choose how many rows take part.
 LOOKED_AT = 2**15
-# After so many iterations of adding differences the sums are added up again from the labels.
+# After this many iterations of adding differences the sums are added up again from the labels.
 RENEW_EVERY = 32
 
 
@@ -279,12 +279,12 @@ def _sorted(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
 
 
 def margin_of(some: list[np.ndarray], place: int) -> float:
-    """The margin that about so many of them do not exceed: infinite where that is all of them."""
+    """The margin that about this many of them do not exceed: infinite where that is all of them."""
     margins = np.concatenate(some)
     margins = np.sort(margins[margins < np.inf])
     return float(margins[place]) if place < len(margins) else np.inf
 
 
 def step_to(n_rows: int, most: int) -> int:
-    """Which of the rows to take, every one or every so many, for about `most` where far more."""
+    """Which rows to take: all, or every n-th if there are far more than `most`."""
     return 1 if n_rows <= 4 * most else n_rows // most

@@ -108,7 +108,7 @@ class Rows(ABC):
         return np.stack([np.bincount(best, c, prices.shape[1]) for c in counted])
 
     def some_margins(self, state: State, step: int) -> np.ndarray:
-        """The margins of every so many rows."""
+        """The margins of every n-th row."""
         return state.margins[::step][self.free[::step]]
 
     def within(self, state: State, limit: float) -> np.ndarray:

@@ -21,7 +21,7 @@ from smdeclust.points.blocks import two_least
 ROUNDOFF = 2.0**-53
 # Relative error that |x - o|^2 may have; beyond it is computed directly.
 SIZE_ERROR = 1e-12
-# The same for squared distances that somebody sees.
+# The same for squared distances that are returned.
 SQUARE_ERROR = 1e-10
 # Bounds settle a point only with this relative margin, which covers all rounding in them.
 MARGIN = 1e-9

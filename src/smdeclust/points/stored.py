@@ -62,7 +62,7 @@ class Points(ABC):
 
     @abstractmethod
     def begin(self, n_starts: int) -> Any:
-        """A batch of so many solutions without labels, to be used in a ``with`` statement."""
+        """A batch of this many solutions without labels, to be used in a ``with`` statement."""
 
     @abstractmethod
     def describe(self, labels: Any) -> tuple[Any, np.ndarray, float]:

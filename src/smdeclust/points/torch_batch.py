@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_PRODUCTS = 2**28
 # Multiplications from which on a rough product and a second look at some rows is faster.
 LEAST_ROUGH = 2**30
-# One in so many rows is picked at most, to look again or because it moved; else all are taken.
+# One in this many rows is picked at most, to look again or because it moved; else all are taken.
 ONE_IN = 8
 
 
@@ -73,7 +73,7 @@ class TorchBatch:
         return np.asarray(self.points.guarded(partial(begin, centers)))
 
     def _begin(self, centers: Any) -> np.ndarray:
-        """The costs of the linked groups, while the device goes on with the free ones."""
+        """The costs of the linked groups, while the device continues with the free ones."""
         if not self._begun or centers is not self._given or self._rows is not self.points.rows:
             self._take(centers)
             if self._age % RENEW_EVERY == 0:
@@ -126,7 +126,7 @@ class TorchBatch:
     def _on_gpu(self) -> bool:
         return bool(self.points.device.type == "cuda")
 
-    # Whether the device begins with the next labels before anybody asks for them.
+    # Whether the device begins with the next labels before they are requested.
     ahead = _on_gpu
 
     def _run(self, step: Callable[..., None], *given: Any) -> None:
@@ -185,7 +185,7 @@ class TorchBatch:
             self._run(self._sum, part, n_moved <= most)
 
     def _cut(self, width: int) -> list[slice]:
-        """Rows of which so many numbers each are held at once."""
+        """Rows of which this many numbers each are held at once."""
         step, n = max(1, MOST_PRODUCTS // width), self.points.n_free
         return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
@@ -220,7 +220,7 @@ class TorchBatch:
 
     @staticmethod
     def _most(n_rows: int) -> int:
-        """How many of so many rows are picked at most."""
+        """How many of this many rows are picked at most."""
         return max(1, n_rows // ONE_IN)
 
     def _pick(self, chosen: Any) -> tuple[Any, Any]:

@@ -57,7 +57,7 @@ logger = logging.getLogger("smdeclust")
 # Contradictions that end where there are more clusters.
 TOO_FEW = ("clique", "no_coloring")
 
-# Every so many questions one is a check, where an error rate is to be estimated.
+# One in this many questions is a check, if an error rate is to be estimated.
 CHECK_EVERY = 10
 
 
@@ -346,7 +346,7 @@ class ActiveClustering:
 
 
 def as_estimator(estimator: Any, random_state: Any) -> Any:
-    """The estimator, or `GuidedClustering` of so many clusters."""
+    """The estimator, or `GuidedClustering` of this many clusters."""
     if isinstance(estimator, int | np.integer) and not isinstance(estimator, bool):
         return GuidedClustering(int(estimator), random_state=random_state)
     if not has_fit_parameter(estimator, "constraints"):

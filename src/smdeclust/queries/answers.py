@@ -20,7 +20,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What somebody said about a pair."""
+    """An answer about a pair."""
 
     pair: tuple[int, int]  # two rows
     verdict: str  # ``"same"``, ``"different"`` or ``"unknown"``
@@ -65,7 +65,7 @@ def as_label_answers(row: int, representatives: Sequence[int], given: Any) -> li
 
 @dataclass
 class Checks:
-    """Answers to questions whose answer followed from others: how often does somebody err?
+    """Answers to questions whose answer followed from others: how often is the oracle wrong?
 
     Two answers that imply a third agree with it unless one or all three are wrong: with an error
     rate e they disagree with probability (1 - (1 - 2 e)^3) / 2. Before there are checks, e is taken

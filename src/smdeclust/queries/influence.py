@@ -18,7 +18,7 @@ from smdeclust.views.graph import Neighbors
 
 # Rows looked at closely: matrices of their square are made.
 MOST_ROWS = 1000
-REACH, SHORT_REACH = 0.9, 0.8  # chance to go on, of walks that end where they stop
+REACH, SHORT_REACH = 0.9, 0.8  # chance that a walk takes another step
 # How much the model's clusters count beside one answer next to a row, and doubt about everything.
 TRUST, DOUBT = 0.6, 0.6
 # Rows that one row stands for less than this are far from it.
@@ -121,7 +121,7 @@ class Beliefs:
         self.doubt = np.where(self.settled, 0.0, 1 - self.chances.max(axis=1))
         self.covered = near.cover[:, self.settled].max(axis=1, initial=0.0)
         self.used = np.zeros(len(near.rows), dtype=bool)  # rows in questions that were chosen
-        # 1, and half of it for every time that somebody could not tell about a row
+        # 1, halved for every "don't know" about a row
         self.readiness = np.ones(len(near.rows))
         ends = np.array([row for pair in picture.unsure for row in pair], dtype=np.int64)
         np.multiply.at(self.readiness, near.places(ends), 0.5)

@@ -85,14 +85,14 @@ class Picture:
     n_clusters: int  # K
     known: Known  # the answers so far
     rng: np.random.Generator  # for random choices
-    unsure: set[tuple[int, int]]  # pairs that somebody could not answer, the smaller row first
+    unsure: set[tuple[int, int]]  # pairs without an answer (don't know), the smaller row first
     ids: Sequence[Any] | None = None  # of each point, for reasons
     # labels of the views of the model, each with its weight; none for a model without views
     views: tuple[tuple[np.ndarray, float], ...] = ()
 
     @property
     def refused(self) -> set[tuple[int, int]]:
-        """Pairs that are not asked: nobody can tell, or they have a soft answer."""
+        """Pairs that are not asked: the answer was "don't know", or soft."""
         return self.unsure | self.known.answered
 
     @cached_property

@@ -181,7 +181,7 @@ def as_pair_set(pairs: Any) -> set[tuple[int, int]]:
 
 
 def implied_pair(picture: Picture, asked: Sequence[tuple[int, int]]) -> Check | None:
-    """A pair that was not asked and whose answer follows from others: a check on somebody."""
+    """A pair that was not asked and whose answer follows from others: a check of the oracle."""
     known, rng = picture.known, picture.rng
     rows = np.flatnonzero(known.is_answered)
     done = as_pair_set(asked)

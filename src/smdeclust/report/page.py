@@ -246,7 +246,7 @@ def _feature(content: Content, column: int, clusters: np.ndarray) -> dict[str, A
 
 # ---- by matplotlib
 
-# Vector pictures stay sharp; beyond so many points they grow too large for a page.
+# Vector pictures stay sharp; beyond this many points they grow too large for a page.
 _VECTOR_POINTS = 1200
 
 

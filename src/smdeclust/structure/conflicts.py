@@ -210,7 +210,7 @@ def _shortest(neighbors: Neighbors, start: int, end: int) -> list[int]:
 
 
 def _too_many_merges(pairs: NumberedPairs, n_clusters: int, must: np.ndarray) -> _Found:
-    """One merge too many for K groups: any so many merges are, and each of them is needed."""
+    """Merges that leave fewer than K groups: one fewer would leave enough, whichever it is."""
     graph = coo_array((must + 1, pairs.ends[must].T), shape=(pairs.n_rows, pairs.n_rows))
     tree = np.sort(minimum_spanning_tree(graph.tocsr()).data.astype(np.int64)) - 1
     return _Found("too_few_groups", frozenset(tree[: pairs.n_points - n_clusters + 1].tolist()))

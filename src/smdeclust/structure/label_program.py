@@ -19,7 +19,7 @@ FAILED = 4
 SHARP = 16.0
 
 
-# Bounds count kinds of groups where labels are so many times more.
+# Bounds count kinds of groups where labels are this many times more.
 MORE_LABELS = 4
 
 

@@ -86,7 +86,7 @@ def check_number(
 
 
 def one_each(given: Any, n: int, name: str, what: str) -> np.ndarray:
-    """(n,) numbers, from one for all or one each; `what` they are for is said in an error."""
+    """(n,) numbers, from one for all or one each; errors name `what` they are for."""
     wanted = f"{name} must be one number or one for each of the {what}"
     try:
         values = np.asarray(given, dtype=np.float64)

@@ -113,7 +113,7 @@ class Quota:
 def bounds_of(
     sizes: SizeBounds, counts: np.ndarray, quotas: tuple[Quota, ...], group_of_point: np.ndarray
 ) -> Bounds:
-    """The bounds on groups that count so much (G,) in the sizes, and whose points have quotas."""
+    """The bounds on groups that count this much (G,) in the sizes, and whose points have quotas."""
     sums = [(counts, sizes.low, sizes.high)]
     for each, low, high in (each for quota in quotas for each in quota.sums(len(sizes.low))):
         sums.append((np.bincount(group_of_point, each, len(counts)), low, high))

@@ -1,9 +1,9 @@
 """The cheapest pairs to drop so that the rest hold: an implicit hitting set.
 
 Every set of pairs that cannot hold together must lose one. Sets are found as they are needed: drop
-the cheapest pairs that hit the sets known so far, look for what still contradicts, go on. The first
-answer that leaves no contradiction is the cheapest of all, for every set that forced it is a true
-one. Labels that break few pairs give an answer from the start, in case the time is short.
+the cheapest pairs that hit the sets known so far, look for other contradictions, repeat. The first
+answer that leaves none is the cheapest of all, because every set that forced it is a real
+contradiction. Labels that break few pairs give a first answer, in case time runs out.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Structure:
 
         `again`: bounds are those of a structure, and only pairs are looked at. `labels`: (N,), keep
         all hard pairs. `colorable`: these were checked before. After the `deadline` of
-        ``time.perf_counter()`` the search for first labels goes on briefly; explanations stop.
+        ``time.perf_counter()`` the search for first labels continues briefly; explanations stop.
         """
         reject_self_cannot_links(apart)
         if soft is not None:
@@ -305,7 +305,7 @@ class Structure:
 
 
 def as_n_clusters(n_clusters: Any, n_points: int) -> int:
-    """Return K where it is an integer that so many points can fill."""
+    """Return K if it is an integer that this many points can fill."""
     whole = isinstance(n_clusters, (int, np.integer)) and not isinstance(n_clusters, bool)
     if not whole or n_clusters < 1:
         raise InvalidInputError(f"n_clusters must be a positive integer, got {n_clusters!r}.")

@@ -18,7 +18,7 @@ from smdeclust.kernels import kernel
 
 # Labels that are looked at between two looks at the clock.
 LOOKS_AT_ONCE = 20_000_000
-# Under bounds: after so many moves in a row with broken pairs (or without), by how much their
+# Under bounds: after this many moves in a row with broken pairs (or without), by how much their
 # weight changes, and within what.
 PATIENCE, CHANGE, HEAVIEST = 10, 1.3, 1000.0
 

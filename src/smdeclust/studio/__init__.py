@@ -1,6 +1,6 @@
 """The studio: a page on this machine where people see clusters, say what they know, and see again.
 
-``wishes`` (what was said) -> ``desk`` (one table, shared by all pages) -> ``worker`` and
+``wishes`` (what the person entered) -> ``desk`` (one table, shared by all pages) -> ``worker`` and
 ``solving`` (the solver's own process); ``server`` and ``guard`` are the JSON interface,
 ``static/`` the page.
 """

@@ -1,4 +1,4 @@
-"""The desk: one table, what was said about it, what was found; shared by all open pages."""
+"""The desk: one table, what was entered about it, what was found; shared by all open pages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Desk:
 
     @property
     def wishes(self) -> Wishes:
-        """What was said, as it is now."""
+        """What has been entered, as it is now."""
         assert self._history is not None
         return self._history.now
 
@@ -129,7 +129,7 @@ class Desk:
         }
 
     def _names(self) -> dict[str, str]:
-        """What clusters are called: as was said, and where a labelled point is, as it is."""
+        """Names of clusters: those given, else the label of a labeled point in the cluster."""
         names = {str(number): name for number, name in self.wishes.names}
         if self.labels is not None:
             for row, name in self.wishes.labelled:
@@ -149,7 +149,7 @@ class Desk:
         source: dict[str, Any] | None = None,
         usual: int | None = None,
     ) -> None:
-        """Begin with a table, or go on where the work folder stands; all of it or nothing.
+        """Begin with a table, or continue from the work folder; all of it or nothing.
 
         Where neither `n_clusters` nor the folder says so, there are `usual` many clusters.
         """
@@ -215,7 +215,7 @@ class Desk:
             future.cancel()
         self._waiting.clear()
 
-    # ---- what is said
+    # ---- what the person enters
 
     async def act(self, actions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Take actions in turn, all or (RefusedError: they would contradict) none of them."""

@@ -1,4 +1,4 @@
-"""``explore``: the studio beside a notebook, and what was said there back in Python."""
+"""``explore``: the studio in a notebook; what was entered there comes back to Python."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def labels_csv(sheet: Sheet, names: dict[str, str], labels: np.ndarray) -> bytes
 
 
 def own_table(sheet: Sheet, names: dict[str, str], labels: np.ndarray, *, excel: bool) -> bytes:
-    """The table as it came, with a column ``cluster`` (a name where the cluster has one)."""
+    """The original table with a column ``cluster`` (a name where the cluster has one)."""
     column = "cluster"
     while column in sheet.frame.columns:
         column += "_"

@@ -65,7 +65,7 @@ def from_path(
 
 
 def from_words(path: str, sheet_name: str | None = None) -> Source:
-    """Read the table whose path somebody wrote."""
+    """Read the table whose path was entered."""
     if not path.strip() or "\0" in path:
         raise InvalidInputError("Enter the path of a table.")
     given = Path(path.strip().strip('"'))
@@ -77,7 +77,7 @@ def from_words(path: str, sheet_name: str | None = None) -> Source:
 def from_upload(name: str, content: bytes, start: Path) -> Source:
     """Keep a table that a page sent in a folder of its own, and read it.
 
-    The same table sent again goes on where its work was left; nothing is ever overwritten, and a
+    The same table sent again continues where its work was left; nothing is ever overwritten, and a
     table that cannot be read leaves nothing behind.
     """
     given = Path(name)

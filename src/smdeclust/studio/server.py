@@ -57,7 +57,7 @@ class Serving:
         self.desk, self._listener = desk, socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind((ADDRESS, port))
-        self._listener.listen(128)  # who comes before the server is up waits, and is not refused
+        self._listener.listen(128)  # early requests wait until the server is up
         port = self._listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
         hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})

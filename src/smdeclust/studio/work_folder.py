@@ -1,4 +1,4 @@
-"""The work folder: everything that was said and found, in plain files that ``smdeclust fit`` reads.
+"""The work folder: what the person entered and what was found, in plain files that ``fit`` reads.
 
 ``pairs.csv`` (i, j, type, confidence; by id where the data have ids), ``known.csv`` (points of
 known clusters), ``settings.json`` and ``labels.csv``. Each change is one step: a file is written
@@ -114,7 +114,7 @@ class WorkFolder:
         write_labels(self.path / LABELS, labels, ids=self.sheet.ids)
 
     def was_changed(self) -> bool:
-        """Whether somebody else wrote pairs or settings since they were read or saved here."""
+        """Whether another program wrote pairs or settings since they were read or saved here."""
         return self._stamps() != self._seen
 
     def load(self, first: Wishes, ground: Ground) -> Wishes:

@@ -18,7 +18,7 @@ from typing import Any
 
 from smdeclust.exceptions import SMDEClustError
 
-# Seconds that work of an earlier epoch may go on before its process is ended.
+# Seconds that work of an earlier epoch may continue before its process is ended.
 PATIENCE = 2.0
 
 # Sends its results by the first function. The second ends work that is no longer wanted, and says
@@ -115,7 +115,7 @@ class Worker:
         self._process = self._pipe = None
 
     def _end_stale(self, epoch: int) -> None:
-        """End a process that still works for an epoch before this one; go on with the others."""
+        """End a process that still works for an epoch before this one; continue with the others."""
         with self._lock:
             stale = [job for job in self._busy.values() if job.epoch < epoch]
             if not stale or self._epoch.value != epoch:

@@ -13,7 +13,7 @@ from smdeclust.tables.values import mark_of_frame
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# A mean so many standard deviations away from that of all points stands out.
+# A mean this many standard deviations away from that of all points stands out.
 _STANDS_OUT = 0.5
 
 

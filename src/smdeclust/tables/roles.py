@@ -59,7 +59,7 @@ class Guess:
 
 
 def check_roles(roles: Mapping[str, str] | None, columns: list[str]) -> dict[str, str]:
-    """Return roles that somebody gave, in our words; each column must be there."""
+    """Return the given roles by their standard names; each column must exist."""
     found = {}
     for name, role in (roles or {}).items():
         word = re.sub(r"[_\s-]+", " ", str(role).strip().lower())

@@ -26,7 +26,7 @@ MISSING = (
     "k. A.", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "Null", "NaT", "?", "-", "--", ".",
     "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!",
 )  # fmt: skip
-# Of the cells that are there, so many must be numbers; the others are then missing, and said.
+# This share of the nonempty cells must be numbers; the others are then missing, and a note says so.
 _NEARLY_ALL = 0.95
 # Currencies (a backslash is the yen of Japanese files), and marks between groups of three digits.
 _SIGNS = re.compile(

@@ -6,7 +6,7 @@ N x N matrix is formed. Z = H M H' - D goes through the groups that pairs name (
 M: +1 inside a group of several points, minus the cannot-links, soft pairs by their weight). B = A H
 is a truncated series whose small entries are dropped, and F is evaluated on the edges of the graph.
 What must-links say about points that are not neighbors stays a term B M B' of low rank, which the
-eigensolver applies and nobody forms.
+eigensolver applies without forming it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Neighbors:
         """The neighbors of points, and their symmetric graph with local scales."""
         n = len(X)
         k = min(N_NEIGHBORS, n - 1)
-        # Distances decide only who is near: single precision is enough, and twice as fast.
+        # Distances only rank neighbors: single precision is enough, and twice as fast.
         index = NearestNeighbors().fit(X.astype(np.float32))
         if k == 0:
             return cls(index, np.ones(n)), csr_array((n, n))
@@ -279,7 +279,7 @@ def leading(
     Subspace iteration with Chebyshev filters: a fixed number of block products in single precision.
     (A Lanczos method needs ten times as long where many eigenvalues crowd near 1, as here.)
     `times` applies the operator, `first` is about the leading eigenvector, `start` are vectors to
-    begin with; there are so many `rounds` of filters.
+    begin with; there are `rounds` rounds of filters.
     """
     block = rng.standard_normal((n, min(n_leading + SPARE, n)), dtype=np.float32)
     block[:, 0] = first

@@ -67,7 +67,7 @@ class View(Protocol):
 
 
 class Clock:
-    """Until when a run, and the present step of it, may go on; how often it ended too early."""
+    """Until when a run, and the present step of it, may continue; how often it ended too early."""
 
     def __init__(self, deadline: float | None) -> None:
         self.deadline = self.until = deadline
@@ -76,7 +76,7 @@ class Clock:
         self.n_stand_ins = 0
 
     def spent(self) -> float:
-        """Which share of the time is over: 0 without a limit, 1 where somebody has said so."""
+        """Which share of the time is over: 0 without a limit, 1 after a stop."""
         if self.stopped or self.deadline is None:
             return float(self.stopped)
         total = self.deadline - self.begun

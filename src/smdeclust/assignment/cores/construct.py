@@ -158,13 +158,13 @@ def construct(
     return best
 
 
-#: Edges walked between two looks at the clock, and in all: so many times the size of the problem.
+#: Edges walked between two looks at the clock, and in all: this many times the size of the problem.
 VISITS_AT_ONCE, MOST_VISITS = 10_000_000, 200
 
 
 @kernel()
 def _descend(costs, indptr, indices, soft, labels, tolerance, mark, members, state, visits):
-    """Swap improving chains until none is left or so many edges were walked; `labels` changes.
+    """Swap improving chains until none is left or this many edges were walked; `labels` changes.
 
     Chains follow the hard pairs; `soft` are the others. `state` holds where the walk stands (node,
     nodes since the last swap, stamp) and is changed. Returns the number of visits.

@@ -1,6 +1,6 @@
 """A linear program that grows and is solved again and again: columns in [0, upper], rows by range.
 
-SciPy brings HiGHS along, which can go on from the last basis; but only through a private module.
+SciPy brings HiGHS along, which can continue from the last basis; but only through a private module.
 Where that module is not as it is here, the public ``scipy.optimize.linprog`` takes over: slower,
 with the same answers. (The package highspy is not used: it and OR-Tools cannot be in one process.)
 """

@@ -1,6 +1,6 @@
 """The linear relaxation of a core, grown lazily from broken inequalities.
 
-Nodes enter only when an inequality involves them; everybody else sits at its cheapest label. Then
+Nodes enter only when an inequality involves them; all other nodes keep their cheapest label. Then
 the starting basis (cheapest label basic, slacks basic) is dual feasible, and so is every basis
 after new rows, new nodes or removed labels: the dual simplex always continues where it stopped.
 """
