@@ -228,14 +228,15 @@ def test_undo_takes_an_added_cluster_back(ask, tmp_path):
 
 
 def test_all_columns_are_shown(cli, ask, people, tmp_path, monkeypatch):
-    """Columns that are no features are shown as well, text as it is written."""
+    """Columns that are no features are shown as well, text as it is written, empty ones too."""
     people.write_text(
-        "id,a,b,job\nann,0,0,nurse\nbob,0.2,0.1,baker\ncid,5,5,pilot\ndan,5.1,5.2,pilot\n"
-        "eve,2.4,2.6,clerk\nfay,9,0,smith\n"
+        "id,a,b,job,fax\nann,0,0,nurse,\nbob,0.2,0.1,baker,\ncid,5,5,pilot,\n"
+        "dan,5.1,5.2,pilot,\neve,2.4,2.6,clerk,\nfay,9,0,smith,\n"
     )
     done = ask(["q"], "--answers", tmp_path / "answers.csv", "--features", "a,b")
     assert done.code == 0
     assert re.search(r"job +(nurse|baker|pilot|clerk|smith)", done.out)
+    assert re.search(r"fax +- +- +0.0", done.out)
 
 
 def test_labels(ask, cli, people, tmp_path):

@@ -121,19 +121,12 @@ class _Session:
             model = SMDEClust(self.k, metric=self.metric, random_state=self.seed)
         self.refits = Refits(model)
 
-    @property
-    def model(self) -> Any:
-        """The clustering as it stands; None before there is one."""
-        return getattr(self.refits, "model", None)
-
     def solve(self) -> str:
         """Cluster with what is known; returns what changed, in words."""
-        before = self.model
-        model = self.refits.fit(self.inputs.X, self.known, self.k, len(self.looks))
-        self.looks.append(model.labels_)
-        if before is None:
-            return ""
-        moved = int((before.labels_ != model.labels_).sum())
+        before = self.looks[-1:]
+        self.model = self.refits.fit(self.inputs.X, self.known, self.k, len(self.looks))
+        self.looks.append(self.model.labels_)
+        moved = sum(int((labels != self.model.labels_).sum()) for labels in before)
         return f"{screen.plural(moved, 'point')} moved."
 
     def run(self, budget: int) -> None:
@@ -215,7 +208,8 @@ class _Session:
             values = column.to_numpy()
             cells = values[list(rows)]
             if values.dtype.kind in "fiu":
-                spread = float(np.nanstd(values)) or 1.0
+                there = values[np.isfinite(values)]
+                spread = float(there.std() if len(there) else 0.0) or 1.0
                 gap = float(np.nanmax(np.abs(cells - cells[0]), initial=0.0)) / spread
                 words = [screen.number(float(cell)) for cell in cells]
                 found.append((gap, [str(name), *words, f"{gap:.1f}"]))
@@ -290,9 +284,11 @@ class _Session:
         del self.skipped[n_skipped:]
         for _ in range(n_lines):
             self.saved.drop_last()
+        said = "Taken back."
         if n_lines:
+            said += f" {self.solve()}"
             del self.looks[-2:]
-        screen.say(f"Taken back. {self.solve() if n_lines else ''}".strip())
+        screen.say(said)
         return -1
 
     def solve_or_grow(self) -> str | None:
