@@ -102,6 +102,8 @@ def test_weights_within_a_small_slack_are_packed_even_without_time(slack):
 @pytest.mark.parametrize("storage", ["dense", "blocks", "sparse", "torch"])
 def test_searches_take_several_bounds_on_every_storage(storage):
     """Quotas beside sizes: every storage ends within all bounds, at the same objective."""
+    if storage == "torch":
+        pytest.importorskip("torch", reason="needs PyTorch: smdeclust[torch]")
     rng = np.random.default_rng(2)
     X = np.abs(rng.normal(size=(300, 2)))
     known = Problem.build(X, 4, must_link=[(0, 1), (2, 3)], storage=storage, size_min=60)
