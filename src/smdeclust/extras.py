@@ -1,4 +1,4 @@
-"""Optional parts: a library that is not installed is a sentence that names the extra."""
+"""Optional parts: if a library is not installed, the error names the extra."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Compiled kernels that come with the package: whoever installs it need not wait for them.
+"""Compiled kernels that come with the package, so that the first call need not wait for them.
 
 numba compiles a kernel when it is first called. A wheel may bring the results along, in
 `_compiled/TAG/`: machine code for one system, Python and numba. Where nothing there fits, numba
-compiles as without it. `python -m smdeclust.prebuilt FOLDER` writes such a folder.
+compiles as usual. `python -m smdeclust.prebuilt FOLDER` writes such a folder.
 
-What numba itself keeps on disk it renews only where the file of a kernel changes, and a kernel
-holds what it calls: `Kept` adds the sources of all modules that its own one imports.
+numba renews its own cache only if the file of a kernel changes, but a compiled kernel contains the
+kernels that it calls: `Kept` also looks at the sources of all modules that its module imports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Costs -> labels: exact (`assign`, one file a step), greedy, and the plain MILP."""
+"""Costs -> labels: exact (`assign`, one file per step), greedy, and the plain MILP."""
 
 from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget

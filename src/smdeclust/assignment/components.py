@@ -136,7 +136,7 @@ def reply(folded, v, label, price, together):
 
 @kernel()
 def label_tree(nodes, costs, graph, parent, folded, labels):
-    """A tree, parents first: fold each node into its parent, then unfold. O(K) a node.
+    """A tree, parents first: fold each node into its parent, then unfold. O(K) per node.
 
     `folded` is work space. Writes `labels`.
     """

@@ -22,7 +22,7 @@ def peel_leaves(nodes, folded, graph, alive, degree, link, order):
     """Fold leaves into their neighbor, again and again, until no leaf is left.
 
     Changes `folded`, `alive`, `degree`; writes `order` and the entry of the neighbor that each was
-    folded into, `link`; returns how many nodes were peeled. O(K) a node, and its row.
+    folded into, `link`; returns how many nodes were peeled. O(K) per node, and its row.
     """
     indptr, indices = graph[0], graph[1]
     stack = np.empty(len(nodes), np.int64)

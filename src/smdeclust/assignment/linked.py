@@ -1,4 +1,4 @@
-"""Steps 2 to 4 of the exact assignment on a table of costs: the linked groups, clusters aside."""
+"""Steps 2 to 4 of the exact assignment on a table of costs: the linked groups, without bounds."""
 
 from __future__ import annotations
 

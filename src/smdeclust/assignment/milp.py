@@ -1,6 +1,6 @@
 """The assignment step as the paper writes it: a plain binary linear program, point by point.
 
-Slow and independent of everything else here; the tests and comparisons judge by it.
+Slow and independent of everything else here; tests and comparisons use it as the reference.
 """
 
 from __future__ import annotations

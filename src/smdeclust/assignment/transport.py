@@ -1,8 +1,8 @@
 """Free points under cluster sizes: a transportation problem, solved on a graph of K + 1 nodes.
 
-Its dual is one price a cluster: every point goes where cost + price is least; a positive price
-means that the cluster is at its largest size, a negative one that it is at its smallest. Points
-too many somewhere travel along shortest paths of clusters to where points are missing, or to the
+Its dual is one price per cluster: every point goes where cost + price is least; a positive price
+means that the cluster is at its largest size, a negative one that it is at its smallest. Surplus
+points move along shortest paths of clusters to where points are missing, or to the
 slack node: there a cluster takes or gives up a place between its smallest and largest size. An arc
 costs the cheapest regret of moving a point; one heap for each pair of clusters knows it.
 """

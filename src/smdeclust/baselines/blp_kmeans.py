@@ -1,7 +1,7 @@
 """k-means whose assignment is solved exactly, as in our local search: BLP-KM (Baumann 2020) under
 pairs, and constrained k-means (Bradley, Bennett & Demiriz 2000) with sizes alone.
 
-With our own exact step there is nothing to add; here is the same loop around the plain MILP, too.
+The same loop can also run around the plain MILP.
 """
 
 from __future__ import annotations

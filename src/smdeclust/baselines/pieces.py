@@ -92,7 +92,7 @@ def signed_pairs(
 
 
 def one_per_pair(name: str, given: Any, n_pairs: int, rule: str, fits: Any) -> np.ndarray:
-    """Return one number a pair, from one for all or one for each; `fits` says which are right."""
+    """Return one number per pair, from one for all or one for each; `fits` says which are right."""
     values = one_each(given, n_pairs, name, f"{n_pairs} pairs, must-links first")
     bad = np.flatnonzero(~fits(values))
     if len(bad):

@@ -1,4 +1,4 @@
-"""``smdeclust check``: can these pairs hold together, and what do they ask for?"""
+"""``smdeclust check``: can these pairs hold together, and what do they require?"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def option(form: str, help: str, panel: str | None = None, **more: Any) -> Any:
 
 
 def as_command(function: Command) -> tuple[Command, str]:
-    """The function as typer takes it, one parameter an option, and what its docstring says."""
+    """The function as typer takes it, one parameter per option, and what its docstring says."""
     hints = get_type_hints(function, include_extras=True)
     text, described = _read(function.__doc__ or "")
     groups: dict[str, Any] = {}
@@ -122,7 +122,7 @@ PAIRS = "format kind index_base must_link_sign pairs_by_row encoding"
 
 @dataclass(frozen=True)
 class Reading:
-    """How data and pairs are to be read: one field an option.
+    """How data and pairs are to be read: one field per option.
 
     Reading the data:
       --role COLUMN=ROLE: What a column is: number, category, yes/no, date, text, id, class, weight

@@ -26,7 +26,7 @@ _REASONS = {
 
 
 def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """What came out, a line each."""
+    """What came out, one line each."""
     n_pairs = result["n_must_links"] + result["n_cannot_links"]
     n_broken = result["broken_must_links"] + result["broken_cannot_links"]
     lines = [("objective (sum of squares)", screen.number(result["objective"], 12))]
@@ -57,7 +57,7 @@ def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def run_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """How the run went, a line each."""
+    """How the run went, one line each."""
     lines = [("how it was decided", note) for note in result.get("notes", ())]
     if "size_bounds" in result:
         bounds = ", ".join(f"{low:g} to {high:g}" for low, high in result["size_bounds"])
@@ -186,7 +186,7 @@ def broken_soft_document(inputs: Inputs, run: methods.Run) -> list[dict[str, Any
 
 
 def broken_lines(broken: list[dict[str, Any]]) -> list[str]:
-    """The first broken soft pairs, a line each; nothing where none broke."""
+    """The first broken soft pairs, one line each; nothing where none broke."""
     if not broken:
         return []
     lines = [f"Broken soft pairs ({len(broken):,}):"]

@@ -1,4 +1,4 @@
-"""``choose-k``, ``plot``, ``studio``, ``paper``, ``warm-up``: the work is done in other rooms."""
+"""``choose-k``, ``plot``, ``studio``, ``paper``, ``warm-up``: other packages do the work."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from smdeclust.cli.options import option
 
 @dataclass(frozen=True)
 class Settings:
-    """How the method is set up: one field an option.
+    """How the method is set up: one field per option.
 
     Setting up the method:
       --metric NAME: Distance: euclidean (the default), learned from the pairs, diagonal (one weight

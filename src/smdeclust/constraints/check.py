@@ -1,4 +1,4 @@
-"""``Constraints.check``: can these pairs hold, and if not, why and what is the least repair?"""
+"""``Constraints.check``: can these pairs hold, and if not, why, and what is the smallest repair?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function was given to know: one rule for constraints, bare pairs and partial labels.
+"""What is passed to a function: one rule for constraints, bare pairs and partial labels.
 
 A `Constraints` is sliced with the data; bare pairs are positions in the rows that were passed.
 """

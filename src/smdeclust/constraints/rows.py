@@ -1,4 +1,4 @@
-"""Rows: from what people call a point to its row, some of the rows, and which pairs lie there."""
+"""Rows: from ids to row positions; some of the rows, and the pairs within them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `Constraints` hold: frozen arrays, how they look, and how some of them are kept."""
+"""What `Constraints` store: frozen arrays, how they are shown, and how they are sliced."""
 
 from __future__ import annotations
 

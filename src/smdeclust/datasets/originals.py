@@ -87,7 +87,7 @@ def parse_mnist(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
 
 
 def parse_cifar_sheets(parts: Mapping[str, bytes], path: PathLike) -> Arrays:
-    """Return CIFAR-10 from PNG sheets: one image a row of 1024 RGB pixels, test batch first."""
+    """Return CIFAR-10 from PNG sheets: one image per row of 1024 RGB pixels, test batch first."""
     from PIL import Image
 
     sheets = []

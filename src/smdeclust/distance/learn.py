@@ -20,7 +20,7 @@ SHRINKAGE = 0.25
 # decide, with few the clusters do. Measured: flat from 2 to 8.
 CLUSTERS = 4.0
 
-# Random starts of the clustering, one number a round. More rounds drift away from the must-links:
+# Random starts of the clustering, one number per round. More rounds drift away from the must-links:
 # the criterion keeps falling, and agreement with people's classes falls with it.
 N_STARTS = (6, 4)
 

@@ -1,4 +1,4 @@
-"""A fit in a learned distance: learn it, cluster in it, and tell the result in the data's units."""
+"""A fit in a learned distance: learn it, cluster in it, report in the units of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New rows under knowledge: exact labels at fixed centers, with pairs and within sizes.
+"""New rows under constraints: exact labels at fixed centers, with pairs and within sizes.
 
 An old row stands for its cluster: a must-link to it forbids all other labels, a cannot-link forbids
 its own. What is left is the usual assignment.

@@ -1,7 +1,7 @@
-"""Parameters as data: default, rule and meaning of each stand in one place.
+"""Parameters as data: the default, rule and meaning of each in one place.
 
-A class whose parameters are written so gets its constructor, its checks and its documentation from
-`documented`:
+A class whose parameters are written this way gets its constructor, its checks and its documentation
+from `documented`:
 
     n_init: int = whole(10, "Starts; the best is kept.", low=1)
 

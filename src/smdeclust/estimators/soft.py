@@ -1,7 +1,7 @@
 """Prices in an estimator: what a broken soft pair costs, which were broken, what bounds cost.
 
-Prices of pairs are made once a fit. They depend on the points, their weights and K alone: not on
-the order of the rows, not on the seed, and not on the pairs, so that clusterings with and
+Prices of pairs are computed once per fit. They depend on the points, their weights and K alone: not
+on the order of the rows, not on the seed, and not on the pairs, so that clusterings with and
 without a pair pay the same for all others.
 """
 

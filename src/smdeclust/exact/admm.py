@@ -6,7 +6,7 @@ within the cuts, ``Y = V``. Any scaled multiplier ``U`` that the V-step leaves b
 
     f >= constant + scale * (sum of the K smallest eigenvalues of C + rho U, one of them along u)
 
-however far the iteration is from converged. That bound is what everything here is after.
+however far the iteration is from converged. That bound is the purpose of everything here.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ import numpy as np
 from smdeclust.exact.certificate import VALUES, InvalidCertificateError, Multipliers
 
 EPS = float(np.finfo(np.float64).eps)
-# Square matrices of numbers, one row a group, that are in memory while a leaf is checked; and the
+# Square matrices of numbers, one row per group, that are in memory while a leaf is checked; and the
 # most bytes that they may take by default (3,600 groups).
 _MATRICES = 10
 MOST_BYTES = 2**30

@@ -1,4 +1,4 @@
-"""Bytes, lines and cells of a file, with every way of failing said in a sentence.
+"""Bytes, lines and cells of a file, with a sentence for every failure.
 
 The same sentence helps in Python and on the command line: it asks `argument` how to write what it
 advises. Cells that a spreadsheet would run are marked as text, reversibly.

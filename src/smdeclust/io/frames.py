@@ -201,7 +201,7 @@ def _read_jsonl(content: bytes, path: Path, sheet: object) -> TableFile:
 
 
 def json_rows(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:
-    """The objects of an array or one a line; and whether they are an array."""
+    """The objects of an array or one per line; and whether they are an array."""
     rows: Any = []
     try:
         rows = json.loads(text)

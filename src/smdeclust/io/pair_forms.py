@@ -1,7 +1,7 @@
 """The forms in which pairs are written one by one: lines of words, CSV, JSON.
 
 Each reader yields entries (kind, point, other point, line, confidence): points as they are written,
-a confidence only for soft pairs. Those of CSV files end with a note and who wrote it.
+a confidence only for soft pairs. Entries of CSV files end with a note and its author.
 """
 
 from __future__ import annotations

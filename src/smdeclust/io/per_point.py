@@ -2,8 +2,8 @@
 
 ``groups``: rows of the same number >= 0 must be apart (cannot-link) or together (must-link), -1 is
 free. ``labels``: classes known for some points, empty or -1 where not; together within a class,
-apart across classes. Both may name the point of each line, below a header as ``id,label`` or
-``row,label``; points that are not listed are then free or unknown.
+apart across classes. Both may name the point of each line, below a header such as ``id,label``
+or ``row,label``; points that are not listed are then free or unknown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Jumps: empty one cluster, split another, continue, and keep what lowers the objective.
 
 Assigning and moving centers never carries a center from a region with too many of them to one with
-too few. A jump does: the groups of the cluster that is missed least go to their second choices, the
+too few. A jump does: the groups of the cluster that is needed least go to their second choices, the
 cluster that gains most is split in two, and k-means runs on the clusters near both. Linked groups
 go, in their order, to the nearest center that no cannot-link forbids so far: good enough to weigh a
 jump by; the exact local search that follows keeps every cannot-link.

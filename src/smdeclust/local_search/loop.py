@@ -1,4 +1,4 @@
-"""The one search loop, at prices: without bounds on clusters these are none, and nothing binds.
+"""The one search loop, at prices, which are zero if there are no bounds on clusters.
 
 Each iteration sends the centers and prices to the points, assigns the linked groups exactly with
 the free points that bounds leave undecided, and moves the centers to the means. Good labels will do

@@ -1,7 +1,8 @@
 """Good labels within several bounds, quickly: prices by steps, then moves of the least cost.
 
 A search needs no optimal labels as long as its objective falls. Prices of the last iteration leave
-few points where they must not be; these go elsewhere, the cheapest for what they mend first.
+few points where they must not be; these move elsewhere, those with the best repair for the cost
+first.
 """
 
 from __future__ import annotations

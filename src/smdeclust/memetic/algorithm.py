@@ -1,7 +1,7 @@
 """Algorithm 1: memetic differential evolution. Start reading here.
 
-The loop knows nothing of clustering: operators are plain callables, and a solution is anything with
-an ``objective`` and ``n_iterations``.
+The loop knows nothing about clustering: operators are plain callables, and a solution is anything
+with an ``objective`` and ``n_iterations``.
 """
 
 from __future__ import annotations

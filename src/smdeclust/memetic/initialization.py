@@ -1,4 +1,4 @@
-"""Initialisation (line 2): K different random points as centers."""
+"""Initialization (line 2): K different random points as centers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutation (Algorithm 3): a random center moves onto a point, likelier onto a badly served one."""
+"""Mutation (Algorithm 3): a random center moves to a point, likely one far from its center."""
 
 from __future__ import annotations
 

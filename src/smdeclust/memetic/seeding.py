@@ -1,4 +1,4 @@
-"""Populations around earlier solutions (not in the paper: for fits that continue)."""
+"""Populations around earlier solutions (not in the paper: for warm starts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers hand to the pictures, as checked arrays, and as places on paper."""
+"""What callers pass to the pictures, as checked arrays and as positions in the plane."""
 
 from __future__ import annotations
 

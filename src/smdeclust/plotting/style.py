@@ -1,4 +1,4 @@
-"""What all pictures share: colors, markers and lines that also read in grey and color-blind."""
+"""What all pictures share: colors, markers and lines, readable in gray and if color-blind."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 Points count relative to an `offset` (the mean of all points): nothing cancels on shifted data, and
 float32 data are summed in float64.
 
-Most points do not change their cluster in most iterations. Two numbers a point prove it (Hamerly's
-bounds): an upper bound on the distance to its center and a lower bound on the distance to any
-other. Only points that these do not settle are looked at again, and only those that move change
-the sums. Blocks are fixed, and added up in order, so the number of threads changes nothing.
+Most points do not change their cluster in most iterations. Two numbers per point prove it
+(Hamerly's bounds): an upper bound on the distance to its center and a lower bound on the distance
+to any other. Only points that these do not settle are looked at again, and only those that move
+change the sums. Blocks are fixed, and added up in order, so the number of threads changes nothing.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def regrets_block(X, weights, free, offset, labels, centers, out):
 def add_to_clusters(X, weights, free, offset, labels, sums, totals, counts):
     """Add the rows that are `free` to their clusters.
 
-    `weights` and `free` hold one entry a row, or a single one for all. Changes `sums` (K, d),
+    `weights` and `free` hold one entry per row, or a single one for all. Changes `sums` (K, d),
     `totals` (weights) and `counts` (rows of positive weight). O(rows d).
     """
     for i in range(len(X)):

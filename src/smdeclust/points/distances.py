@@ -37,7 +37,7 @@ def squared_distances(x, centers, centers_t, out):
 
 @kernel()
 def transposed(centers):
-    """Return a copy of the centers with one row a feature."""
+    """Return a copy of the centers with one row per feature."""
     out = np.empty((centers.shape[1], centers.shape[0]))
     for k in range(centers.shape[0]):
         for j in range(centers.shape[1]):

@@ -124,7 +124,7 @@ def find_priced(lanes, weights, counted, centers, prices, labels, margins):
 def price_rows(X, weights, free, offset, counts, centers, prices, labels, margins, held):
     """Label the free rows of an array by the least cost + price of what they count.
 
-    `counts` (B, n) has one column a row, or a single one for all; `prices` are (B, K). Writes
+    `counts` (B, n) has one column per row, or a single one for all; `prices` are (B, K). Writes
     `labels`, and to `margins` by how much the second best is worse; adds what rows count to `held`
     (B, K).
     """

@@ -1,4 +1,4 @@
-"""Linked groups, which every storage holds near: costs, sums and squares in double precision."""
+"""Linked groups, kept in memory by every storage: costs, sums and squares in double precision."""
 
 from __future__ import annotations
 

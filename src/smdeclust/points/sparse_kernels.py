@@ -29,7 +29,7 @@ MARGIN = 1e-9
 
 @kernel()
 def add_columns(indptr, indices, data, weights, out):
-    """Add the weighted rows to `out`; `weights` holds one entry a row, or a single one."""
+    """Add the weighted rows to `out`; `weights` holds one entry per row, or a single one."""
     for i in range(len(indptr) - 1):
         w = weights[i if len(weights) > 1 else 0]
         for e in range(indptr[i], indptr[i + 1]):

@@ -1,4 +1,4 @@
-"""Points: where the numbers live. What storages share, and the few rows that each holds apart."""
+"""Points: what all storages share, and the few rows that each keeps separately."""
 
 from __future__ import annotations
 

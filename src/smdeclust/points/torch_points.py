@@ -1,8 +1,8 @@
 """Points on a device through PyTorch: many solutions at once, one matrix product for all.
 
-The points go to the device once, minus their mean, in single precision. Where clusters turn out to
-be so small against their distance from the mean that single precision cannot tell them apart, the
-points go there again in double precision, for good.
+The points go to the device once, minus their mean, in single precision. If clusters turn out to be
+too small, compared with their distance from the mean, for single precision to tell them apart, the
+points are sent again in double precision, for the rest of the fit.
 """
 
 from __future__ import annotations

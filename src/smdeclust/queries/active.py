@@ -1,4 +1,4 @@
-"""The loop: ask a question, learn, cluster again, until the budget or the doubt is spent."""
+"""The loop: ask, learn, cluster again, until the budget is spent or nothing is in doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of answers: a CSV of pairs that grows in its own shape, its columns and its words."""
+"""The file of answers: a CSV of pairs to which lines are added, with its own columns and words."""
 
 from __future__ import annotations
 

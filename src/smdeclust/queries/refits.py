@@ -1,4 +1,4 @@
-"""Clustering again as answers come, quickly: from what there is, by the heaviest view."""
+"""Quick refits as answers arrive: from the current solution, by the view of largest weight."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What single pairs cost: solve again without each, and compare.
 
 Solving again takes time, so only the most promising pairs are tried: those that bind at the
-solution found, by an estimate at fixed centers. Which, how many and why no more is part of
-the result.
+solution found, by an estimate at fixed centers. The result says which pairs, how many, and why
+no more.
 """
 
 from __future__ import annotations

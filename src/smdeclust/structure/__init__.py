@@ -1,4 +1,4 @@
-"""What people know, contracted once: groups, edges with prices, bounds; and why it cannot be."""
+"""What people know, contracted once: groups, priced edges, bounds; and why it is infeasible."""
 
 from smdeclust.structure.coloring import Coloring, Verdict, find_coloring
 from smdeclust.structure.graph import PairGraph, SoftPairs

@@ -1,4 +1,4 @@
-"""Bounds on clusters: sizes as people give them; and B sums with their limits, as searches see."""
+"""Bounds on clusters: sizes as people give them; B sums and their limits as searches see them."""
 
 from __future__ import annotations
 

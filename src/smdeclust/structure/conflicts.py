@@ -1,9 +1,9 @@
-"""All contradictions at once: as many as share no pair, and the cheapest repair.
+"""All contradictions at once (no two share a pair), and the cheapest repair.
 
 A contradiction is a smallest set of pairs that cannot hold together: remove any one of them and the
 rest can. Those by a must-link path and by a clique are read off directly; any other is narrowed
 down by deletion: leave something out, and keep it out if what remains is still proven infeasible.
-Infeasibility is monotone (fewer pairs, fewer troubles), so what was needed once stays needed.
+Infeasibility is monotone (fewer pairs, fewer contradictions), so what was needed once stays needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The last way to first labels, where prices and programs found none in their time."""
+"""The last resort for first labels, if prices and programs found none in time."""
 
 from __future__ import annotations
 

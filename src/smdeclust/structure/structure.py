@@ -1,4 +1,4 @@
-"""Structure: what people know, contracted once. Nobody else puts knowledge together."""
+"""Structure: what people know, contracted once, in this one place."""
 
 from __future__ import annotations
 

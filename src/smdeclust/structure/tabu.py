@@ -4,7 +4,7 @@ A move gives a node another label; what counts is by how much pairs and bounds a
 bounds only the nodes in conflict are looked at, and the cheaper label wins ties. Under bounds a
 scrambled number of the move decides ties, and a broken pair weighs more the longer pairs are
 broken, less the longer none is (strategic oscillation): a large group must leave although its move
-breaks a bound by more than it mends in pairs.
+breaks a bound by more than it repairs in pairs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why quotas cannot hold: which of them, beside which pairs, and which bounds would work."""
+"""Why quotas cannot hold: which of them, with which pairs, and which bounds would work."""
 
 from __future__ import annotations
 

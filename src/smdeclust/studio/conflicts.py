@@ -1,4 +1,4 @@
-"""An impossible wish: which pairs forbid it, and the ways out, each one action."""
+"""An impossible change: which pairs forbid it, and ways to resolve it, each one action."""
 
 from __future__ import annotations
 

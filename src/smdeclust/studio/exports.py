@@ -1,4 +1,4 @@
-"""What can be taken away: the person's table with a column more, plain files, lines of Python."""
+"""Exports: the person's table with one more column, plain files, lines of Python."""
 
 from __future__ import annotations
 

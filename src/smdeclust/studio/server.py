@@ -1,7 +1,7 @@
 """The studio's server on this machine: the page, its JSON interface and its push channel.
 
-The interface is documented in docs/studio.md. Everything is below one path that begins with the
-token (see `guard`).
+The interface is documented in docs/architecture.md. Everything is below one path that begins with
+the token (see `guard`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the person in front of the page has said so far, and how each thing said changes it."""
+"""What the person has entered on the page so far, and how each action changes it."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ aside and renamed, and where a change touches several files, all are first writt
 (``.step.json``) whose renaming decides. A kill at any moment leaves everything before the change,
 or everything after it.
 
-Several studios may work in one folder: who changes it holds a lock, and first reads what the
-others wrote.
+Several studios may work in one folder: a studio that changes it holds a lock, and first
+reads what the others wrote.
 """
 
 from __future__ import annotations

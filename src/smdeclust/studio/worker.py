@@ -1,4 +1,4 @@
-"""The solver's process: the page never freezes, and a change ends what is no longer wanted.
+"""The solver's process: the page never freezes, and a change ends work that is no longer needed.
 
 Jobs go in one after the other. Each belongs to an epoch; a new change begins a new epoch, and work
 of an earlier one stops at its next look at the clock (after every local search). Work that does

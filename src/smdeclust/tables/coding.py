@@ -1,4 +1,4 @@
-"""From the values of a column to coordinates: one class a role, all of plain numbers and lists.
+"""From the values of a column to coordinates: one class per role, all of plain numbers and lists.
 
 A missing value is at the mean of each of its coordinates, so that it is neither near nor far from
 anything by this column. What is learned can be written as JSON and read back.

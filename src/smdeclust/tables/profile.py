@@ -54,7 +54,7 @@ def set_apart(
 def typical_rows(
     frame: DataFrame, features: TableFeatures, labels: np.ndarray, n_clusters: int
 ) -> tuple[list[str], list[list[Any]]]:
-    """Names, and a row a cluster: medians of numbers and dates, else the most frequent, or None."""
+    """Names, and one row per cluster: medians of numbers and dates, else the mode, or None."""
     names = features.used_columns
     columns = Columns(frame[names], mark_of_frame(frame))
     rows: list[list[Any]] = [[] for _ in range(n_clusters)]

@@ -1,4 +1,4 @@
-"""What the cells of a column are: numbers, moments or words, whatever wrote them.
+"""What the cells of a column are: numbers, times or words, whichever program wrote them.
 
 Numbers may be written as text in any of the usual ways (``1.218,85``, ``-1 218,85 €``, ``12%``,
 ``(40.00)``, ``40.00-``, ``1:30:00``), missing values in many more. Everything here works on

@@ -1,4 +1,4 @@
-"""Ways of seeing the points; which of them knowledge that was held out speaks for."""
+"""Views: ways of seeing the points, judged by held-out pairs and labels."""
 
 from smdeclust.views.classes import Classes
 from smdeclust.views.consensus import Guided, guide

@@ -1,4 +1,4 @@
-"""Views weighed by knowledge held out, and merged under all of it."""
+"""Views weighted by held-out pairs and labels, and merged under all constraints."""
 
 from __future__ import annotations
 

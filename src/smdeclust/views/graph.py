@@ -92,7 +92,7 @@ class Links:
     # (G, G) together and apart, symmetric
     plus: csr_array
     minus: csr_array
-    own: csr_array  # columns of `member`, one a point of a group of several: Z has no diagonal
+    own: csr_array  # columns of `member`, one per point of a group of several: Z has no diagonal
 
     @classmethod
     def of(cls, known: Constraints) -> Links:

@@ -1,4 +1,4 @@
-"""Knowledge held out: what clusterings keep of pairs that they were fitted without.
+"""Held-out pairs and labels: what clusterings keep of pairs that they were fitted without.
 
 Every pair is held out once, in one of four folds (of labels: every point but one of each class).
 A pair says something only where the others do not imply it, so must-links are first replaced by a
@@ -85,7 +85,7 @@ def folds(known: Constraints, rng: np.random.Generator, n_folds: int = N_FOLDS) 
 
 
 def _independent(known: Constraints) -> tuple[np.ndarray, np.ndarray]:
-    """Hard must-links as one star a group, and one cannot-link for every two groups."""
+    """Hard must-links as one star per group, and one cannot-link for every two groups."""
     n_points = len(known)
     group = contract(n_points, known.must_link, known.cannot_link).of_point
     degree = np.bincount(known.cannot_link.ravel(), minlength=n_points)

@@ -1,4 +1,4 @@
-"""Several centers a cluster: small clusters, merged by what pairs say of them."""
+"""Several centers per cluster: small clusters, merged as the pairs suggest."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A view, what it is shown, and what it sees.
 
 A view is a way of seeing the points in which the wanted clusters may be simple. It is one object
-with three methods: `prepare` does once what depends on no knowledge, `see` clusters the points
-under some knowledge, and `place` says where new points are.
+with three methods: `prepare` does once what does not depend on constraints, `see` clusters the
+points under some constraints, and `place` says where new points are.
 """
 
 from __future__ import annotations

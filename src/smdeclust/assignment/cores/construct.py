@@ -60,7 +60,7 @@ def _look(v, available, count, regret):
 def greedy_labels(costs, graph, by_saturation):
     """Label node after node; returns the labels (-1 where stuck) and the number of stuck nodes.
 
-    Who is next is the winner of a tournament, of which one match a level is played again when a
+    The next node is the winner of a tournament, of which one match per level is played again when a
     node has changed. O((n + edges)(K + log n)).
     """
     indptr, indices, price, together = graph

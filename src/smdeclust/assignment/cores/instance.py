@@ -1,4 +1,4 @@
-"""A dense core as branch and cut sees it: nodes, hard pairs, and one more node a soft pair.
+"""A dense core as branch and cut sees it: nodes, hard pairs, and one more node per soft pair.
 
 A pair that may be broken is a node of its own with two labels: 0, kept, at no cost, and 1, broken,
 at its price. Rows of the linear program tie it to the labels of its two ends.
