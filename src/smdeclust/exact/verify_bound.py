@@ -1,9 +1,8 @@
 """Check one leaf: the bound that its multipliers prove, with every rounding error deducted.
 
-At a leaf the rows form G groups (rows that must be together) with weights ``w_g`` and
-``B_g = (sum of w_i p_i over the group) / sqrt(w_g)``. ``Y[g, h] = sqrt(w_g w_h) / (weight of the
-cluster)`` for groups together, else 0, is a projector of rank K with ``Y u = u``,
-``u = sqrt(w / sum w)``, and
+At a leaf the rows form G groups (rows that must be together) with weights ``w_g`` and ``B_g = (sum
+of w_i p_i over the group) / sqrt(w_g)``. ``Y[g, h] = sqrt(w_g w_h) / (weight of the cluster)`` for
+groups together, else 0, is a projector of rank K with ``Y u = u``, ``u = sqrt(w / sum w)``, and
 
     f = sum_i w_i |p_i|^2 - <B B', Y>.
 

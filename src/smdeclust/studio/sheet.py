@@ -29,9 +29,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 class Sheet:
     """A table with roles for its columns: `fixed` ones are known, others were `chosen`.
 
-    Where there are `vectors`, they are the points, and columns are only shown. Names of
-    pictures are looked up in the folder `home` and nowhere else. `notes` are sentences about the
-    reading.
+    Where there are `vectors`, they are the points, and columns are only shown. Names of pictures
+    are looked up in the folder `home` and nowhere else. `notes` are sentences about the reading.
     """
 
     frame: DataFrame

@@ -189,10 +189,9 @@ def _conflict_graph(x, indptr, indices):
 def _lift(x, allowed, indptr, indices, nodes, labels, coefficients, begin, length, capacity, hits):
     """Lift variables into an odd cycle stored at `begin`; returns the size of the row (OUT).
 
-    A variable that conflicts with many of the cycle leaves room for few of them, so its
-    coefficient is what it takes away: the hub of a wheel takes all. The lifted ones conflict
-    pairwise, so at most one is chosen and their coefficients hold together. `hits` is a zero
-    workspace (n, K).
+    A variable that conflicts with many of the cycle leaves room for few of them, so its coefficient
+    is what it takes away: the hub of a wheel takes all. The lifted ones conflict pairwise, so at
+    most one is chosen and their coefficients hold together. `hits` is a zero workspace (n, K).
     """
     n_labels = x.shape[1]
     total = 0
