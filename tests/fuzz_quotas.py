@@ -33,13 +33,16 @@ def every_label(n: int, k: int) -> np.ndarray:
     return np.array(list(itertools.product(range(k), repeat=n)))
 
 
-def kept(labels: np.ndarray, k: int, quotas: Any, sizes: Any = (), least: Any = 0) -> np.ndarray:
+def kept(
+    labels: np.ndarray, k: int, quotas: Any, sizes: Any = (), least: Any = 0, most: Any = np.inf
+) -> np.ndarray:
     """Which of these labels keep the quotas, and (k, m) sizes: their bounds in one order of all."""
     found = np.zeros(len(labels), dtype=bool)
     for order in map(list, itertools.permutations(range(k))):
         fits = np.ones(len(labels), dtype=bool)
-        for held, low in zip(sizes, np.broadcast_to(least, k)[order], strict=False):
-            fits &= held >= low - 1e-9
+        ends = (np.broadcast_to(end, k)[order] for end in (least, most))
+        for held, low, high in zip(sizes, *ends, strict=False):
+            fits &= (held >= low - 1e-9) & (held <= high + 1e-9)
         for quota in quotas:
             lows, highs = (np.broadcast_to(end, k)[order] for end in (quota.low, quota.high))
             for cluster, (low, high) in enumerate(zip(lows, highs, strict=True)):
@@ -109,6 +112,9 @@ def random_case(rng: np.random.Generator) -> tuple[dict[str, Any], Constraints, 
         given["size_min"] = rng.integers(1, n // k + 1, k) if rng.random() < 0.5 else n // k
         if rng.random() < 0.3:
             given["size_by"] = "weight"
+        elif rng.random() < 0.5:
+            spare = rng.integers(0, 2, k) if rng.random() < 0.5 else 1
+            given["size_max"] = np.maximum(np.bincount(labels) + spare, given["size_min"])
     if rng.random() < 0.3 and n > 2:
         soft = rng.choice(n, 2, replace=False)[None]
         given["soft"] = SoftPairs(soft, rng.random(1), soft[:0], np.empty(0))
@@ -128,7 +134,8 @@ def judged(given: dict[str, Any], known: Constraints, centers: np.ndarray) -> fl
     counted = weight if given.get("size_by") == "weight" else np.ones(len(X))
     held = np.array([(labels == cluster) @ counted for cluster in range(k)])
     fits &= (held > 0).all(axis=0)
-    fits &= kept(labels, k, known.quotas, held, given.get("size_min", 0))
+    sizes = given.get("size_min", 0), given.get("size_max", np.inf)
+    fits &= kept(labels, k, known.quotas, held, *sizes)
     if not fits.any():
         return np.inf
     squares = ((X[:, None] - centers) ** 2).sum(axis=2) * weight[:, None]
