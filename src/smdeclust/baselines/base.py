@@ -36,8 +36,7 @@ NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 SOLUTION = {
     "labels_": "(N,) cluster of each point; all constraints hold.",
     "cluster_centers_": "(K, d) means of the clusters, in lexicographic order.",
-    "inertia_": "Sum of (weighted) squared distances from the points to the centers of their\n"
-    "clusters.",
+    "inertia_": "Sum of (weighted) squared distances from points to the centers of their clusters.",
     "soft_prices_": "Price of a broken soft pair by its confidence; ``predict`` uses it.",
     "n_iter_": "Rounds of the method's own loop (of the best start, if there are several).",
 }

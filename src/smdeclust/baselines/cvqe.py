@@ -29,8 +29,7 @@ class CVQE(FromCenters, SoftBaseline):
 
     _attributes = {  # noqa: RUF012
         "objective_": "The error that the method charges, with its own centers (twice the\n"
-        "paper's, "
-        "which halves every square)."
+        "paper's, which halves every square)."
     }
     _linear: ClassVar[bool] = False
 

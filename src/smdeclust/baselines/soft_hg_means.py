@@ -43,8 +43,7 @@ class SoftHGMeans(UnweightedBaseline):
     """
 
     _attributes = {  # noqa: RUF012
-        "objective_": "What the method minimizes: minus the logarithm of the likelihood, up to a\n"
-        "constant.",
+        "objective_": "Minus the logarithm of the likelihood, up to a constant.",
         "n_local_searches_, n_local_iterations_": "Local searches, and their passes over the\n"
         "points in total.",
         "stop_reason_": '``"max_generations"``, ``"no_improvement"`` or ``"max_time"``.',

@@ -103,8 +103,7 @@ class Search:
         "counted, and a population that has begun is completed first; further searches after\n"
         "jumps, the final search for jumps, and the search from an earlier solution are not\n"
         'counted. ``"auto"``: 10^10 / (points x features x clusters), at least 100, so that the\n'
-        "time of a run on large data is proportional to their size. ``None``:\n"
-        "no limit.",
+        "time of a run on large data is proportional to their size. ``None``: no limit.",
         _check_searches,
     )
     max_generations: int | None = whole(None, "Limit on the generations of each population.", low=0)

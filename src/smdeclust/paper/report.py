@@ -139,7 +139,8 @@ def _claims_section(claims: list[Claim]) -> str:
     for claim in claims:
         verdict = "**Agrees.**" if claim.holds else "**Does not agree.**"
         why = f" *Why:* {claim.why_not}" if not claim.holds and claim.why_not else ""
-        lines.append(f"- {verdict} {claim.text} ({claim.source}) {claim.evidence}{why}")
+        text = claim.text.removesuffix(".")
+        lines.append(f"- {verdict} {text} ({claim.source}). {claim.evidence}{why}")
     lines.append(
         "- **Not comparable.** Times: the paper ran on an Intel Xeon E5-2430 v2 with Gurobi 11. In "
         "Table 3 it counts the seconds until PC-SOS-SDP found its best solution; we count the "
