@@ -44,7 +44,6 @@ from smdeclust.queries.suggest import (
     LabelQuestion,
     Suggestion,
     check_strategy,
-    ids_by_row,
     implied_pair,
     look_at,
     suggest_from,
@@ -206,13 +205,11 @@ class ActiveClustering:
         """Take up what is known and cluster a first time."""
         estimator = as_estimator(self.estimator, self.random_state)
         self._refits = Refits(estimator)
-        ids = ids_by_row(self.ids, len(points))
-        self._file = None if self.save_to is None else AnswerFile(self.save_to, ids)
-        none = Constraints(n_points=len(points))
+        none = Constraints(n_points=len(points), ids=self.ids)
+        self._file = None if self.save_to is None else AnswerFile(self.save_to, none.ids)
         self._given = none if constraints is None else none | constraints
         if self.save_to is not None and os.path.exists(self.save_to):
-            named = {"n_points": len(points)} if self.ids is None else {"ids": self.ids}
-            self._given |= Constraints.read(self.save_to, **named)
+            self._given |= Constraints.read(self.save_to, n_points=len(points), ids=self.ids)
         self.constraints_ = self._given
         self.n_clusters_ = int(estimator.n_clusters)
         while self.grow and any(

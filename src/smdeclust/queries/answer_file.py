@@ -92,7 +92,7 @@ class AnswerFile:
     def __init__(
         self,
         path: PathLike,
-        ids: Sequence[Any] | None = None,
+        ids: Any = None,
         index_base: int = 0,
         encoding: str | None = None,
     ) -> None:

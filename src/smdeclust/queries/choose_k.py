@@ -124,7 +124,8 @@ def choose_n_clusters(
     rng = np.random.default_rng(random_state)
     n_pairs = len(known.must_link) + len(known.cannot_link) + known.n_soft
     held_out = list(folds(known, rng, n_folds)) if n_pairs >= n_folds else []
-    samples = [_sample(len(points), rng) for _ in range(n_samples)]
+    n, size = len(points), max(1, int(SAMPLE * len(points)))
+    samples = [np.sort(rng.choice(n, size, replace=False)) for _ in range(n_samples)]
     table: list[Candidate] = []
     unproven = False
     for k in numbers:
@@ -202,10 +203,6 @@ def _kept(model: Any, points: np.ndarray, fold: Fold) -> float:
     kinds = [fold.together == kind for kind in np.unique(fold.together)]
     shares = [np.average(right[k], weights=fold.weight[k]) for k in kinds if fold.weight[k].any()]
     return float(np.mean(shares)) if shares else np.nan
-
-
-def _sample(n_points: int, rng: np.random.Generator) -> np.ndarray:
-    return np.sort(rng.choice(n_points, max(1, int(SAMPLE * n_points)), replace=False))
 
 
 def _stability(

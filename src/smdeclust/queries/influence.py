@@ -98,7 +98,7 @@ class Beliefs:
 
     def __init__(self, picture: Picture, near: Nearness) -> None:
         self.picture, self.near, self.known = picture, near, picture.known
-        self.refused = picture.refused
+        self.refused = picture.unsure | picture.known.answered
         k, known, labels = picture.n_clusters, picture.known, picture.labels
         self.places = {group: near.places(rows) for group, rows in known.members.items()}
         self.home = {}

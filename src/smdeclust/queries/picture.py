@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -86,14 +84,9 @@ class Picture:
     known: Known  # the answers so far
     rng: np.random.Generator  # for random choices
     unsure: set[tuple[int, int]]  # pairs without an answer (don't know), the smaller row first
-    ids: Sequence[Any] | None = None  # of each point, for reasons
+    ids: np.ndarray | None = None  # of each point, for reasons
     # labels of the views of the model, each with its weight; none for a model without views
     views: tuple[tuple[np.ndarray, float], ...] = ()
-
-    @property
-    def refused(self) -> set[tuple[int, int]]:
-        """Pairs that are not asked: the answer was "don't know", or soft."""
-        return self.unsure | self.known.answered
 
     @cached_property
     def votes(self) -> np.ndarray:

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import all_known
-from smdeclust.constraints.rows import as_ids, as_n_points
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.validation import as_points
 from smdeclust.queries.answers import DIFFERENT, SAME
@@ -118,13 +117,6 @@ def suggest_pairs(
     check_number("n_pairs", n_pairs, low=1, whole=True)
     picture = look_at(model, X, constraints, random_state, skip=skip, ids=ids)
     return suggest_from(picture, n_pairs, strategy)
-
-
-def ids_by_row(ids: Any, n_points: int) -> Any:
-    """The ids, one of each point by its position, if there are any; else an error says why."""
-    named = None if ids is None else as_ids(ids)
-    as_n_points(n_points, named)
-    return named
 
 
 def check_strategy(name: str, strategy: str) -> None:
@@ -233,7 +225,7 @@ def look_at(
         if len(seen.labels) == len(labels)
     )
     known, rng = Known.read(given, labels), np.random.default_rng(random_state)
-    named, k = ids_by_row(ids, len(labels)), int(model.n_clusters)
+    named, k = Constraints(n_points=len(labels), ids=ids).ids, int(model.n_clusters)
     return Picture(coordinates, labels, k, known, rng, as_pair_set(skip), named, weighed)
 
 
@@ -275,7 +267,7 @@ def _points(count: int) -> str:
 def _random_pairs(picture: Picture, n_pairs: int) -> list[Suggestion]:
     """Pairs drawn from all whose answer does not follow."""
     found: list[Suggestion] = []
-    n, refused = picture.known.n_points, set(picture.refused)
+    n, refused = picture.known.n_points, picture.unsure | picture.known.answered
     for _ in range(200 * n_pairs if n > 1 else 0):
         i, j = picture.rng.choice(n, 2, replace=False).tolist()
         key = (min(i, j), max(i, j))
