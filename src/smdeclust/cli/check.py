@@ -47,7 +47,7 @@ def check(
     also explained.
 
     Example:
-      smdeclust check people.csv -k 4 --constraints pairs.csv --repair mended.csv
+      smdeclust check people.csv -k 4 --constraints pairs.csv --repair repaired.csv
 
     Options:
       --repair FILE: Write the pairs that remain after dropping the fewest (.csv, .json or .txt).

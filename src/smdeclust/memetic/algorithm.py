@@ -52,7 +52,7 @@ def evolve(
     Parameters
     ----------
     operators
-        Initialisation, crossover, mutation, local search.
+        Initialization, crossover, mutation, local search.
     population_size
         P, at least 4.
     replacement

@@ -16,7 +16,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
 # After Okabe and Ito, with the wine of Tol in place of their yellow, which vanishes on white paper,
-# and the blue a little darker: the first three (blue, orange, green) stay apart in grey as well.
+# and the blue a little darker: the first three (blue, orange, green) stay distinct in gray as well.
 COLORS = (
     "#005A9C",  # blue
     "#E69F00",  # orange

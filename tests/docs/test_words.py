@@ -1,0 +1,37 @@
+"""The words that people read: American spelling, and none of the phrases that made them stop."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+# People instead of things, idioms of other languages, British spelling.
+AVOIDED = re.compile(
+    r"\b(nobody|everybody|somebody|anybody|in vain|for want of|so many|goes on|as it came"
+    r"|(and|is|are) said|Euclid's|colours?|behaviours?|neighbours?|centres?|grey"
+    r"|labell(ed|ing)|(optim|minim|initial|standard|normal|recogn)is(e|es|ed|ing|ation))\b",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_avoid_words_that_stop_readers(page: Path) -> None:
+    """No page has a word of the list; code blocks count, because people read them."""
+    lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
+    found = [f"line {n}: {match[0]}" for n, line in lines if (match := AVOIDED.search(line))]
+    assert not found, f"{page.name}: {'; '.join(found)}"
+
+
+def test_newest_changes_avoid_them_too() -> None:
+    """The newest section of the changelog has none of these words."""
+    newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
+    assert [match[0] for match in AVOIDED.finditer(newest)] == []
