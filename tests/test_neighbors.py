@@ -37,12 +37,20 @@ KMeansConstrained(2, size_min=2).fit(np.arange(8.0)[:, None])
 }
 
 
-@pytest.mark.parametrize("ours_first", [True, False])
 @pytest.mark.parametrize("name", THEIRS)
-def test_side_by_side(name: str, ours_first: bool) -> None:
-    """A dense core is solved before and after a neighbor was imported and used."""
+def test_ours_after_a_neighbor(name: str) -> None:
+    """A dense core is solved after a neighbor was imported, and the neighbor works after that."""
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is absent")
-    code = OURS + THEIRS[name] + OURS if ours_first else THEIRS[name] + OURS + THEIRS[name]
+    run(THEIRS[name] + OURS + THEIRS[name])
+
+
+def test_ours_before_all_neighbors() -> None:
+    """A dense core is solved before, between and after all neighbors that are installed."""
+    run(OURS + "".join(THEIRS[name] + OURS for name in THEIRS if importlib.util.find_spec(name)))
+
+
+def run(code: str) -> None:
+    """Run the code in a process of its own."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

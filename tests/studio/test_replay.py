@@ -14,7 +14,7 @@ from tests.studio.live import studio
 
 @pytest.mark.slow
 def test_random_actions_against_plain_fits(tmp_path: Path) -> None:
-    """250 random actions: same feasibility, all hard pairs kept, objective no worse."""
+    """150 random actions: same feasibility, all hard pairs kept, objective no worse."""
     X, y = make_blobs(90, 3, centers=4, cluster_std=2.5, random_state=0)
     path = tmp_path / "points.npy"
     np.save(path, X)
@@ -23,7 +23,7 @@ def test_random_actions_against_plain_fits(tmp_path: Path) -> None:
     n_refused = n_compared = 0
     with studio(path, "-k", "4") as running:
         running.settle()
-        for step in range(250):
+        for step in range(150):
             refused = not _random_action(running, rng, y)
             n_refused += refused
             if step % 25 != 24:
@@ -39,8 +39,8 @@ def test_random_actions_against_plain_fits(tmp_path: Path) -> None:
             plain = SMDEClust(k, random_state=0).fit(scaled, constraints=known)
             assert state["solution"]["objective"] <= plain.inertia_ * (1 + 1e-6)
             n_compared += 1
-    assert n_compared == 10
-    assert n_refused < 250
+    assert n_compared == 6
+    assert n_refused < 150
 
 
 def _random_action(running: object, rng: np.random.Generator, y: np.ndarray) -> bool:
