@@ -140,22 +140,26 @@ def label_tree(nodes, costs, graph, parent, folded, labels):
 
     `folded` is work space. Writes `labels`.
     """
-    indptr, indices = graph[0], graph[1]
-    soft = len(graph[2]) > 0
+    indptr, indices, prices, kinds = graph
+    price, together = np.inf, False  # of every pair, where all are hard
     for v in nodes:
         for k in range(costs.shape[1]):
             folded[v, k] = costs[v, k]
     for i in range(len(nodes) - 1, 0, -1):
         v = nodes[i]
-        e = find_edge(indptr, indices, v, parent[v]) if soft else 0
-        fold_into(folded, v, parent[v], *pair_at(graph, e))
+        if len(prices) > 0:
+            e = find_edge(indptr, indices, v, parent[v])
+            price, together = prices[e], kinds[e]
+        fold_into(folded, v, parent[v], price, together)
     for v in nodes:
         u = parent[v]
-        if u >= 0:
-            e = find_edge(indptr, indices, v, u) if soft else 0
-            chosen = reply(folded, v, labels[u], *pair_at(graph, e))
-        else:
+        if u < 0:
             chosen = two_least(folded[v])[0]
+        else:
+            if len(prices) > 0:
+                e = find_edge(indptr, indices, v, u)
+                price, together = prices[e], kinds[e]
+            chosen = reply(folded, v, labels[u], price, together)
         if chosen < 0 or folded[v, chosen] == np.inf:
             return INFEASIBLE
         labels[v] = chosen

@@ -60,7 +60,8 @@ class CompiledSearch:
 
     def _begin(self, start: np.ndarray | Solution) -> State:
         if not isinstance(start, Solution):
-            labels = np.full(self.n_groups, -1, dtype=np.int64)
+            labels = np.empty(self.n_groups, dtype=np.int64)
+            labels.fill(-1)
             return State(np.array(start, dtype=np.float64, order="C"), labels)
         # (The limit on iterations is of this search alone: those before it do not count.)
         centers, value = start.centers, start.objective - self.constant
@@ -144,7 +145,7 @@ class CompiledSearch:
                 self.ended[name] = state
             while len(self.ended) * self.n_groups > MOST_LABELS:
                 del self.ended[next(iter(self.ended))]
-        return replace(state, n_done=state.n_done + earlier).as_solution(self.constant)
+        return state.as_solution(self.constant, earlier)
 
 
 def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:

@@ -58,10 +58,11 @@ class State:
         self.labels, self.centers, self.objective = labels, centers, objective
         return True
 
-    def as_solution(self, constant: float = 0.0) -> Solution:
-        """The best so far; `constant` is what the objective is without."""
-        value = self.objective + constant
-        return Solution(self.labels, self.centers, value, self.n_done, self.proven)
+    def as_solution(self, constant: float = 0.0, earlier: int = 0) -> Solution:
+        """The best so far; `constant` is what the objective is without, `earlier` are iterations
+        before this search."""
+        value, n_iterations = self.objective + constant, self.n_done + earlier
+        return Solution(self.labels, self.centers, value, n_iterations, self.proven)
 
 
 def partition(labels: np.ndarray) -> bytes:
