@@ -110,29 +110,44 @@ def assign(
         cost = state.cost()
         if cost == np.inf:  # some group has no label left
             return None, np.inf, np.inf
+        gap = state.unproven()
+        bound = cost if gap <= ROUNDING * abs(cost) else cost - gap
         if bounds is None or bounds.hold(state.labels):
-            gap = state.unproven()
-            return state.labels, cost, cost if gap <= ROUNDING * abs(cost) else cost - gap
-        filled = _fill(costs, bounds, state.labels)
-        return _fill_exactly(state, bounds, upper if filled is None else filled, budget)
+            return state.labels, cost, bound
+        filled = _fill(state, bounds, bound)
+        if filled.is_proven():
+            return filled.labels, filled.cost, filled.cost
+        return _fill_exactly(
+            state, bounds, upper if filled.labels is None else filled.labels, budget
+        )
     found = assign_bounded(costs, graph, bounds, upper, budget)
     return found.labels, found.cost, found.bound
 
 
-def _fill(costs: np.ndarray, bounds: Bounds, labels: np.ndarray) -> np.ndarray | None:
-    """Move the cheapest group into each empty cluster: no other is there to be apart from."""
-    labels, rows = labels.copy(), np.arange(len(costs))
-    held = bounds.held(labels)[0]
+def _fill(state: LinkedLabels, bounds: Bounds, bound: float) -> Found:
+    """Move the cheapest group into each empty cluster: no other is there to be apart from.
+
+    `bound` is one on the cost where clusters may be empty. On top of that every empty cluster costs
+    at least what the cheapest group does, for one on broken pairs less what these cost already.
+    """
+    costs, labels, rows = state.costs, state.labels.copy(), np.arange(len(state.costs))
+    filling, held = bounds.counts[0] > 0, bounds.held(labels)[0]
+    spent = state.nearest.copy()
+    spent[: len(state.regret)] += np.where(state.active, state.regret, 0.0)
+    found = Found(np.empty(0), bound=bound, scale=float(np.abs(state.nearest).sum()))
     for empty in np.flatnonzero(held == 0):
+        found.bound += max(0.0, float((costs[:, empty] - spent)[filling].min(initial=np.inf)))
         extra = costs[:, empty] - costs[rows, labels]
-        extra[(bounds.counts[0] == 0) | (held[labels] < 2)] = np.inf
+        extra[~filling | (held[labels] < 2)] = np.inf
         group = int(np.argmin(extra))
         if extra[group] == np.inf:
-            return None
+            return found
         held[labels[group]] -= 1
         held[empty] += 1
         labels[group] = empty
-    return labels
+    penalty = state.pairs.penalty(labels[: len(state.regret)])
+    found.offer(labels, float(costs[rows, labels].sum()) + penalty)
+    return found
 
 
 def _fill_exactly(

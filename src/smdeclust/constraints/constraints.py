@@ -399,6 +399,8 @@ class Constraints(Store):
 
     def hardened(self) -> Constraints:
         """Return the same with soft pairs of confidence 1 (or an infinite price) as hard ones."""
+        if not self.n_soft:
+            return self
         masks, hard = {}, {}
         for kind in SOFT:
             pairs, confidence, price = (getattr(self, name) for name in arrays_of(kind))

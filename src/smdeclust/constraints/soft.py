@@ -22,6 +22,8 @@ def split_soft(
     Pairs are ``(i, j)`` or ``(i, j, confidence)``, also mixed, or an array of two or three columns.
     Confidences (None where the pairs say them) or prices are one number per pair, or one for all.
     """
+    if pairs is None and confidence is None and price is None:
+        return None, np.empty(0), np.empty(0)
     entries = [] if pairs is None else as_list(pairs)
     plain, said = [], np.full(len(entries), np.nan)
     for where, entry in enumerate(entries):

@@ -455,7 +455,8 @@ class SMDEClust(ConstrainedClusterer):
         old = {name: value for name, value in old.items() if not is_default(value)}
         for name in old:
             warn_renamed("SMDEClust", name, f"search=Search({name}=...)")
-        return Search.preset(self.search).replace(**old)
+        search = Search.preset(self.search)
+        return search.replace(**old) if old else search
 
 
 def log_generation(state: State) -> None:

@@ -120,7 +120,7 @@ def digest_of(X: Any) -> str:
         return ""
     state = hashlib.blake2b(repr(X.shape).encode(), digest_size=16)
     for array in (X.data, X.indices, X.indptr) if is_sparse(X) else (X,):
-        state.update(repr((array.shape, array.dtype)).encode())
+        state.update(f"{array.shape} {array.dtype.str}".encode())
         state.update(np.ascontiguousarray(array).data)
     return state.hexdigest()
 

@@ -17,7 +17,15 @@ StoppingRule = Callable[[State], "str | None"]
 def any_of(*rules: StoppingRule | None) -> StoppingRule:
     """The first reason that any of these rules gives."""
     active = [rule for rule in rules if rule is not None]
-    return lambda state: next(filter(None, (rule(state) for rule in active)), None)
+
+    def stop(state: State) -> str | None:
+        for rule in active:
+            reason = rule(state)
+            if reason is not None:
+                return reason
+        return None
+
+    return stop
 
 
 def no_improvement(limit: int, idle: float = math.inf) -> StoppingRule:

@@ -53,7 +53,7 @@ class ArrayPoints(PointsInMemory):
         n_compound = self.coupling.n_compound
         means = np.empty((self.coupling.n_groups, self.n_features))
         means[:n_compound] = self.coupled.means
-        np.subtract(self.X[self.coupling.free_rows()], self.offset, out=means[n_compound:])
+        np.subtract(self.X[self.coupling.is_free()], self.offset, out=means[n_compound:])
         return read_only(means)
 
     @cached_property
@@ -106,15 +106,13 @@ class ArrayPoints(PointsInMemory):
 
     def _blocks(self) -> tuple[list[ArrayRows], list[int], np.ndarray, int]:
         """The rows as given, and the means of free groups of several points."""
-        n_linked, n, lone = self.coupling.n_linked, self.n_points, self.coupling.free_rows()
-        free = np.zeros(n, dtype=np.bool_)
-        free[lone] = True
+        n_linked, n, free = self.coupling.n_linked, self.n_points, self.coupling.is_free()
         blocks, starts = in_blocks(self.X, self.row_weights, free, self.offset)
         if self.coupling.n_compound > n_linked:
             heavy = read_only(self.coupled.group_weights[n_linked:])
             more, further = in_blocks(self.coupled.means[n_linked:], heavy)
             blocks, starts = blocks + more, starts[:-1] + [n + start for start in further]
-        return blocks, starts, lone, n
+        return blocks, starts, free, n
 
     def centers_of(self, of_point: np.ndarray, n_clusters: int) -> np.ndarray:
         """(K, d) means minus the offset from (N,) labels of the points; NaN where empty."""
@@ -144,14 +142,14 @@ class DensePoints(ArrayPoints):
     @cached_property
     def group_weights(self) -> np.ndarray:
         """(G,) weights of all groups."""
-        lone = np.broadcast_to(self.row_weights, self.n_points)[self.coupling.free_rows()]
+        lone = np.broadcast_to(self.row_weights, self.n_points)[self.coupling.is_free()]
         return read_only(np.concatenate([self.coupled.group_weights, lone]))
 
     def _blocks(self) -> tuple[list[ArrayRows], list[int], np.ndarray, int]:
         n_linked = self.coupling.n_linked
         rows = read_only(self.contracted[0][n_linked:])
         blocks, starts = in_blocks(rows, read_only(self.group_weights[n_linked:]))
-        return blocks, starts, np.arange(len(rows)), len(rows)
+        return blocks, starts, np.ones(len(rows), dtype=np.bool_), len(rows)
 
     @cached_property
     def _wheel(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -153,7 +153,7 @@ class DaskBatch(RowBatch):
             more, further = in_blocks(coupled.means[n_linked:], heavy)
             blocks, starts = blocks + more, starts[:-1] + [n + start for start in further]
         self.n_remote = len(points.blocks)
-        none = np.empty(0, np.int64)
+        none = np.empty(0, np.bool_)
         super().__init__(points, blocks, starts, none, n, points.scale)
 
     def forget(self) -> None:
@@ -163,7 +163,7 @@ class DaskBatch(RowBatch):
 
     def count(self, counts: np.ndarray) -> None:
         if counts.shape[1] > 1:
-            self.lone = self.points.coupling.free_rows()
+            self.free = self.points.coupling.is_free()
         super().count(counts)
 
     def _count(self, counts: np.ndarray) -> None:

@@ -62,9 +62,10 @@ def two_squares(block, wide, k, here, there):
 @summing_kernel(forceinline=True)
 def _offer(values, k, heavy, counted, prices, nearest, least, second):
     """Turn squared distances to center k to costs + prices, and take it where it is closer."""
+    price, count = prices[0, k], counted[0]
     for i in range(LANES):
-        values[i] *= heavy[i]
-    for b in range(len(prices)):
+        values[i] = heavy[i] * values[i] + count[i] * price
+    for b in range(1, len(prices)):
         price, count = prices[b, k], counted[b]
         for i in range(LANES):
             values[i] += count[i] * price
@@ -113,10 +114,11 @@ def find_priced(lanes, weights, counted, centers, prices, labels, margins):
         _label_lanes(lanes[block], wide, heavy, counts, prices, here, there, nearest, least, second)
         for i in range(LANES):
             cost += least[i]
-            for b in range(len(prices)):
-                cost -= counts[b, i] * prices[b, nearest[i]]
-        for i in range(LANES):
             least[i] = second[i] - least[i]
+        for b in range(len(prices)):
+            price, count = prices[b], counts[b]
+            for i in range(LANES):
+                cost -= count[i] * price[nearest[i]]
     return cost
 
 

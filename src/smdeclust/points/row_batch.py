@@ -33,10 +33,9 @@ class RowBatch:
     """A batch of one solution. Free groups are named by their place among all rows of the blocks.
 
     `blocks` hold the rows as given, then, maybe, the means of free groups of several points;
-    `starts` the name of the first row of each block, and the number of all rows. `lone` are names
-    of the rows as given that are free, in the order of their groups; from `n_data` on names are
-    groups of several points. `scale` is the root of the mean squared distance of the points to
-    their mean.
+    `starts` the name of the first row of each block, and the number of all rows. `free` says which
+    of the `n_data` rows as given are; from there on names are groups of several points. `scale` is
+    the root of the mean squared distance of the points to their mean.
     """
 
     rounding = 1e-13
@@ -48,11 +47,11 @@ class RowBatch:
         points: Points,
         blocks: Sequence[Any],
         starts: Sequence[int],
-        lone: np.ndarray,
+        free: np.ndarray,
         n_data: int,
         scale: float = 1.0,
     ) -> None:
-        self.blocks, self.starts, self.lone = blocks, np.asarray(starts), lone
+        self.blocks, self.starts, self.free = blocks, np.asarray(starts), free
         self.n_data, self._scale = n_data, scale
         self.linked, self.scatter, self._idle = points.linked, points.scatter, points._idle
         self._pool = ThreadPoolExecutor(points.n_threads) if points.n_threads > 1 else None
@@ -89,7 +88,7 @@ class RowBatch:
     def count(self, counts: np.ndarray) -> None:
         if counts.shape[1] > 1:
             wide = np.zeros((len(counts), self.n_data))
-            wide[:, self.lone] = counts
+            wide[:, self.free] = counts
             counts = wide
         self._count(np.ascontiguousarray(counts, dtype=np.float64))
 
@@ -228,7 +227,7 @@ class RowBatch:
     def _labels(self, linked: np.ndarray, moves: Moves) -> Any:
         """(G,) labels of the groups, in the order of their numbers."""
         labels = self._moved(moves)
-        several, lone = labels[self.n_data :], labels[self.lone]
+        several, lone = labels[self.n_data :], labels[: self.n_data][self.free]
         return np.concatenate([linked, several, lone]).astype(np.int32)
 
     def _moved(self, moves: Moves) -> np.ndarray:

@@ -32,12 +32,17 @@ class State:
     # (n,) bounds on the distance to the own center, and to any other (Hamerly's)
     upper: np.ndarray
     lower: np.ndarray
-    margins: np.ndarray  # (n,) by how much the second best label is worse, after labels at prices
+
+    @property
+    def margins(self) -> np.ndarray:
+        """(n,) by how much the second best label is worse, after labels at prices: there are no
+        bounds then, and these lie in their place."""
+        return self.lower
 
     @classmethod
     def fresh(cls, n_rows: int) -> State:
         """No labels yet."""
-        return cls(np.full(n_rows, -1, np.int32), *(np.empty(n_rows) for _ in range(3)))
+        return cls(np.full(n_rows, -1, np.int32), np.empty(n_rows), np.empty(n_rows))
 
     def copy(self) -> State:
         """The same in arrays of its own."""

@@ -56,9 +56,7 @@ class SparsePoints(PointsInMemory):
 
     def _new_batch(self) -> SparseBatch:
         n_linked, n_compound = self.coupling.n_linked, self.coupling.n_compound
-        free = np.zeros(self.n_points, dtype=np.bool_)
-        free[self.coupling.free_rows()] = True
-        wholes = [SparseRows(self.X, self.offset, self.row_weights, free)]
+        wholes = [SparseRows(self.X, self.offset, self.row_weights, self.coupling.is_free())]
         wholes[0].sizes = self.rows.sizes
         if n_compound > n_linked:
             wholes.append(self.coupled.means.take(np.arange(n_linked, n_compound)))
@@ -89,8 +87,7 @@ class SparseBatch(RowBatch):
                 starts.append(n + a)
             self.wholes.append((whole, slice(n, n + whole.n_rows)))
             n += whole.n_rows
-        lone = points.coupling.free_rows()
-        super().__init__(points, blocks, [*starts, n], lone, wholes[0].n_rows)
+        super().__init__(points, blocks, [*starts, n], wholes[0].free, wholes[0].n_rows)
 
     def _ready(self, centers: np.ndarray) -> Against:
         return self.wholes[0][0].against(np.ascontiguousarray(centers))

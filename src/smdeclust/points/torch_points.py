@@ -68,7 +68,7 @@ class TorchPoints(ArrayPoints):
         torch = self.torch = import_torch()
         self._idle: Any = {}
         self.device = usable_device(torch, device)
-        self.lone = coupling.free_rows()
+        self.lone = np.flatnonzero(coupling.is_free())
         self.n_free = len(self.lone) + coupling.n_compound - coupling.n_linked
         self.guarded(self._upload)
 

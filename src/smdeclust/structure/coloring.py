@@ -251,10 +251,11 @@ def find_coloring(
     n_gone = peel(indptr, indices, n_colors, alive, order)
     colors = np.full(n, -1, dtype=np.int64)
     known = True
-    rest = np.flatnonzero(alive)
-    core = PairGraph.hard(indptr, indices).induced(rest)
-    for part in core.components if len(rest) else []:
-        graph, nodes = core.component(part), rest[part]
+    rest, parts = np.flatnonzero(alive), []
+    if len(rest):
+        core = PairGraph.hard(indptr, indices).induced(rest)
+        parts = [(core.component(part), rest[part]) for part in core.components]
+    for graph, nodes in parts:
         found = _color_component(graph.indptr, graph.indices, n_colors, budget, deadline)
         if found.verdict is Verdict.INFEASIBLE:
             assert found.witness is not None

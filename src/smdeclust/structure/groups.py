@@ -153,16 +153,16 @@ class Coupling:
         """The rows of a coupled group."""
         return self.rows[self.groups == group].tolist()  # type: ignore[no-any-return]
 
-    def free_rows(self) -> np.ndarray:
-        """The rows that are groups of their own without a cannot-link."""
+    def is_free(self) -> np.ndarray:
+        """(N,) which rows are groups of their own without a cannot-link."""
         free = np.ones(self.n_points, dtype=np.bool_)
         free[self.rows] = False
-        return np.flatnonzero(free)
+        return free
 
     def of_point(self) -> np.ndarray:
         """(N,) group of each row."""
         groups = np.empty(self.n_points, dtype=np.int64)
-        groups[self.free_rows()] = np.arange(self.n_compound, self.n_groups)
+        groups[self.is_free()] = np.arange(self.n_compound, self.n_groups)
         groups[self.rows] = self.groups
         return groups
 

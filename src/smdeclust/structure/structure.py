@@ -215,8 +215,9 @@ class Structure:
     @cached_property
     def weights(self) -> np.ndarray:
         """(G,) weight of each group."""
-        rows = self.coupling.free_rows()
-        lone = np.ones(len(rows)) if self.sample_weight is None else self.sample_weight[rows]
+        lone = np.ones(self.n_groups - self.coupling.n_compound)
+        if self.sample_weight is not None:
+            lone = self.sample_weight[self.coupling.is_free()]
         return read_only(np.concatenate([self.coupling.weights(self.sample_weight), lone]))
 
     @cached_property
