@@ -18,7 +18,7 @@ import numpy as np
 from smdeclust.assignment.active_set import grow_active
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.linear_prices import settle
-from smdeclust.assignment.linked import LinkedLabels
+from smdeclust.assignment.linked import GRACE, LinkedLabels
 from smdeclust.assignment.residue import solve_rest
 from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
@@ -31,9 +31,6 @@ MOST_ROUNDS = 30
 MOST_STEPS = 40
 # Orders of the bounds that are tried before a MILP chooses among all of them.
 MOST_ORDERS = 10
-# Seconds beyond the deadline that the search for first labels may take: without any there is no
-# answer at all.
-GRACE = 0.5
 # A gap of this share of the cost is rounding.
 ROUNDING = 1e-15
 

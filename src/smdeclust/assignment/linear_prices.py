@@ -76,9 +76,10 @@ def find_prices(
     for _ in range(MOST_PROGRAMS):
         value = bounds.priced(costs, prices)
         value -= value.min(axis=1, keepdims=True)
-        if shares is not None and _is_optimal(value, opened):
-            return prices, shares
-        reach = _reach(value, n_wanted)
+        took_part = np.where(opened, value, np.inf).min(axis=1)
+        if shares is not None and took_part.max(initial=0.0) <= 0.0:
+            return prices, shares  # the best label of every group was among them
+        reach = reach_of(value, n_wanted)
         near = value <= reach
         opened = near if shares is None else opened | near
         status, prices, shares = _solve(costs, bounds, prices, value, opened, reach / 2, budget)
@@ -91,12 +92,7 @@ def find_prices(
     return prices, shares
 
 
-def _is_optimal(value: np.ndarray, opened: np.ndarray) -> bool:
-    """Whether the best label of every group is among those that took part."""
-    return bool(np.where(opened, value, np.inf).min(axis=1).max(initial=0.0) <= 0.0)
-
-
-def _reach(value: np.ndarray, n_wanted: int) -> float:
+def reach_of(value: np.ndarray, n_wanted: int) -> float:
     """The regret that the second best labels of about this many groups do not exceed."""
     if value.shape[1] < 2 or n_wanted >= len(value):
         return np.inf

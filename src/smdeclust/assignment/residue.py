@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.budget import Budget
-from smdeclust.assignment.linear_prices import find_prices
+from smdeclust.assignment.linear_prices import find_prices, reach_of
 from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.rounding_cuts import RoundingCuts, joined
 from smdeclust.assignment.status import SOLVED
@@ -48,7 +48,7 @@ def solve_rest(
             return
     if found.labels is not None and np.isfinite(found.bound):
         _, reduced = _reduced(prices, costs, graph, tight, budget)
-        reach = _reach_of(reduced, len(bounds.counts) * costs.shape[1])
+        reach = reach_of(reduced, FEW_GROUPS + 3 * bounds.low.size)
         margin = MARGIN * max(found.scale, np.finfo(float).tiny)
         if reach < found.cost - found.bound + margin and not spent:
             # Better labels from few groups first: what is left open is smaller then.
@@ -153,14 +153,6 @@ def _cheapest_way(
     there = np.flatnonzero(fits)
     ranked = ways[there[np.argsort(values[there], kind="stable")]]
     return next((labels for labels in ranked if bounds.hold(labels)), None)
-
-
-def _reach_of(reduced: np.ndarray, n_bounds: int) -> float:
-    """Up to which reduced cost labels take part in a first, small program."""
-    place = FEW_GROUPS + 3 * n_bounds
-    if reduced.shape[1] < 2 or place >= len(reduced):
-        return np.inf
-    return float(np.partition(np.partition(reduced, 1, axis=1)[:, 1], place)[place])
 
 
 def _reduced(

@@ -25,7 +25,7 @@ from smdeclust.datasets.catalog import (
 from smdeclust.datasets.generate import make_constraints, make_synthetic
 from smdeclust.datasets.storage import Remote, discard, fetch, local_file, not_found
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
-from smdeclust.io import Constraints, Table, read_constraints, read_table
+from smdeclust.io import Constraints, read_constraints, read_table
 from smdeclust.io.arrays import read_arrays
 from smdeclust.io.files import read_bytes
 
@@ -229,9 +229,10 @@ def _read(info: DatasetInfo, path: Path) -> Arrays:
     table = read_table(path, label="class") if info.set == 3 else read_table(path)
     if info.set == 1:
         return table.X, None
-    if table.labels is None:
+    y = table.labels
+    if y is None:
         raise InvalidInputError(f"{path}: there is no array y of classes, expected X and y.")
-    return table.X, _codes(table)
+    return table.X, y if y.dtype.kind == "i" else np.unique(y, return_inverse=True)[1]
 
 
 def _sources(info: DatasetInfo) -> list[_Source]:
@@ -308,13 +309,6 @@ def _warn_unless_equal(digest: str, key: str, source: str) -> None:
             f"{source} is not the published {key}: results cannot be compared with the paper's.",
             stacklevel=3,
         )
-
-
-def _codes(table: Table) -> NDArray[np.int64]:
-    assert table.labels is not None
-    if table.labels.dtype.kind == "i":
-        return table.labels
-    return np.unique(table.labels, return_inverse=True)[1].astype(np.int64)
 
 
 def _read_classes(path: Path, info: DatasetInfo) -> NDArray[np.int64]:

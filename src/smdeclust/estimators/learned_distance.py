@@ -278,7 +278,7 @@ def quick_clusters(problem: Problem, rng: np.random.Generator, deadline: float |
     limits: dict[str, Any] = {"proof_pivots": QUICK_PIVOTS, "deadline": deadline}
 
     def cluster(points: Any, labels: np.ndarray | None, n_starts: int) -> np.ndarray:
-        here = problem.with_points(points)
+        here = Problem.of(problem, points)
         starts = [here.points.fetch(rng.choice(*size, False, share)) for _ in range(n_starts)]
         if labels is not None:
             centers = here.centers(here.group_labels(labels))

@@ -116,8 +116,10 @@ class Engine(ExitStack):
             quickly = self._compiled(states[0], limits)
             if quickly is not None:
                 return [quickly]
-            changed = np.ones(1, dtype=bool)
-            found = [self._assign_within(states[0], limits)]
+            # Good labels as long as these will do and are found quickly, else optimal ones.
+            quick, changed = self._may_be_quick(states[0], limits), np.ones(1, dtype=bool)
+            good = self._good(states[0], limits) if quick else None
+            found = [good or self._assign(states[0], limits, quick)]
         self.centers, gains = self.batch.move(
             np.stack([linked for linked, _, _ in found]), [moves for _, moves, _ in found]
         )
@@ -302,11 +304,6 @@ class Engine(ExitStack):
         """(L, K) costs of the linked groups, and (B, K) what the free ones count at prices."""
         (costs,) = self.batch.label(centers[None], prices)
         return costs, self.batch.held()[0][0]
-
-    def _assign_within(self, state: State, limits: Limits) -> Found:
-        """Good labels as long as these will do and are found quickly, else optimal ones."""
-        quick = self._may_be_quick(state, limits)
-        return (self._good(state, limits) if quick else None) or self._assign(state, limits, quick)
 
     def _assign(self, state: State, limits: Limits, quick: bool) -> Found:
         """Labels of the linked groups, free points elsewhere than priced, whether proven."""

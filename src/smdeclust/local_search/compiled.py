@@ -10,7 +10,7 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.exact import assign_points
 from smdeclust.assignment.status import PAUSED, ROUGH, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.kempe import kempe_descent
+from smdeclust.local_search.kempe import swap_chains
 from smdeclust.local_search.limits import LEAST_FALL, STRIDE, Limits
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
 from smdeclust.local_search.state import State, partition
@@ -107,7 +107,7 @@ class CompiledSearch:
                 and (polished is None or (state.labels != polished).any())
             ):
                 kept = state.copy()
-                if _swap_chains(contracted, state):
+                if swap_chains(contracted, state.labels, state.centers, state.objective):
                     state.proven = False
                     polished = state.labels.copy()
                     continue
@@ -184,14 +184,3 @@ def _assign_and_move(contracted: Contracted, state: State, budget: Budget) -> bo
     if not contracted.graph.is_hard:
         objective += contracted.graph.penalty(found[: contracted.n_linked])
     return state.takes(found, moved, objective)
-
-
-def _swap_chains(contracted: Contracted, state: State) -> bool:
-    """Go on by Kempe chains; returns whether any was swapped (the objective is out of date then)"""
-    swaps = kempe_descent(
-        contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
-        contracted.graph.soft_part.arrays, state.labels, state.centers,
-        state.objective, (contracted.weights > 0)[None] * 1.0,
-        np.ones((1, contracted.n_clusters)), np.full((1, contracted.n_clusters), np.inf),
-    )  # fmt: skip
-    return swaps > 0

@@ -16,6 +16,8 @@ import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.points.distances import FEW_FEATURES, squared_distances, transposed
+from smdeclust.problem import Contracted
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.chains import kempe_chain, soft_gain
 
 # A move must gain more than these shares of the objective and of the scatter about the mean, which
@@ -262,3 +264,25 @@ def kempe_descent(
         swaps += 1
         idle = 0
     return swaps
+
+
+def swap_chains(
+    contracted: Contracted,
+    labels: np.ndarray,
+    centers: np.ndarray,
+    objective: float,
+    bounds: Bounds | None = None,
+) -> bool:
+    """Swap chains within the bounds (``None``: no cluster may be empty) as long as that helps.
+
+    `objective` is without what no labels change. Changes `labels` and `centers`; returns whether
+    any chain was swapped.
+    """
+    if bounds is None:
+        bounds = Bounds.none_empty(contracted.weights, np.zeros(contracted.n_clusters))
+    n_swaps = kempe_descent(
+        contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
+        contracted.graph.soft_part.arrays, labels, centers, objective, bounds.counts, bounds.low,
+        bounds.high,
+    )  # fmt: skip
+    return n_swaps > 0

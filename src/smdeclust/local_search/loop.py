@@ -14,7 +14,7 @@ import numpy as np
 
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.batch import Engine
-from smdeclust.local_search.kempe import kempe_descent
+from smdeclust.local_search.kempe import swap_chains
 from smdeclust.local_search.limits import Limits
 from smdeclust.local_search.state import State, partition
 from smdeclust.problem import Problem, Solution
@@ -121,12 +121,10 @@ def _reorder(bounds: Bounds, engine: Engine, state: State, limits: Limits) -> bo
 
 def _swap(problem: Problem, all_bounds: Bounds, state: State) -> bool:
     """Go on by Kempe chains that keep the sizes; returns whether the objective fell."""
-    contracted, bounds = problem.contracted, all_bounds.ordered(state.order)
+    bounds = all_bounds.ordered(state.order)
     labels, centers = np.array(state.labels, dtype=np.int64), state.centers.copy()
-    swaps = kempe_descent(
-        contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
-        contracted.graph.soft_part.arrays, labels, centers,
-        state.objective - problem.constant, bounds.counts, bounds.low, bounds.high,
-    )  # fmt: skip
+    own = state.objective - problem.constant
+    if not swap_chains(problem.contracted, labels, centers, own, bounds):
+        return False
     value = problem.objective(labels) + problem.penalty(labels)
-    return swaps > 0 and bounds.hold(labels) and state.takes(labels, centers, value)
+    return bounds.hold(labels) and state.takes(labels, centers, value)

@@ -12,7 +12,6 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.compiled import CompiledSearch, prove_compiled
 from smdeclust.local_search.limits import LEAST_FALL, Limits
 from smdeclust.local_search.loop import search_at_prices
-from smdeclust.points.choose import store
 from smdeclust.problem import Problem, Solution
 
 # Points times features times clusters from which on a search is not deep: single points hardly
@@ -147,8 +146,7 @@ def prove(
     abilities, bounded = problem.points.abilities, problem.group_bounds is not None
     if not abilities.exact:
         # The same points in double precision; searches see them in the same coordinates.
-        points = store(problem.X, problem.coupling, problem.sample_weight, None)
-        problem = replace(problem, points=points)
+        problem = Problem.of(problem, problem.X)
     elif abilities.contracted and not bounded:
         return prove_compiled(problem, solution, limits)
     try:

@@ -69,7 +69,10 @@ def plot_comparison(
     broken = np.array([np.nansum(_values(r, "violations")) > 0 for r in found])
     ax = style.get_axes(ax, (3.2 * len(present) + 1.2, 1.5 + 0.42 * len(methods)))
     ax.set_axis_off()
-    failed = np.array([_failed(r) for r in found])
+    # asked for an objective, and none was found in any run
+    failed = np.array(
+        ["objective" in r and not np.isfinite(_values(r, "objective")).any() for r in found]
+    )
     gap = 0.08 if style.inches(ax)[0] < 6.0 else 0.05
     width = (1.0 - gap * (len(present) - 1)) / len(present)
     for position, metric in enumerate(present):
@@ -84,11 +87,6 @@ def plot_comparison(
 def _values(result: Mapping[str, Any], metric: str) -> np.ndarray:
     value = result.get(metric)
     return np.atleast_1d(np.asarray(np.nan if value is None else value, dtype=np.float64)).ravel()
-
-
-def _failed(result: Mapping[str, Any]) -> bool:
-    """Whether a method was asked for an objective and found none in any run."""
-    return "objective" in result and not np.isfinite(_values(result, "objective")).any()
 
 
 def _draw_panel(

@@ -10,11 +10,10 @@ from scipy.linalg import qr
 
 from smdeclust.points.blocks import EVERY, add_to_clusters, sum_squares
 from smdeclust.points.distances import nearest_centers
-from smdeclust.points.linked import LinkedMeans
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
 from smdeclust.points.rows import ArrayRows
-from smdeclust.points.stored import CoupledRows, PointsInMemory, spin
+from smdeclust.points.stored import CoupledRows, LinkedMeans, PointsInMemory, spin
 from smdeclust.points.validation import read_only
 
 

@@ -52,13 +52,21 @@ def as_sparse_points(X: Any) -> Any:
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     X = X.tocsr()
-    _reject_damaged(X.indptr, X.indices, X.data)
+    n_stored = min(len(X.indices), len(X.data))
+    if X.indptr[0] != 0 or (np.diff(X.indptr) < 0).any() or X.indptr[-1] > n_stored:
+        raise InvalidInputError(
+            "X: indptr must start at 0 and increase to the number of entries. The matrix is "
+            "damaged; make it again."
+        )
     verdict, low, high = _inspect(X)
     if verdict == TWICE:
         X = X.copy()
         X.sum_duplicates()
         _, low, high = _inspect(X)
-    _reject_non_finite(X)
+    bad = first_bad(X.data[: X.indptr[-1]])
+    if bad is not None:
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        reject_value(X.data[bad], row, int(X.indices[bad]))
     reject_extreme(low, high)
     return X
 
@@ -78,18 +86,3 @@ def _inspect(X: Any) -> tuple[int, np.ndarray, np.ndarray]:
     zeros = stored < n_points
     low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
     return verdict, low, high
-
-
-def _reject_damaged(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
-    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] > min(len(indices), len(data)):
-        raise InvalidInputError(
-            "X: indptr must start at 0 and increase to the number of entries. The matrix is "
-            "damaged; make it again."
-        )
-
-
-def _reject_non_finite(X: Any) -> None:
-    bad = first_bad(X.data[: X.indptr[-1]])
-    if bad is not None:
-        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-        reject_value(X.data[bad], row, int(X.indices[bad]))

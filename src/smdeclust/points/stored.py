@@ -7,12 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from smdeclust.points.linked import LinkedMeans
-from smdeclust.points.protocol import Abilities
+from smdeclust.points.blocks import EVERY, add_to_clusters
+from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.threads import available_threads
 from smdeclust.points.validation import center_type, read_only
 from smdeclust.structure.groups import Coupling
+
+# Where products leave distances a larger relative error than this they are taken directly.
+PRODUCT_ERROR = 1e-10
 
 
 class Points(ABC):
@@ -172,6 +176,39 @@ class CoupledRows:
     def row(self, i: int) -> np.ndarray:
         """Where a row is."""
         return np.asarray(self.points[i])
+
+
+class LinkedMeans:
+    """The (L, d) means of the linked groups, dense, in the coordinates of the searches."""
+
+    def __init__(self, means: np.ndarray, weights: np.ndarray) -> None:
+        self.means, self.weights = read_only(means), read_only(weights)
+        self.sizes = np.einsum("gj,gj->g", means, means)
+
+    def costs(self, centers: np.ndarray) -> np.ndarray:
+        """(L, K) weighted squared distances: by a matrix product, and directly for those that it
+        leaves too few digits."""
+        norms = np.einsum("kj,kj->k", centers, centers)
+        squares: np.ndarray = self.means @ (-2.0 * centers.T)
+        squares += norms
+        squares += self.sizes[:, None]
+        rounding = 4 * np.finfo(float).eps * centers.shape[1] * (self.sizes + norms.max())
+        rough = np.flatnonzero(rounding > PRODUCT_ERROR * squares.min(axis=1))
+        if len(rough):
+            squares[rough] = cdist(self.means[rough], centers, "sqeuclidean")
+        return squares * self.weights[:, None]
+
+    def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
+        """Add the groups to their clusters."""
+        zero = np.zeros(self.means.shape[1])
+        add_to_clusters(
+            self.means, self.weights, EVERY, zero, labels, sums.sums, sums.totals, sums.counts
+        )
+
+    def squares(self, centers: np.ndarray, labels: np.ndarray) -> float:
+        """Weighted squared distances to the centers of their labels, summed."""
+        gaps = self.means - centers[labels]
+        return float(np.einsum("ij,ij->i", gaps, gaps) @ self.weights)
 
 
 def spin(ends: np.ndarray, rng: np.random.Generator) -> tuple[int | None, float]:

@@ -30,13 +30,6 @@ class DeviceMemoryError(SMDEClustError, MemoryError):
     """The data do not fit on the device."""
 
 
-def import_torch() -> Any:
-    """PyTorch, or an error that says how to get it."""
-    with optional("device"):
-        import torch
-    return torch
-
-
 def usable_device(torch: Any, device: str) -> Any:
     """The device of that name, tried out."""
     try:
@@ -65,7 +58,9 @@ class TorchPoints(ArrayPoints):
         device: str,
     ) -> None:
         super().__init__(X, coupling, sample_weight)
-        torch = self.torch = import_torch()
+        with optional("device"):
+            import torch
+        self.torch = torch
         self._idle: Any = {}
         self.device = usable_device(torch, device)
         self.lone = np.flatnonzero(coupling.is_free())
@@ -82,7 +77,12 @@ class TorchPoints(ArrayPoints):
         try:
             return work()
         except self.torch.OutOfMemoryError as error:
-            raise self._no_room(error) from None
+            size = self.n_points * self.n_features * 4 / 2**30
+            raise DeviceMemoryError(
+                f"The points take {size:.2f} GiB in single precision and do not fit on "
+                f"{self.device} beside what is already there ({error}). Use a larger device, or "
+                f"device=None."
+            ) from None
 
     def _upload(self) -> None:
         torch, n_linked = self.torch, self.coupling.n_linked
@@ -171,10 +171,3 @@ class TorchPoints(ArrayPoints):
     def idle(self, batch: TorchBatch) -> None:
         """Keep a batch for the next search of as many starts: at most two, as labels take room."""
         self._idle = {**dict([*self._idle.items()][-1:]), batch.n_starts: batch}
-
-    def _no_room(self, error: Exception) -> DeviceMemoryError:
-        size = self.n_points * self.n_features * 4 / 2**30
-        return DeviceMemoryError(
-            f"The points take {size:.2f} GiB in single precision and do not fit on {self.device} "
-            f"beside what is already there ({error}). Use a larger device, or device=None."
-        )

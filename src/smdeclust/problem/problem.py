@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -135,10 +135,6 @@ class Problem(Structure):
     def X(self) -> Any:
         """(N, d) the points as given (a read-only view)."""
         return self._in_memory("X")
-
-    def with_points(self, X: Any) -> Self:
-        """The same constraints on other points, row by row; `X` is taken as valid."""
-        return replace(self, points=store(X, self.coupling, self.sample_weight, None))
 
     @property
     def n_features(self) -> int:

@@ -182,7 +182,10 @@ class ActiveClustering:
             if all(answer.verdict == UNKNOWN for answer in answers):
                 continue
             n_since, n_surprises, before = n_since + 1, n_surprises + surprise, self.labels_
-            if self._is_due(n_since, n_surprises):
+            due = self._refits.is_due(self.n_questions_, n_since, n_surprises)
+            if self.refit_every is not None:
+                due = n_surprises > 0 or n_since >= self.refit_every
+            if due:
                 self._fit(points)
                 n_since = n_surprises = 0
             self._earlier.append(self.labels_)
@@ -322,11 +325,6 @@ class ActiveClustering:
     def _confidence(self, answer: Answer) -> float:
         """As the oracle said; where it said nothing, how often it is right."""
         return answer.confidence if answer.confidence < 1 else 1 - self.error_rate_
-
-    def _is_due(self, n_since: int, n_surprises: int) -> bool:
-        if self.refit_every is not None:
-            return n_surprises > 0 or n_since >= self.refit_every
-        return self._refits.is_due(self.n_questions_, n_since, n_surprises)
 
     def _fit(self, points: np.ndarray, *, whole: bool = False) -> None:
         """Cluster again with what is known now."""

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import cannot_link_graph
-from smdeclust.structure.groups import Neighbors, came_from, contract, neighbors_of
+from smdeclust.structure.groups import came_from, contract, neighbors_of, path_between
 from smdeclust.structure.repair import NumberedPairs, Repair, find_repair, needed
 
 Edge = tuple[int, int]
@@ -170,7 +170,11 @@ def _search(
     if paths:
         return paths
     if pairs.n_groups(some) < n_clusters:
-        return [_too_many_merges(pairs, n_clusters, must)]
+        # One merge too many for K groups: any so many merges are, and each of them is needed.
+        graph = coo_array((must + 1, pairs.ends[must].T), shape=(pairs.n_rows, pairs.n_rows))
+        tree = np.sort(minimum_spanning_tree(graph.tocsr()).data.astype(np.int64)) - 1
+        merges = frozenset(tree[: pairs.n_points - n_clusters + 1].tolist())
+        return [_Found("too_few_groups", merges)]
     found = []
     for part in _parts(pairs, some):
         found += _uncolorable(pairs, n_clusters, part, deadline)
@@ -193,27 +197,11 @@ def _paths(
     neighbors = neighbors_of(pairs.ends[must], must)
     most = pairs.n_points - n_clusters
     for number, (a, b) in zip(inside.tolist(), pairs.ends[inside].tolist(), strict=True):
-        path = _shortest(neighbors, a, b)
+        path = path_between(neighbors, a, b)[1]
         if len(path) <= most:
             yield _Found("must_link_path", frozenset([number, *path]))
         else:  # these must-links alone leave too few groups
             yield _Found("too_few_groups", frozenset(path[: most + 1]))
-
-
-def _shortest(neighbors: Neighbors, start: int, end: int) -> list[int]:
-    """Numbers of the must-links on a shortest path."""
-    came, path = came_from(neighbors, start, end), []
-    while end != start:
-        end, number = came[end]
-        path.append(number)
-    return path
-
-
-def _too_many_merges(pairs: NumberedPairs, n_clusters: int, must: np.ndarray) -> _Found:
-    """Merges that leave fewer than K groups: one fewer would leave enough, whichever it is."""
-    graph = coo_array((must + 1, pairs.ends[must].T), shape=(pairs.n_rows, pairs.n_rows))
-    tree = np.sort(minimum_spanning_tree(graph.tocsr()).data.astype(np.int64)) - 1
-    return _Found("too_few_groups", frozenset(tree[: pairs.n_points - n_clusters + 1].tolist()))
 
 
 def _parts(pairs: NumberedPairs, some: np.ndarray) -> Iterator[np.ndarray]:

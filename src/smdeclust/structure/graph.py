@@ -123,9 +123,9 @@ class PairGraph:
         number[nodes] = np.arange(len(nodes))
         indices = number[self.indices[entries]]
         part = PairGraph(indptr, indices, self.price[entries], self.together[entries])
-        for k, colors in self.hard_part._colorings.items():
+        for k, colors in self.hard_part.colorings.items():
             if colors is not None:
-                part.hard_part._colorings[k] = colors[nodes]
+                part.hard_part.colorings[k] = colors[nodes]
         return part
 
     def with_free(self, n_nodes: int) -> PairGraph:
@@ -143,7 +143,7 @@ class PairGraph:
             return self.hard_part.coloring(n_colors, deadline)
         from smdeclust.structure.coloring import Verdict, find_coloring  # (made of such graphs)
 
-        known = self._colorings
+        known = self.colorings
         if n_colors not in known:
             found = find_coloring(self.indptr, self.indices, n_colors, deadline=deadline)
             if found.verdict is Verdict.UNKNOWN and time.perf_counter() >= deadline:
@@ -151,13 +151,9 @@ class PairGraph:
             known[n_colors] = found.colors
         return known[n_colors]
 
-    def with_coloring(self, n_colors: int, colors: np.ndarray | None) -> PairGraph:
-        """Return the same graph with the result of a search for colors (``None``: none found)."""
-        self.hard_part._colorings[n_colors] = colors
-        return self
-
     @cached_property
-    def _colorings(self) -> dict[int, np.ndarray | None]:
+    def colorings(self) -> dict[int, np.ndarray | None]:
+        """The colors found for each number of them, as far as they were looked for."""
         return {}
 
     def induced(self, nodes: np.ndarray) -> PairGraph:

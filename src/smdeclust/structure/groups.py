@@ -53,12 +53,14 @@ def contract(n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> G
     )
 
 
-def must_link_path(must_link: np.ndarray, start: int, end: int) -> list[int]:
-    """Return rows from `start` to `end`, each must-linked to the next."""
-    came, path = came_from(neighbors_of(must_link), start, end), [end]
-    while path[-1] != start:
-        path.append(came[path[-1]][0])
-    return path[::-1]
+def path_between(neighbors: Neighbors, start: int, end: int) -> tuple[list[int], list[int]]:
+    """The rows on a shortest path, and the numbers of the pairs between them."""
+    came, rows, numbers = came_from(neighbors, start, end), [end], []
+    while rows[-1] != start:
+        row, number = came[rows[-1]]
+        rows.append(row)
+        numbers.append(number)
+    return rows[::-1], numbers
 
 
 def neighbors_of(pairs: np.ndarray, numbers: np.ndarray | None = None) -> Neighbors:

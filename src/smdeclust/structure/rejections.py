@@ -11,7 +11,7 @@ import numpy as np
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.coloring import Verdict, find_coloring
-from smdeclust.structure.groups import Coupling, must_link_path
+from smdeclust.structure.groups import Coupling, neighbors_of, path_between
 from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.mending import mend
 from smdeclust.structure.pairs import in_words
@@ -42,7 +42,7 @@ def reject_contradictions(edges: np.ndarray, together: np.ndarray, apart: np.nda
         return
     where = int(inside[0])
     i, j = (int(v) for v in apart[where])
-    path = must_link_path(together, i, j)
+    path, _ = path_between(neighbors_of(together), i, j)
     shown = path if len(path) <= 12 else [*path[:6], "...", *path[-5:]]
     _reject(
         f"cannot_link: pair {where} keeps rows {i} and {j} apart, but must-links join them: "

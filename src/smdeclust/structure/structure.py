@@ -245,7 +245,8 @@ class Structure:
             graph, always = priced_graph(
                 self.cannot_link, self.soft, self.coupling.groups_of, self.coupling.n_linked
             )
-        return graph.with_coloring(self.n_clusters, self.coloring), always
+        graph.hard_part.colorings[self.n_clusters] = self.coloring  # (None: none were found)
+        return graph, always
 
     def penalty(self, group_labels: np.ndarray) -> float:
         """Return what the soft pairs that these (G,) labels break cost together."""
