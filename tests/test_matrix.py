@@ -22,10 +22,12 @@ import pytest
 
 from smdeclust import (
     PCCC,
+    ActiveClustering,
     BLPKMeans,
     Constraints,
     COPKMeans,
     ExactMSSC,
+    GuidedClustering,
     Search,
     SMDEClust,
     certify,
@@ -35,7 +37,7 @@ from smdeclust import (
 )
 from smdeclust.assignment import exact_assignment, greedy_assignment, milp_assignment
 from smdeclust.estimators.soft import SoftPrices
-from smdeclust.exceptions import SMDEClustError
+from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs
 
@@ -273,6 +275,59 @@ def _kept_by_new_rows(known: Known, labels: np.ndarray) -> np.ndarray:
     return kept
 
 
+def read_predict_beside(known: Known) -> None:
+    """The last rows are new; pairs with old rows leave their groups only some of the clusters."""
+    n_old = 5
+    model = SMDEClust(K, penalty=PENALTY, random_state=0, search=SHORT).fit(X[:n_old])
+    new = np.array(list(itertools.product(range(K), repeat=N - n_old)))
+    every = np.hstack([np.tile(model.labels_, (len(new), 1)), new])
+    later = {
+        name: tuple(pair for pair in getattr(known, name) if max(pair[:2]) >= n_old)
+        for name in ("must", "cannot", "soft_must", "soft_cannot")
+    }
+    sizes = {name: value for name, value in known.sizes.items() if name != "size_by"}
+    counts = np.array([(new == k).sum(axis=1) for k in range(K)]).T
+    kept = (counts >= sizes.get("size_min", 0)) & (counts <= sizes.get("size_max", N))
+    fits = kept.all(axis=1) & replace(known, **later, sizes={}).holds(every)
+    squares = ((X[n_old:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    bill = replace(known, **later).broken(every)
+    cost = squares[np.arange(N - n_old), new].sum(axis=1) + bill
+    more = {} if known.weight is None else {"sample_weight": known.weight[n_old:]}
+    try:
+        labels = model.predict(X[n_old:], constraints=known.constraints, **sizes, **more)
+    except InfeasibleConstraintsError:
+        assert not fits.any()
+        return
+    (found,) = np.flatnonzero((new == labels).all(axis=1))
+    assert fits[found]
+    assert cost[found] == pytest.approx(cost[fits].min())
+
+
+def read_guided(known: Known) -> None:
+    """Clusters need not be round there: what must hold holds, and what is told is true."""
+    views = ("given", "graph-learned", "parts")
+    model = GuidedClustering(K, views=views, random_state=0, **known.sizes)
+    model.fit(X, constraints=known.constraints, sample_weight=known.weight)
+    labels = model.labels_[None]
+    assert known.holds(labels).all()
+    _bounds_hold(model)
+    assert model.inertia_ == pytest.approx(known.squares(labels)[0])
+    bill = known.broken(labels, model.soft_prices_)[0]
+    assert model.objective_ == pytest.approx(model.inertia_ + bill)
+
+
+def read_active(known: Known) -> None:
+    """Answers that the best clustering gives change neither it nor what is known beside them."""
+    labels = EVERY[known.holds(EVERY)]
+    best = labels[np.argmin(known.squares(labels) + known.broken(labels))]
+    model = SMDEClust(K, penalty=PENALTY, random_state=0, search=SHORT, **known.sizes)
+    more = {} if known.weight is None else {"sample_weight": known.weight}
+    asked = ActiveClustering(model, lambda i, j: best[i] == best[j], budget=2, random_state=0)
+    asked.fit(X, known.constraints, **more)
+    assert known.holds(asked.labels_[None]).all()
+    agree(asked.estimator_.objective_, known)
+
+
 def read_certify(known: Known) -> None:
     model, pairs = fitted(known), known.constraints
     certificate = certify(
@@ -470,6 +525,7 @@ READERS = {
     "plain MILP": read_milp,
     "greedy": read_greedy,
     "predict": read_predict,
+    "predict beside old rows": read_predict_beside,
     "certify": read_certify,
     "ExactMSSC": read_exact_mssc,
     "pair_costs": read_pair_costs,
@@ -477,6 +533,8 @@ READERS = {
     "baselines": read_baseline,
     "choose_n_clusters": read_choose,
     "suggest_pairs": read_suggest,
+    "GuidedClustering": read_guided,
+    "ActiveClustering": read_active,
     "what-if": read_what_if,
     "report": read_report,
     "compare": read_compare,
@@ -486,6 +544,7 @@ SIZES = ("sizes", "sizes by weight", "K bounds", "everything")
 QUOTAS = ("quotas", "K quotas")
 SOFT = ("soft must-links", "soft cannot-links", "everything")
 WEIGHED = ("weights", "sizes by weight", "everything")
+UNWEIGHED = ("predict", "predict beside old rows", "choose_n_clusters", "ActiveClustering")
 # Who refuses what, and the word that the sentence (or Python, of an argument) must hold.
 REFUSED: dict[tuple[str, str], str] = {
     **{("greedy", kind): "soft" for kind in SOFT},
@@ -496,8 +555,7 @@ REFUSED: dict[tuple[str, str], str] = {
     **{("ExactMSSC", kind): "soft" for kind in SOFT},
     **{("certify", kind): "soft" for kind in SOFT},
     **{(reader, "sizes by weight"): "size_by" for reader in ("certify", "ExactMSSC")},
-    **{("predict", kind): "sample_weight" for kind in WEIGHED},
-    **{("choose_n_clusters", kind): "sample_weight" for kind in WEIGHED},
+    **{(reader, kind): "sample_weight" for reader in UNWEIGHED for kind in WEIGHED},
     **{(reader, "sizes by weight"): "size-by" for reader in ("what-if", "report", "compare")},
     **{("report", kind): "with soft pairs a single pair has no clear cost" for kind in SOFT},
     **{("studio", kind): "whole number|size_by" for kind in SIZES if kind != "sizes"},
