@@ -48,7 +48,7 @@ def test_writes_labels_centers_result_and_report(cli, flowers, tmp_path):
     assert np.array(centers[1:], float)[:, 1:] == pytest.approx(
         np.array([table.X[labels == c].mean(0) for c in range(3)])
     )
-    assert "standardized" in (out / "report.html").read_text()
+    assert "columns standardized." in (out / "report.html").read_text()
 
 
 def test_report_says_how_to_make_it_again_and_is_right(cli, flowers, tmp_path, capsys, monkeypatch):

@@ -289,6 +289,7 @@ def test_rows_with_gaps_can_be_left_out(cli, customers, tmp_path, capsys):
     certified = cli("certify", customers, "-l", out / "labels.csv", "--json")
     assert json.loads(certified.out)["given_objective"] == pytest.approx(document["objective"])
     page = (out / "report.html").read_text()
+    assert "columns prepared to have comparable influence." in page
     snippet = unescape(re.findall(r"<pre>(.*?)</pre>", page, re.S)[1])
     capsys.readouterr()
     exec(snippet, {})

@@ -174,7 +174,7 @@ def test_weights_of_columns_are_drawn():
     plain = Content(
         title="", X=X, raw=X, feature_names=names, labels=np.arange(20) % 2, n_clusters=2,
         constraints=Constraints(), ids=None, objective=1.0, seconds=0.0, asked=(), facts=(),
-        standardized=False, method_title="",
+        columns="as given", method_title="",
     )  # fmt: skip
     learned = replace(plain, feature_weights=[0.5, 1.5])
     assert set(page.figures(learned)) - set(page.figures(plain)) == {"weights"}

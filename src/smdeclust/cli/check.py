@@ -142,7 +142,7 @@ def pair_counts(pairs: Any) -> dict[str, int]:
 def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     k, groups = result["n_clusters"], result["groups"]
     n_several, sizes = groups["n_of_several_points"], groups["largest_sizes"]
-    several = f"{groups['n_groups']:,}, of which {n_several:,} of several points"
+    several = f"{groups['n_groups']:,}, {n_several:,} with several points"
     if sizes:
         several += f" (sizes {', '.join(map(str, sizes))}{', ...' * (n_several > len(sizes))})"
     data = f"{result['data']}: {result['n_points']:,} points, {result['n_features']} features"
@@ -311,7 +311,7 @@ def summary(document: dict[str, Any], n_clusters: int) -> str:
     """A conflict in a sentence."""
     n = document["n_pairs"]
     these = "This pair" if n == 1 else f"These {n} pairs"
-    advice = "Remove it." if n == 1 else "Drop any one of them and the others can."
+    advice = "Remove it." if n == 1 else "Drop any one of them, and the others can hold."
     if document["reason"] in ("too_few_groups", "clique", "no_coloring"):
         advice += " Or change the number of clusters."
     if not document["minimal"]:

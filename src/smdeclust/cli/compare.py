@@ -90,6 +90,7 @@ def compare(
             "n_cannot_links": len(inputs.constraints.cannot_link),
             "n_soft_pairs": inputs.constraints.n_soft,
             "standardized": inputs.standardized,
+            "scaling": opening.scaling(inputs),
             **{name: getattr(settings, name) for name in SIZES},
             "runs": runs,
             "seed": seed,
@@ -241,7 +242,6 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
     }
     n_pairs = document["n_must_links"] + document["n_cannot_links"]
     soft_pairs = f" and {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
-    scale = "standardized" if document["standardized"] else "not standardized"
     marks = [words for key, (_, words) in _LEFT_OUT.items() if not all(r[key] for r in results)]
     screen.print_table(
         [[cell for cell, there in zip(_cells(result, best), columns.values(), strict=True) if there]
@@ -249,7 +249,7 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
         header=[name for name, there in columns.items() if there],
         right=range(1, len(columns)),
         title=f"{document['data']}: {document['n_points']:,} points, {document['n_clusters']} "
-        f"clusters, {n_pairs:,} pairs{soft_pairs}, {scale}",
+        f"clusters, {n_pairs:,} pairs{soft_pairs}, columns {document['scaling']}",
         caption="% above the best objective with no pair broken"
         + (" and no size out of bounds" if bounded else "")
         + "".join(marks),

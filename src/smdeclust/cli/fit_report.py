@@ -78,7 +78,7 @@ def make_report(
         seconds=run.seconds,
         asked=_asked(inputs, run, setup),
         facts=[*facts(result), *run_facts(result)],
-        standardized=inputs.standardized,
+        columns=opening.scaling(inputs),
         method_title=methods.METHODS[run.method].title,
         free_objective=None if free is None else free.objective,
         free_labels=numbered,

@@ -272,11 +272,16 @@ _SCALED = {
 def columns_line(inputs: Inputs) -> str:
     """Which columns are used for clustering, and how."""
     if not inputs.is_table:
-        how = "standardized" if inputs.standardized else "as given"
-        return f"{inputs.X.shape[1]} coordinates, {how}"
+        return f"{inputs.X.shape[1]} coordinates, {scaling(inputs)}"
     names = inputs.features.used_columns
     shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
-    return f"{shown}; {_SCALED[inputs.features.scaling]}"
+    return f"{shown}; {scaling(inputs)}"
+
+
+def scaling(inputs: Inputs) -> str:
+    """How columns were scaled, in words."""
+    plain = "standard" if inputs.standardized else "none"
+    return _SCALED[inputs.features.scaling if inputs.is_table else plain]
 
 
 def mention_columns(inputs: Inputs) -> None:

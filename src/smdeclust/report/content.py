@@ -33,7 +33,7 @@ class Content:
     seconds: float  # that the solver took
     asked: Lines
     facts: Lines  # what came out
-    standardized: bool
+    columns: str  # how they were scaled
     method_title: str
     # The solution without pairs, its clusters numbered so that most points keep their number, and
     # why it is missing or cut short.

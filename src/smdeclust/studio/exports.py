@@ -137,7 +137,7 @@ def report(
             seconds=0.0,
             asked=[(name, str(value)) for name, value in settings.items() if name != "names"],
             facts=[(names.get(str(k), f"cluster {k}"), f"{n} points") for k, n in enumerate(sizes)],
-            standardized=wishes.standardize and sheet.vectors is None,
+            columns="on one scale" if wishes.standardize and sheet.vectors is None else "as given",
             method_title="SMDEClust",
             costs_note="The studio shows what each pair costs.",
             snippet=recipe(wishes, sheet, folder),
