@@ -171,7 +171,8 @@ def _search(
         return paths
     if pairs.n_groups(some) < n_clusters:
         # One merge too many for K groups: any so many merges are, and each of them is needed.
-        graph = coo_array((must + 1, pairs.ends[must].T), shape=(pairs.n_rows, pairs.n_rows))
+        ends = pairs.ends[must].T.astype(np.int32)  # SciPy 1.15 knows no trees of int64
+        graph = coo_array((must + 1, ends), shape=(pairs.n_rows, pairs.n_rows))
         tree = np.sort(minimum_spanning_tree(graph.tocsr()).data.astype(np.int64)) - 1
         merges = frozenset(tree[: pairs.n_points - n_clusters + 1].tolist())
         return [_Found("too_few_groups", merges)]
