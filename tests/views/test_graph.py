@@ -23,7 +23,7 @@ def lines():
 def test_classes_spread_along_the_graph(lines):
     """Every point gets the class of its line; shares sum to 1."""
     X, y, partial = lines
-    reached = spread_classes(Neighbors.of(X)[1], Links.of(Constraints.from_labels(partial)), 2)
+    reached = spread_classes(Neighbors.of(X).graph, Links.of(Constraints.from_labels(partial)), 2)
     np.testing.assert_allclose(reached.sum(axis=1), 1.0)
     same = reached.argmax(axis=1) == reached.argmax(axis=1)[0]
     np.testing.assert_array_equal(same, y == 0)
@@ -32,7 +32,7 @@ def test_classes_spread_along_the_graph(lines):
 def test_pairs_that_are_no_classes_do_not_spread(lines):
     """Fewer classes than clusters, more of them, or classes that nothing tells apart."""
     X, _, partial = lines
-    graph = Neighbors.of(X)[1]
+    graph = Neighbors.of(X).graph
     assert spread_classes(graph, Links.of(Constraints.from_labels(partial)), 3) is None
     loose = Constraints([(0, 60), (120, 200)], n_points=240)
     assert spread_classes(graph, Links.of(loose), 2) is None

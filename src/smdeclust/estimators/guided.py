@@ -123,13 +123,14 @@ class GuidedClustering(ConstrainedClusterer):
     view_weights_
         Weight of each view by its name; they add up to 1.
     held_out_
-        Skill of each view, of their ``"consensus"`` and of the ``"refined"`` consensus, an
-        estimate of the adjusted Rand index: the share of held-out must-links that it kept plus the
-        share of held-out cannot-links, minus 1, corrected for cluster sizes. Empty without pairs.
+        Skill of each view, of their ``"consensus"``, of the ``"refined"`` consensus and, with many
+        pairs, of the ``"second look"``. It estimates the adjusted Rand index: the share of held-out
+        must-links that were kept plus the share of held-out cannot-links, minus 1, corrected for
+        cluster sizes. Empty without pairs.
     views_
         What each view sees, by its name: ``labels`` and ``coordinates``.
     decided_by_
-        ``"consensus"``, ``"refined"`` or, if there is only one, the name of the view.
+        ``"consensus"``, ``"refined"``, ``"second look"`` or, if there is only one view, its name.
     quotas_
         As in :class:`SMDEClust`, without prices.
     notes_

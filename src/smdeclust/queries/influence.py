@@ -52,7 +52,7 @@ class Nearness:
         # Far from the origin, or in tiny units, squares would cancel or vanish.
         centered = points[rows] - points[rows].mean(axis=0)
         centered /= max(float(np.abs(centered).max()), 1e-300)
-        graph = Neighbors.of(centered)[1].toarray()
+        graph = Neighbors.of(centered).graph.toarray()
         degree = np.maximum(graph.sum(axis=1), 1e-300)
         steps = graph / np.sqrt(np.outer(degree, degree))
         spread, cover = (

@@ -15,9 +15,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.store import SOFT
-from smdeclust.views.classes import mean_length, see_classes
+from smdeclust.views.classes import Classes, mean_length, see_classes
 from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
 from smdeclust.views.scene import Scene, Seen, View, kept_as_hard, rows_to_learn_from
+from smdeclust.views.second_look import SECOND_LOOK, look_again, place_again
 
 logger = logging.getLogger("smdeclust")
 
@@ -32,6 +33,9 @@ LEAST_ERROR = 0.02
 # Fewer soft pairs than this say nothing about how many of them are right.
 ENOUGH_PAIRS = 20
 
+# Fewer pairs held out than this cannot judge a second look: shares have an error of more than 0.05.
+ENOUGH_TO_CHOOSE = 100
+
 # Of a limit on time, what weighing may take.
 SHARE_OF_WEIGHING = 0.5
 
@@ -41,8 +45,11 @@ QUICK, WHOLE = 8, 30
 # Confidence of soft pairs while it is estimated.
 GUESS = 0.8
 
-# The two ways of merging views, as held-out knowledge judges them.
+# The two ways of merging views, which the second look follows; held-out knowledge chooses.
 CONSENSUS, REFINED = "consensus", "refined"
+
+# Clusters of share p in a view count as p^-0.25 each: among squares, small ones are lost otherwise.
+SMALL_COUNT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +57,7 @@ class Merged:
     """Views merged: one-hot labels, scaled by weights, clustered under all that is known."""
 
     labels: np.ndarray  # (N,) clusters
-    scale: dict[str, float]  # what the one-hot labels of each view are multiplied by
+    scale: dict[str, np.ndarray]  # (K,) what the one-hot labels of each view are multiplied by
     # from one-hot labels to coordinates, and the means of the clusters there
     mean: np.ndarray
     basis: np.ndarray
@@ -60,7 +67,10 @@ class Merged:
     def of(cls, seen: Mapping[str, Seen], weights: Mapping[str, float], scene: Scene) -> Merged:
         """Merge views of these weights."""
         k, best = scene.n_clusters, max(seen, key=lambda name: weights[name])
-        scale = {name: float(np.sqrt(weights[name] / weights[best])) for name in seen}
+        scale = {}
+        for name, one in seen.items():
+            share = np.maximum(np.bincount(one.labels, minlength=k), 1) / len(one.labels)
+            scale[name] = np.sqrt(weights[name] / weights[best]) / share**SMALL_COUNT
         raw = one_hot(seen, scale, k)
         mean = raw.mean(axis=0)
         # The leading directions carry nearly all.
@@ -76,14 +86,14 @@ class Merged:
         return cdist((raw - self.mean) @ self.basis, self.centers, "sqeuclidean")
 
 
-def one_hot(seen: Mapping[str, Seen], scale: Mapping[str, float], k: int) -> np.ndarray:
+def one_hot(seen: Mapping[str, Seen], scale: Mapping[str, np.ndarray], k: int) -> np.ndarray:
     """(n, views x K) labels of all views side by side."""
     return np.hstack([np.eye(k)[seen[name].labels] * scale[name] for name in scale])
 
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """The last pass: borders between the merged clusters, on the features of all views."""
+    """The last pass: borders between clusters, on the features of all views."""
 
     labels: np.ndarray
     weights: np.ndarray
@@ -91,8 +101,8 @@ class Refined:
     sizes: dict[str, float]
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], merged: Merged, scene: Scene) -> Refined | None:
-        """Draw borders from merged clusters; ``None`` where no view offers features."""
+    def of(cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene) -> Refined | None:
+        """Draw borders from some labels; ``None`` where no view offers features."""
         offered = {n: one.features for n, one in seen.items() if one.features is not None}
         if not offered:
             return None
@@ -100,7 +110,7 @@ class Refined:
         offsets = {n: f.mean(axis=0) for n, f in offered.items()}
         sizes = {n: mean_length(f - offsets[n]) for n, f in offered.items()}
         features = stacked(seen, offsets, sizes)
-        labels, weights = see_classes(features, merged.labels, scene)
+        labels, weights = see_classes(features, start, scene)
         return cls(labels, weights, offsets, sizes)
 
     def costs(self, seen: Mapping[str, Seen]) -> np.ndarray:
@@ -124,25 +134,20 @@ class Guided:
     views: list[View]  # the views, prepared
     seen: dict[str, Seen]  # what each sees under all that is known
     weights: dict[str, float]  # weight of each view; they add up to 1
-    # skill of each view, of the consensus and of the last pass; empty without pairs
+    # skill of each view, of the consensus and of what follows it; empty without pairs
     held_out: dict[str, float]
     kept: dict[str, float]  # share of the pairs held out that each kept
     merged: Merged  # the consensus
     decision: Merged | Refined  # what decided: the consensus or the last pass
+    decided_by: str  # the consensus, the last pass, the second look, or the only view
     # share of the soft pairs that seem to be right, where that was estimated
     share_right: float | None = None
+    again: Seen | None = None  # what the second look saw, if it decided
 
     @property
     def labels(self) -> np.ndarray:
         """(N,) clusters."""
         return self.decision.labels
-
-    @property
-    def decided_by(self) -> str:
-        """The consensus, the last pass, or the only view."""
-        if len(self.seen) == 1 and isinstance(self.decision, Merged):
-            return next(iter(self.seen))
-        return REFINED if isinstance(self.decision, Refined) else CONSENSUS
 
     def costs(self, X: np.ndarray) -> np.ndarray:
         """(n, K) what it costs to put each of some points into each cluster."""
@@ -151,6 +156,8 @@ class Guided:
             for view in self.views
             if view.name in self.seen
         }
+        if self.again is not None:
+            placed = place_again(self.again, placed)
         return self.decision.costs(placed)
 
     @property
@@ -191,13 +198,28 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
     clock.begin_step(1.0)
     merged = Merged.of(seen, weights, scene)
     decision: Merged | Refined = merged
+    decided_by, again = CONSENSUS if len(seen) > 1 else next(iter(seen)), None
+    chosen = choice(held_out) if clock.spent() < 1 else CONSENSUS
+    if chosen != CONSENSUS and (refined := Refined.of(seen, merged.labels, scene)):
+        decision, decided_by = refined, REFINED
+        if chosen == SECOND_LOOK and len(seen) == len(views) and clock.spent() < 1:
+            more = look_again(refined.labels, seen, scene)
+            again, decided_by = more[SECOND_LOOK], SECOND_LOOK
+            decision = Refined.of(more, again.labels, scene) or refined
     names = held_out.names
-    if REFINED in names and clock.spent() < 1:
-        lead, error = held_out.lead(REFINED, CONSENSUS)
-        if lead >= -error:
-            decision = Refined.of(seen, merged, scene) or merged
     skill, kept = ({name: of(name) for name in names} for of in (held_out.skill, held_out.kept))
-    return Guided(views, seen, weights, skill, kept, merged, decision, share_right)
+    said = skill, kept, merged, decision, decided_by
+    return Guided(views, seen, weights, *said, share_right, again)
+
+
+def choice(held_out: HeldOut) -> str:
+    """Refined unless it is worse by more than the error; a second look if it is no worse at all."""
+    best = CONSENSUS
+    for name, errors in ((REFINED, 1.0), (SECOND_LOOK, 0.0)):
+        if name in held_out.names:
+            lead, error = held_out.lead(name, best)
+            best = name if lead >= -errors * error else best
+    return best
 
 
 def _prepared(view: View, scene: Scene) -> View:
@@ -267,14 +289,21 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     if not trials:
         return HeldOut(), dict.fromkeys(names, 1 / len(names))
     weights = weights_of(record)
+    # A second look builds on our own views of the learned distance.
+    ours = {v.name for v in views if isinstance(v, Classes) or getattr(v, "learned", False)}
+    second = record.n_pairs >= ENOUGH_TO_CHOOSE and ours >= {"classes", "graph-learned"}
     record = HeldOut()
     for fold, part, seen in trials:
         clock.begin_step(step)
         labels = {name: one.labels for name, one in seen.items()}
         merged = Merged.of(seen, weights, part)
-        refined = Refined.of(seen, merged, part)
+        refined = Refined.of(seen, merged.labels, part)
         labels[CONSENSUS] = merged.labels
         labels[REFINED] = merged.labels if refined is None else refined.labels
+        if refined is not None and second:
+            more = look_again(refined.labels, seen, part)
+            again = Refined.of(more, more[SECOND_LOOK].labels, part)
+            labels[SECOND_LOOK] = refined.labels if again is None else again.labels
         record.add(fold, labels)
     return record, weights
 

@@ -50,16 +50,17 @@ class Neighbors:
 
     index: NearestNeighbors
     scale: np.ndarray
+    graph: csr_array  # symmetric, with local scales
 
     @classmethod
-    def of(cls, X: np.ndarray) -> tuple[Neighbors, csr_array]:
-        """The neighbors of points, and their symmetric graph with local scales."""
+    def of(cls, X: np.ndarray) -> Neighbors:
+        """The neighbors of points."""
         n = len(X)
         k = min(N_NEIGHBORS, n - 1)
         # Distances only rank neighbors: single precision is enough, and twice as fast.
         index = NearestNeighbors().fit(X.astype(np.float32))
         if k == 0:
-            return cls(index, np.ones(n)), csr_array((n, n))
+            return cls(index, np.ones(n), csr_array((n, n)))
         distance, near = index.kneighbors(n_neighbors=k)  # without the point itself
         scale = distance[:, min(SCALE_NEIGHBOR, k) - 1].astype(np.float64)
         scale = np.maximum(scale, 1e-3 * float(scale.mean()) + 1e-12)
@@ -67,7 +68,7 @@ class Neighbors:
         graph = csr_array((weight.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
         graph = graph.maximum(graph.T).tocsr()
         graph.sort_indices()
-        return cls(index, scale), graph
+        return cls(index, scale, graph)
 
     def average(self, X: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Values at new points: the weighted means of their neighbors' values."""
@@ -228,14 +229,18 @@ def coordinates(
     n_leading: int,
     seed: int,
     links: Links | None = None,
-    b: csr_array | None = None,
     start: np.ndarray | None = None,
     weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Leading eigenvectors of the normalized graph + B (M+ - 0.2 M-) B', rows of length 1.
 
+    Where there are pairs, they are propagated along the graph first.
+
     A point of weight w counts as w points at its place: each of its edges counts w times.
     """
+    b = None
+    if links is not None and links.member.shape[1]:
+        graph, b = propagate(graph, links)
     if weight is not None:
         count = diags_array(np.maximum(weight / weight.mean(), LEAST_WEIGHT))
         graph = csr_array(count @ graph @ count)
@@ -325,21 +330,20 @@ class NeighborGraph:
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
         """Make the graph of the points as given, and its coordinates without pairs."""
         if not self.learned:
-            self._neighbors, self._graph = Neighbors.of(X)
+            self._neighbors = Neighbors.of(X)
             n_leading = min(max(n_clusters, min(2 * n_clusters, 20)), len(X))
-            self._plain = coordinates(self._graph, n_leading, seed)
+            self._plain = coordinates(self._neighbors.graph, n_leading, seed)
 
     def see(self, scene: Scene) -> Seen:
         """Propagate the pairs, take leading eigenvectors, and cluster these."""
         if self.learned:
-            (neighbors, graph), plain = Neighbors.of(scene.learned.coordinates), None
+            neighbors, plain = Neighbors.of(scene.learned.coordinates), None
         else:
-            neighbors, graph, plain = self._neighbors, self._graph, self._plain
-        links, b = Links.of(scene.known), None
-        reached = spread_classes(graph, links, scene.n_clusters)
-        if links.member.shape[1]:
-            graph, b = propagate(graph, links)
-        found = coordinates(graph, scene.n_clusters, scene.seed, links, b, plain, scene.weight)
+            neighbors, plain = self._neighbors, self._plain
+        links = Links.of(scene.known)
+        reached = spread_classes(neighbors.graph, links, scene.n_clusters)
+        size = scene.n_clusters, scene.seed
+        found = coordinates(neighbors.graph, *size, links, plain, scene.weight)
         # What is free of knowledge is a feature of its own.
         features = found if plain is None else np.hstack([found, plain])
         distance = scene.learned if self.learned else None
