@@ -226,7 +226,11 @@ def test_a_quota(tmp_path: Path, browser: Any) -> None:
         page.click("#tab-settings")
         page.select_option("#quota-column", "gender")
         page.select_option("#quota-value", "f")
-        page.fill("#quota-low", "40")
+        page.wait_for_selector("text=Possible: at least 50 or less, and at most 50 or more")
+        slider = page.get_by_label("Quota at least, by a slider")
+        assert (slider.get_attribute("min"), slider.get_attribute("max")) == ("0", "50")
+        slider.fill("40")
+        assert page.input_value("#quota-low") == "40"
         page.fill("#quota-high", "60")
         page.locator("fieldset form button").click()
         page.wait_for_function("window.studio.state.settings.quotas.length === 1")

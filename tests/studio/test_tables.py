@@ -278,7 +278,8 @@ def test_a_folder_of_pictures_and_vectors(tmp_path: Path, desk: Desk) -> None:
 
 
 def test_paths_and_sheets(tmp_path: Path, client: TestClient) -> None:
-    """A table is opened by its path, of a spreadsheet any sheet; a wrong path is a sentence."""
+    """A table is opened by its path, of a spreadsheet any sheet, each with what was said about it;
+    a wrong path is a sentence."""
     path = tmp_path / "two.xlsx"
     with pd.ExcelWriter(path) as writer:
         FRAME.to_excel(writer, sheet_name="all", index=False)
@@ -286,11 +287,34 @@ def test_paths_and_sheets(tmp_path: Path, client: TestClient) -> None:
     assert client.post("api/open", params={"path": str(path)}).json()["n_points"] == N
     some = client.post("api/open", params={"path": f'"{path}"', "sheet": "some"})
     assert some.json()["n_points"] == 20
+    whole = client.post("api/open", params={"name": "two.xlsx"}, content=path.read_bytes()).json()
+    assert (whole["pages"], whole["page"]) == (["all", "some"], "all")
+    assert "choose it below" in whole["reading"][0]
+    client.post("api/act", json={"do": "pairs", "pairs": [[0, 4]], "together": True})
+    other = client.post("api/open", params={"sheet": "some"}).json()
+    assert (other["page"], other["n_points"], other["n_pairs"]) == ("some", 20, 0)
+    again = client.post("api/open", params={"sheet": "all"}).json()
+    assert (again["page"], again["n_points"], again["n_pairs"]) == ("all", N, 1)
+    assert again["folder"] == whole["folder"] != other["folder"]
     for wrong in ("", "/no/such/file.csv", "a\0b", "x" * 5000):
         answer = client.post("api/open", params={"path": wrong})
         assert answer.status_code in (400, 507)
         assert answer.json()["sentence"]
     assert client.post("api/open", params={"path": str(path), "sheet": "no"}).status_code == 400
+
+
+def test_errors_in_words_of_the_page(client: TestClient) -> None:
+    """No option of the command line is recommended where there is none."""
+    send(client, "people.csv")
+    answers = [
+        client.post("api/open", params={"name": "t.csv"}, content=b"a,b\n1,\x002\n"),
+        client.post("api/pairs", content=b"C1,C2\nC3,C4\n"),
+        client.post("api/pairs", content=b"i,j,type\nno,such,ml\n"),
+    ]
+    sentences = [answer.json()["sentence"] for answer in answers]
+    assert not [sentence for sentence in sentences if "--" in sentence or "=..." in sentence]
+    assert "save it as UTF-8" in sentences[0]
+    assert "a third column, type, with ml or cl" in sentences[1]
 
 
 @pytest.mark.parametrize(

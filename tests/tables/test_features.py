@@ -73,6 +73,11 @@ def test_names_are_ids_where_there_are_no_others():
     assert TableFeatures().fit(table.drop(columns="customer_id")).roles_["name"] == "id"
     table.loc[1, "name"] = table.loc[0, "name"]
     assert TableFeatures().fit(table.drop(columns="customer_id")).roles_["name"] == "text"
+    table = table[["age", "note"]].assign(
+        film=[f"The Movie {i}" for i in range(120)], link=[f"http://x.org/{i}" for i in range(120)]
+    )
+    roles = {"age": "number", "note": "text", "film": "id", "link": "left out"}
+    assert TableFeatures().fit(table).roles_ == roles
 
 
 def test_a_few_rows_have_ids_too():

@@ -230,6 +230,7 @@ def as_csv(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> bytes:
 # What is advised -> how it is written in Python, and on the command line.
 _BOTH = {
     "answers": ("save_to=...", "--answers FILE"),
+    "another_sheet": ("pass sheet=...", "pass --sheet NAME"),
     "class_column": ("class_column=...", "--class-column COLUMN"),
     "encoding": ("encoding=...", "--encoding NAME"),
     "features": ("features=[...]", "--features A,B,..."),
@@ -249,6 +250,20 @@ _BOTH = {
 }
 PYTHON: Mapping[str, str] = {name: words[0] for name, words in _BOTH.items()}
 COMMAND_LINE: Mapping[str, str] = {name: words[1] for name, words in _BOTH.items()}
+# What a page can advise: what it has a place for, or how to change the file.
+PAGE = {
+    **COMMAND_LINE,
+    "another_sheet": "choose it below",
+    "encoding": "save it as UTF-8",
+    "format": "or write a CSV headed i,j,type",
+    "ids": "give their column the role id",
+    "index_base": "here from 0",
+    "index_base=1": "positions that count from 0",
+    "kind": "a third column, type, with ml or cl",
+    "pairs_by_row": "leave out the column of ids",
+    "sheet": "choose it under Columns",
+    "table_format": "save it as CSV",
+}
 _words: ContextVar[Mapping[str, str]] = ContextVar("words", default=PYTHON)
 
 

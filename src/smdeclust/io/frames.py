@@ -156,7 +156,7 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     if cells.empty:
         raise bad_line(path, None, f"nothing in the sheet {shown(chosen)}", "a table")
     others = ", ".join(shown(name) for name in filled if name != chosen)
-    note = f"Sheet {shown(chosen)} is read; there are also {others} ({argument('sheet')})."
+    note = f"Sheet {shown(chosen)} is read. To read {others} instead, {argument('another_sheet')}."
     notes = [note] if others else []
     lines = cells.astype(object).where(cells.notna(), "").itertuples(name=None)
     first, top = without_title(((at + 1, [*map(str, row)]) for at, *row in lines), notes)
@@ -169,7 +169,7 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     return TableFile(
         path, frame.reset_index(drop=True).infer_objects(), "excel", sheet=str(chosen),
         header=named, header_line=first, rows=[int(row) + 1 for row in frame.index],
-        notes=tuple(notes),
+        sheets=tuple(map(str, filled)), notes=tuple(notes),
     )  # fmt: skip
 
 

@@ -59,8 +59,8 @@ class TableFile:
         Format of a text file.
     header_line
         The line where the table begins: its header, if it has one.
-    sheet, rows
-        The sheet of a spreadsheet that was read, and where its rows are.
+    sheet, rows, sheets
+        The sheet of a spreadsheet that was read, where its rows are, and all sheets.
     notes
         Sentences that say what was guessed.
     """
@@ -77,6 +77,7 @@ class TableFile:
     header_line: int = 1
     sheet: str | None = None
     rows: Sequence[int] | None = None
+    sheets: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import read_constraints
+from smdeclust.io.files import PAGE, use_words
 from smdeclust.studio import exports, solving, view
 from smdeclust.studio.conflicts import find_conflict
 from smdeclust.studio.opening import Source
@@ -55,6 +56,7 @@ class Desk:
         self.solution: dict[str, Any] = {}
         self._history: History | None = None
         self._folder: WorkFolder | None = None
+        self._page_folders: dict[Any, Path] = {}  # of sheets of this workbook that were opened
         # Processes by what they do. The solver answers at once, whatever the searcher searches for.
         self._workers: dict[str, Worker] = {}
         self._map: tuple[str, np.ndarray] | None = None
@@ -97,6 +99,13 @@ class Desk:
             raise InvalidInputError("No table is open yet.")
         return table
 
+    @property
+    def workbook(self) -> tuple[Path | None, dict[Any, Path]]:
+        """The file that is open, and the folders of the sheets of it that were opened."""
+        self.need_table()
+        assert self._folder is not None
+        return self._folder.data, self._page_folders
+
     def state(self) -> dict[str, Any]:
         """All that the page shows but places, labels and rows."""
         table = self.table
@@ -115,6 +124,8 @@ class Desk:
             "pictures": list(table.picture_columns),
             "has_vectors": table.vectors is not None,
             "reading": list(table.notes),
+            "pages": list(table.pages),
+            "page": None if self._folder is None else self._folder.source.get("sheet"),
             "has_ids": table.ids is not None,
             "settings": wishes.settings() | {"names": self._names()},
             "pairs": [[*pair.key, pair.together, pair.confidence] for pair in pairs],
@@ -179,6 +190,9 @@ class Desk:
             view.chosen_points(chosen, wishes)
             work.save(wishes)
         self.close()
+        if self._folder is None or self._folder.data != data:
+            self._page_folders = {}
+        self._page_folders.setdefault(work.source.get("sheet"), work.path)
         self._sheet, self.title, self._folder, self.folder_path = sheet, title, work, work.path
         self._history, self._skipped, self._map = History((wishes,)), [], None
         self._is_warm, self._compared_with, self._space = False, None, None
@@ -238,9 +252,10 @@ class Desk:
             path = Path(aside) / "pairs"
             path.write_bytes(content)
             try:
-                found = await asyncio.to_thread(
-                    read_constraints, path, n_points=len(table), ids=table.ids
-                )
+                with use_words(PAGE):
+                    found = await asyncio.to_thread(
+                        read_constraints, path, n_points=len(table), ids=table.ids
+                    )
             except InvalidInputError as error:
                 raise InvalidInputError(str(error).replace(str(path), "The pairs")) from None
         if table is not self.table:

@@ -13,6 +13,7 @@ from pandas import DataFrame
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io import read_frame, read_table, write_bytes, write_rows
+from smdeclust.io.files import PAGE, use_words
 from smdeclust.studio.sheet import PICTURES, Sheet
 from smdeclust.studio.work_folder import LABELS, SAVED
 
@@ -49,7 +50,8 @@ def from_path(
     read: dict[str, Any] = {"points": str(vectors.resolve())} if vectors is not None else {}
     if path.is_dir():
         return Source(_pictures(path, beside), path, place, read)
-    file = read_frame(path, sheet=sheet_name, header=header)
+    with use_words(PAGE):
+        file = read_frame(path, sheet=sheet_name, header=header)
     fixed = dict(roles or {})
     if file.format == "h5ad":
         beside = file.points if beside is None else beside
@@ -58,10 +60,17 @@ def from_path(
         fixed = dict.fromkeys(list(file.frame.columns)[:width], "number") | fixed
     if file.sheet is not None:
         read["sheet"] = file.sheet
-    sheet = Sheet(file.frame, fixed=fixed, vectors=beside, home=path.parent, notes=file.notes)
+    about: Any = {"home": path.parent, "notes": file.notes, "pages": file.sheets}
+    sheet = Sheet(file.frame, fixed=fixed, vectors=beside, **about)
     if sheet.fixed:
         read["fixed_roles"] = sheet.fixed
     return Source(sheet, path, place, read, file.n_clusters)
+
+
+def from_page(data: Path, folders: dict[str, Path], sheet_name: str) -> Source:
+    """Read another sheet of a workbook, in a work folder of its own inside the first one."""
+    within = next(iter(folders.values())) / (_harmless(sheet_name) or "sheet")
+    return from_path(data, folders.get(sheet_name, within), sheet_name=sheet_name)
 
 
 def from_words(path: str, sheet_name: str | None = None) -> Source:
@@ -133,7 +142,7 @@ def _pictures(folder: Path, vectors: np.ndarray | None) -> Sheet:
         vectors = np.array([_pixels(folder / name) for name in names])
         notes = (
             f"Pictures are compared by their pixels at {THUMBNAIL} x {THUMBNAIL}. Vectors from "
-            "an image model (--points) work much better.",
+            "an image model, given when the studio is started, work much better.",
         )
     frame = DataFrame({"file": names, "picture": names})
     fixed = {"file": "id", "picture": "left out"}

@@ -159,6 +159,8 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str], *, framed: bool = Fa
         if "path" in query:
             given = query["path"], query.get("sheet") or None
             return await desk.open_with(opening.from_words, *given)
+        if "sheet" in query:
+            return await desk.open_with(opening.from_page, *desk.workbook, query["sheet"])
         sent = query.get("name", "data.csv"), await request.body()
         return await desk.open_with(opening.from_upload, *sent, desk.start_folder)
 

@@ -29,8 +29,9 @@ PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 class Sheet:
     """A table with roles for its columns: `fixed` ones are known, others were `chosen`.
 
-    Where there are `vectors`, they are the points, and columns are only shown. Names of pictures
-    are looked up in the folder `home` and nowhere else. `notes` are sentences about the reading.
+    Where there are `vectors`, they are the points, and columns are only shown. Names of
+    pictures are looked up in the folder `home` and nowhere else. `notes` are sentences about the
+    reading, `pages` the sheets of its workbook.
     """
 
     frame: DataFrame
@@ -39,6 +40,7 @@ class Sheet:
     vectors: np.ndarray | None = None
     home: Path | None = None
     notes: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.frame = as_frame(self.frame)
@@ -146,7 +148,8 @@ class Sheet:
                 "example": next((v for v in map(self._cell(name), first) if v is not None), ""),
                 "missing": int(self.values[name].column.isna().sum()),
                 "spread": self._spread(name), "amount": self.is_amount(name),
-                "levels": self.levels(name)[1] if role in WORDS else [],
+                **self._level_counts(name, role in WORDS),
+                "range": self._range(name) if self.is_amount(name) else None,
             }
             for name, role, why, done in self._described
         ]  # fmt: skip
@@ -169,6 +172,17 @@ class Sheet:
     def _spread(self, name: str) -> float:
         numbers = self.numbers(name) if self.read[name].kind == "numbers" else np.zeros(1)
         return float(np.nanstd(numbers)) if not np.isnan(numbers).all() else 0.0
+
+    def _level_counts(self, name: str, is_words: bool) -> dict[str, list[Any]]:
+        """The values of a column of words, and how many rows have each."""
+        codes, levels = self.levels(name) if is_words else (np.zeros(0, np.int64), [])
+        return {"levels": levels, "level_counts": np.bincount(codes[codes >= 0]).tolist()}
+
+    def _range(self, name: str) -> list[float]:
+        """Least, mean and largest of a column of numbers."""
+        there = self.numbers(name)
+        there = there[~np.isnan(there)] if not np.isnan(there).all() else np.zeros(1)
+        return [float(there.min()), float(there.mean()), float(there.max())]
 
     def points(self, columns: tuple[str, ...], *, scaled: bool = True) -> np.ndarray:
         """(N, d) coordinates of the columns that count; numbers as they are where not `scaled`."""

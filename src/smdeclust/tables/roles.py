@@ -48,6 +48,8 @@ MOST_EMPTY = 0.5
 _FEW_WHOLE = 5  # whole numbers with so few values are codes of categories
 _MOST_CLASSES = 30
 _MOST_LEVELS = 60
+_TITLE = r"[^\W\d].{0,40}"
+_COMPARED = ("number", "category", "yes/no", "date")
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,20 @@ def guess_roles(columns: Mapping[str, Values]) -> dict[str, Guess]:
             said = f"; {classes[-1]} is the class" if name != classes[-1] else ""
             found[name] = Guess(other.role, other.reason + said)
     if not any(guess.role == "id" for guess in found.values()):
-        for name in found:  # people's names, where nothing else names the rows
-            called = found[name].role == "text" and _words_of(name) & {"name", "names"}
-            if called and columns[name].column.is_unique:
-                found[name] = Guess("id", "its name, all different")
+        found |= _names_of_rows(columns, found)
     return found
+
+
+def _names_of_rows(columns: Mapping[str, Values], found: dict[str, Guess]) -> dict[str, Guess]:
+    """People's names, or the shortest titles, where nothing else names the rows."""
+    others, titles = any(guess.role in _COMPARED for guess in found.values()), {}
+    for name in (name for name, guess in found.items() if guess.role == "text"):
+        cells, called = columns[name].column, _words_of(name) & {"name", "names"}
+        if cells.is_unique and called:
+            return {name: Guess("id", "its name, all different")}
+        if cells.is_unique and others and cells.str.fullmatch(_TITLE).mean() > 0.9:
+            titles[name] = cells.str.len().mean()
+    return {min(titles, key=titles.__getitem__): Guess("id", "all different")} if titles else {}
 
 
 def guess_role(values: Values, name: str, *, may_be_class: bool = True) -> Guess:
@@ -155,6 +166,8 @@ def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
         return Guess("left out", f"a code with {unique} values")
     if unique <= min(_MOST_LEVELS, max(20, 0.15 * n)) and unique < 0.8 * n:
         return Guess("category", f"{unique} values")
+    if there.str.match("https?://").all():
+        return Guess("left out", "links")
     spaces = float(np.mean([word.count(" ") for word in there.iloc[:2_000]]))
     if unique > 0.95 * n and spaces < 1:
         return Guess("id", "all different, short")

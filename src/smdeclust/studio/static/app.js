@@ -293,7 +293,7 @@ class App {
     const entry = await this.describe(row).catch(() => null);
     if (this.hovered !== row || !entry) return;
     const order = ranked(this, entry), shown = order.slice(0, 12);
-    tip.replaceChildren(h("strong", {}, entry.id), ` ${this.nameOf(entry.cluster)}`, h("table", { className: "values" }, h("tbody", {}, shown.map((j) => h("tr", {}, h("th", { scope: "row" }, this.state.columns[j]), h("td", {}, value(this, entry, j)))))), order.length > 12 ? h("span", { className: "faint" }, `and ${order.length - 12} more columns`) : "");
+    tip.replaceChildren(h("strong", {}, entry.id), ` ${this.nameOf(entry.cluster)}`, h("table", { className: "values" }, h("tbody", {}, shown.map((j) => h("tr", {}, h("th", { scope: "row" }, this.state.columns[j]), h("td", {}, value(this, entry, j)))))), order.length > 12 ? h("span", { className: "faint" }, `and ${order.length - 12} more`) : "");
     tip.hidden = false;
     const box = $("left").getBoundingClientRect();
     const left = Math.min(event.clientX - box.left + 14, box.width - tip.offsetWidth - 8);
@@ -362,7 +362,7 @@ class App {
   }
 
   key(event) {
-    const typing = /^(input|textarea|select)$/i.test(event.target.tagName) && event.target.type !== "checkbox";
+    const typing = /^(input|textarea|select)$/i.test(event.target.tagName) && !["checkbox", "range"].includes(event.target.type);
     if ((event.ctrlKey || event.metaKey) && !typing) {
       const key = event.key.toLowerCase();
       if (key === "z" || key === "y") { event.preventDefault(); this.act({ do: key === "y" || event.shiftKey ? "redo" : "undo" }); }

@@ -58,5 +58,5 @@ export function table(app, entry, other, most = 14) {
   const order = ranked(app, entry, other), row = (j) => h("tr", { className: other && entry.values[j] !== other.values[j] ? "differs" : "" }, h("th", { scope: "row" }, app.state.columns[j]), h("td", {}, value(app, entry, j, other)));
   const rest = order.slice(most);
   return [h("table", { className: "values" }, h("tbody", {}, order.slice(0, most).map(row))),
-    rest.length ? h("details", {}, h("summary", {}, `${rest.length} more columns`), h("table", { className: "values" }, h("tbody", {}, rest.map(row)))) : ""];
+    rest.length ? h("details", {}, h("summary", {}, `${rest.length} more ${rest.length === 1 ? "column" : "columns"}`), h("table", { className: "values" }, h("tbody", {}, rest.map(row)))) : ""];
 }

@@ -33,7 +33,7 @@ export function clusters(app) {
 }
 
 export function columns(app) {
-  const { sheet, settings, reading, has_vectors: vectors } = app.state, counted = new Set(settings.columns);
+  const { sheet, settings, reading, pages, page, has_vectors: vectors } = app.state, counted = new Set(settings.columns);
   const setRole = (name, role) => {
     const roles = { ...settings.roles };
     if (role) roles[name] = role; else delete roles[name];
@@ -41,6 +41,7 @@ export function columns(app) {
   };
   return [
     ...reading.map((note) => h("p", { className: "faint" }, note)),
+    pages.length > 1 ? h("p", {}, h("label", {}, "Sheet ", h("select", { id: "page", onchange: (event) => service.openSheet(event.target.value).catch((error) => { app.complain(error.message); app.panel(); }) }, pages.map((name) => h("option", { value: name, selected: name === page }, name))))) : "",
     h("p", {}, "What each column is, why, and what is done with it. Change a role if it is wrong; uncheck a column that should not count."),
     h("ul", { className: "sheet" }, sheet.map((column) => h("li", {},
       h("div", { className: "head" },
@@ -52,7 +53,7 @@ export function columns(app) {
         h("strong", {}, column.name),
         h("select", { "aria-label": `Role of ${column.name}`, onchange: (event) => setRole(column.name, event.target.value) }, ROLES.map((role) => h("option", { value: role, selected: role === column.role }, role))),
         column.name in settings.roles ? h("button", { onclick: () => setRole(column.name, null), title: "Back to the guess" }, "Guess") : ""),
-      h("p", { className: "faint" }, `${column.why}; ${column.done}.`, column.example !== "" ? ` For example: ${String(brief(column.example)).slice(0, 60)}.` : "", column.missing ? ` ${column.missing} missing.` : "", !counted.has(column.name) && column.feature ? " Does not count." : "")))),
+      h("p", { className: "faint" }, `${column.why}; ${column.done}.`, column.example !== "" ? ` For example: ${String(brief(column.example)).slice(0, 60)}.` : "", column.missing && !column.feature ? ` ${column.missing} missing.` : "", !counted.has(column.name) && column.feature ? " Does not count." : "")))),
   ];
 }
 
@@ -164,23 +165,37 @@ function quotas(app) {
   const column = h("select", { id: "quota-column", onchange: () => fill() }, columns.map(({ name }) => h("option", { value: name }, name)));
   const own = h("select", { id: "quota-value" }), unit = h("select", { id: "quota-unit", "aria-label": "What is bounded" });
   const low = h("input", { type: "number", step: "any", id: "quota-low", placeholder: "any" }), high = h("input", { type: "number", step: "any", id: "quota-high", placeholder: "any" });
+  const slider = (input, label) => h("input", { type: "range", step: "any", "aria-label": `${label}, by a slider`, oninput: (event) => { input.value = event.target.value === event.target.dataset.none ? "" : number(Number(event.target.value)); } });
+  const lows = slider(low, "Quota at least"), highs = slider(high, "Quota at most"), possible = h("p", { className: "faint" });
+  // A bound for every cluster is at most, or at least, what all points have on average.
+  const bound = () => {
+    const chosen = columns.find(({ name }) => name === column.value), { n_points: n } = app.state, k = given.n_clusters;
+    if (!chosen) return;
+    const [least, mean, most] = chosen.range ?? [0, 0, 0], counts = chosen.level_counts, at = chosen.levels.indexOf(own.value);
+    const [few, many] = at < 0 ? [Math.min(...counts), Math.max(...counts)] : [counts[at], counts[at]];
+    const [from, low_most, high_least, to] = { share: [0, (100 * few) / n, (100 * many) / n, 100], count: [0, Math.floor(few / k), Math.ceil(many / k), many], sum: [Math.min(0, least * n), (mean * n) / k, (mean * n) / k, Math.max(0, most * n)], mean: [least, mean, mean, most] }[unit.value];
+    for (const [range, min, max, none, input] of [[lows, from, low_most, from, low], [highs, high_least, to, to, high]]) { Object.assign(range, { min, max }); range.value = input.value === "" ? none : input.value; range.dataset.none = String(none); }
+    possible.textContent = `Possible: at least ${number(low_most)} or less, and at most ${number(high_least)} or more (${UNITS[unit.value]}).`;
+  };
   const fill = () => {
     const chosen = columns.find(({ name }) => name === column.value), units = chosen?.amount ? ["sum", "mean"] : ["share", "count"];
     own.replaceChildren(h("option", { value: "" }, "every value"), ...(chosen?.levels ?? []).filter((name) => name !== "(other)").map((name) => h("option", { value: name }, name)));
     own.parentElement.hidden = Boolean(chosen?.amount);
     unit.replaceChildren(...units.map((name) => h("option", { value: name }, UNITS[name])));
+    bound();
   };
+  for (const element of [own, unit, low, high]) element.addEventListener("change", bound);
   const add = (event) => {
     event.preventDefault();
-    const scale = unit.value === "share" ? 100 : 1, bound = (input) => (input.value === "" ? null : Number(input.value) / scale);
-    const quota = { column: column.value, of: unit.value, low: bound(low), high: bound(high), value: own.parentElement.hidden ? null : own.value || null };
+    const scale = unit.value === "share" ? 100 : 1, read = (input) => (input.value === "" ? null : Number(input.value) / scale);
+    const quota = { column: column.value, of: unit.value, low: read(low), high: read(high), value: own.parentElement.hidden ? null : own.value || null };
     if (quota.low === null && quota.high === null) { app.complain("Give the quota a lower bound, an upper bound, or both."); return; }
     app.act({ do: "set", quotas: [...list, quota] });
   };
-  const form = h("form", { className: "bar", onsubmit: add }, field("Column", column), field("value", own), field("at least", low), field("at most", high), unit, h("button", {}, "Add"));
+  const form = h("form", { className: "bar", noValidate: true, onsubmit: add }, field("Column", column), field("value", own), unit, h("span", { className: "size" }, field("at least", low), lows), h("span", { className: "size" }, field("at most", high), highs), h("button", {}, "Add"));
   fill();
   return h("fieldset", {}, h("legend", {}, "Quotas"),
     h("p", { className: "faint" }, "What every cluster must contain, for example 40 to 60% of its points with gender f. A quota that no clustering can meet is rejected."),
     h("ul", { className: "pairs" }, list.map((quota, m) => h("li", {}, h("span", {}, words(quota)), h("button", { onclick: () => app.act({ do: "set", quotas: list.filter((_, other) => other !== m) }), "aria-label": `Remove the quota ${words(quota)}` }, "Remove")))),
-    columns.length ? form : h("p", { className: "faint" }, "No column has numbers or a few values to count."));
+    columns.length ? [form, possible] : h("p", { className: "faint" }, "No column has numbers or a few values to count."));
 }

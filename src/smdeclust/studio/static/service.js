@@ -35,6 +35,7 @@ export const chooseK = () => post("api/choose-k");
 export const sendPairs = (content) => post("api/pairs", content);
 export const openTable = (name, content) => post("api/open?" + query({ name }), content);
 export const openPath = (path, sheet) => post("api/open?" + query({ path, sheet }));
+export const openSheet = (sheet) => post("api/open?" + query({ sheet }));
 export const openDemo = () => post("api/open?demo=1");
 
 export async function places(kind, x, y) {
