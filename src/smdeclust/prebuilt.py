@@ -65,20 +65,15 @@ def sources_of(file: Path) -> str:
         if here not in found:
             found[here], imported = _module(here)
             waiting += imported
-    digest = hashlib.sha256()
-    for where in sorted(found):
-        digest.update(found[where])
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(b"".join(found[where] for where in sorted(found))).hexdigest()[:16]
 
 
 @cache
 def _module(file: Path) -> tuple[bytes, tuple[Path, ...]]:
     """A digest of one file, and the files of this package that it imports."""
     home = Path(__file__).resolve().parents[1]
-    text = file.read_bytes()
-    names = re.findall(_IMPORT, text, re.MULTILINE)
-    files = []
-    for name, parts in names:
+    text, files = file.read_bytes(), []
+    for name, parts in re.findall(_IMPORT, text, re.MULTILINE):
         place = home.joinpath(*name.decode().split("."))
         below = [place / word.strip() for word in parts.decode().split(",")]
         for path in (place, *below):

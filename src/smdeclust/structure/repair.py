@@ -158,9 +158,8 @@ def _hit(
         options={"mip_rel_gap": 0.0, "time_limit": max(seconds, 0.1)},
     )
     bound = 0.0 if result.mip_dual_bound is None else float(result.mip_dual_bound) / scale
-    if result.x is None:
-        return frozenset(numbers.tolist()), bound
-    return frozenset(numbers[result.x > 0.5].tolist()), bound
+    chosen = numbers if result.x is None else numbers[result.x > 0.5]
+    return frozenset(chosen.tolist()), bound
 
 
 _MAX_STEPS = 20_000_000
