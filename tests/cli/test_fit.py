@@ -41,6 +41,7 @@ def test_writes_labels_centers_result_and_report(cli, flowers, tmp_path):
     assert document["standardized"] is True
     assert document["seed"] == 0
     assert document["settings"]["random_state"] == 0
+    assert "deprecated" not in document["settings"].values()
     assert document["versions"]["smdeclust"]
     assert document["cluster_sizes"] == np.bincount(labels).tolist()
     centers = list(csv.reader((out / "centers.csv").open()))

@@ -123,7 +123,7 @@ def test_numbers_agree_with_the_result(report):
     with_pairs, without = values[0], values[len(values) // 2]
     assert without <= with_pairs
     added = 100 * (with_pairs - without) / without
-    assert f"{added:+.2f} %" in page
+    assert f"{added:+.2f}%" in page
 
 
 def test_costs_of_pairs_are_data_too(report):

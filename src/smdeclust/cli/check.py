@@ -151,14 +151,14 @@ def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
         ("clusters", str(k)),
         ("must-links", _pairs_line(result["must_links"])),
         ("cannot-links", _pairs_line(result["cannot_links"])),
-        ("pairs name", "ids" if result["pairs_by"] == "id" else "rows, from 0"),
+        ("pairs refer to", "ids" if result["pairs_by"] == "id" else "rows, from 0"),
         ("points in pairs", f"{groups['n_points_in_pairs']:,}"),
         ("groups", several),
         ("groups with cannot-links", f"{groups['n_with_cannot_links']:,}"),
     ]
     if "kmeans" in result:
         must, cannot = result["kmeans"].values()
-        rows.append(("broken by plain k-means", f"{must:,} must-links, {cannot:,} cannot-links"))
+        rows.append(("broken by plain k-means", screen.links(must, cannot)))
     if result["n_quotas"]:
         rows.append(("quotas", str(result["n_quotas"])))
     told = "pairs, sizes and quotas" if "sizes" in result or result["n_quotas"] else "pairs"

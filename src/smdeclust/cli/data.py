@@ -237,7 +237,7 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
 
 def _show(result: dict[str, Any], out: Path) -> None:
     ours, plain = result["smdeclust"], result["kmeans"]
-    links = f"{result['must_links']} must-links, {result['cannot_links']} cannot-links"
+    links = screen.links(result["must_links"], result["cannot_links"])
     rows = [
         ("objective (sum of squares)", f"{ours['objective']:.4f}", f"{plain['objective']:.4f}"),
         ("broken pairs", str(ours["violations"]), str(plain["violations"])),

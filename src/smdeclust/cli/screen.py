@@ -114,6 +114,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def links(must: int, cannot: int) -> str:
+    """``1 must-link, 0 cannot-links``."""
+    return f"{plural(must, 'must-link')}, {plural(cannot, 'cannot-link')}"
+
+
 @contextmanager
 def progress(title: str, total: float | None = None) -> Iterator[Callable[..., None]]:
     """Show progress where standard error is a terminal; yields ``update(text, completed=None)``."""
