@@ -81,10 +81,9 @@ def convert(
     elif as_json:
         screen.print_json(counts)
     else:
-        kinds = {"must-link": pairs.must_link, "cannot-link": pairs.cannot_link}
-        said = [screen.plural(len(each), noun) for noun, each in kinds.items()]
-        said += [screen.plural(n_soft, "soft pair")] if n_soft else []
-        screen.print_result(f"{out}: {', '.join(said)} ({target})")
+        soft = f", {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
+        hard = screen.links(len(pairs.must_link), len(pairs.cannot_link))
+        screen.print_result(f"{out}: {hard}{soft} ({target})")
 
 
 DATA, PAIRS = "data.csv", "constraints.json"

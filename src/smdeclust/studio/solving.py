@@ -143,7 +143,8 @@ class _Solver:
             return
         begin = None
         if shown is not None:
-            begin = shown if _fills(shown, k) else split_or_merge(X, shown, k)
+            full = len(np.unique(shown)) == shown.max() + 1 == k  # no cluster is empty
+            begin = shown if full else split_or_merge(X, shown, k)
         known = self.known(wishes)
         model = smdeclust.SMDEClust(**parameters(wishes), init=begin, callback=lambda _: True)
         model.fit(X, **known)
@@ -329,8 +330,3 @@ def _describe(model: Any, labels: np.ndarray | None, *, final: bool) -> dict[str
         "final": final,
         "notes": list(getattr(model, "notes_", ())),
     }
-
-
-def _fills(labels: np.ndarray, n_clusters: int) -> bool:
-    """Whether these labels have that number of clusters, none empty."""
-    return len(np.unique(labels)) == n_clusters and int(labels.max()) == n_clusters - 1
