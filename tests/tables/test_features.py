@@ -86,6 +86,15 @@ def test_a_few_rows_have_ids_too():
     assert TableFeatures().fit(table).id_column_ == "id"
 
 
+def test_texts_that_are_alike():
+    """Texts without any difference but numbers give no large coordinates, nor do new texts."""
+    table = pd.DataFrame({"t": [f"entry number {i} of them" for i in range(30)], "x": range(1, 31)})
+    features = TableFeatures(roles={"t": "text", "x": "number"}).fit(table)
+    other = features.transform(pd.DataFrame({"t": ["something else, entry 7"], "x": [3]}))
+    assert np.abs(other).max() < 5
+    assert np.abs(features.transform(table)).max() < 5
+
+
 def test_what_is_called_an_id_is_no_number():
     """Ids that repeat, German numbers of customers, and whole numbers that all differ are said."""
     rng = np.random.default_rng(0)

@@ -332,8 +332,10 @@ class TextCoder(Coder):
                 "Leave it out."
             ) from None
         size = max(1, min(n_dimensions, *(side - 1 for side in grams.shape)))
-        parts = TruncatedSVD(size, random_state=0).fit(grams)
-        scale = np.sqrt(max(parts.transform(grams).var(axis=0).sum(), 1e-12))
+        with np.errstate(invalid="ignore", divide="ignore"):  # shares of no variance
+            parts = TruncatedSVD(size, random_state=0).fit(grams)
+        total = parts.transform(grams).var(axis=0).sum()
+        scale = np.sqrt(total) if total > 1e-9 else 1.0  # texts that differ in nothing it counts
         return cls(
             [f"{name} (text {place + 1})" for place in range(size)],
             vocabulary=counter.get_feature_names_out().tolist(),
