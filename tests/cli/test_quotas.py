@@ -65,7 +65,7 @@ def test_shares_of_numbers(cli, pupils, quota, of, least):
         ("boy=1..2", "there is no column 'boy'"),
         ("girl=4..", "there are 10"),
         ("girl:2=1..", "no point has the value '2'"),
-        ("girl:1=3..4,3..4", "one bound for each cluster gender:f=3,4,5..4,5,6"),
+        ("girl:1=3..4,3..4", "or one bound per cluster (gender:f=3,4..5,6)"),
     ],
 )
 def test_what_is_wrong_is_said(cli, pupils, quota, words):

@@ -10,6 +10,7 @@ import pytest
 
 from smdeclust import Constraints, InfeasibleConstraintsError
 from smdeclust.structure import Structure
+from smdeclust.structure.pairs import in_words
 
 N, K = 8, 3
 # python -m tests.fuzz_quotas looks at many more.
@@ -130,3 +131,8 @@ def test_words(known, words):
     with pytest.raises(InfeasibleConstraintsError) as caught:
         Structure.build(N, K, known.must_link, known.cannot_link, quotas=known.quotas)
     assert words in str(caught.value)
+
+
+def test_numbers_in_words():
+    """Rows are written in full, and a bound that is left open is called "any"."""
+    assert in_words([1234567, 2.5, np.inf]) == "1234567, 2.5, any"

@@ -76,10 +76,7 @@ Quotas = Annotated[
         "(one bound for each cluster, in any order); repeat for more.",
     ),
 ]
-_FORM = (
-    "expected COLUMN=LOW..HIGH or COLUMN:VALUE=LOW..HIGH, as in gender=0.4..0.6, or with one bound "
-    "for each cluster gender:f=3,4,5..4,5,6"
-)
+_FORM = "expected COLUMN=LOW..HIGH (gender=0.4..0.6), or one bound per cluster (gender:f=3,4..5,6)"
 
 
 def with_quotas(inputs: Inputs, written: list[str] | None) -> Inputs:

@@ -47,7 +47,8 @@ def as_quotas(
         raise InvalidInputError(f"{where}: the {of} needs a column of numbers.")
     values = list(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
     if by_value:
-        asked = list(dict.fromkeys([*_keys(low), *_keys(high)]))
+        mappings = (bound for bound in (low, high) if isinstance(bound, Mapping))
+        asked = list(dict.fromkeys(value for bound in mappings for value in bound))
         for value in asked:
             if value not in values:
                 hint = did_you_mean(str(value), [str(v) for v in values])
@@ -100,10 +101,6 @@ def _filled(bound: Any, absent: float) -> Any:
     if isinstance(bound, tuple):
         return tuple(_filled(each, absent) for each in bound)
     return absent if bound is None else float(bound)
-
-
-def _keys(bound: Any) -> list[Any]:
-    return list(bound) if isinstance(bound, Mapping) else []
 
 
 def _bound(given: Any, value: Any, where: str) -> Any:

@@ -100,8 +100,9 @@ def one_each(given: Any, n: int, name: str, what: str) -> np.ndarray:
 
 def in_words(values: Any) -> str:
     """A few numbers (infinite: any): one if all are the same, the first ones of many."""
-    numbers = np.atleast_1d(np.asarray(values, dtype=float))
-    some = [f"{value:g}" if np.isfinite(value) else "any" for value in numbers]
+    numbers = np.atleast_1d(np.asarray(values, dtype=float)).tolist()
+    words = [f"{number:.15g}" if number.is_integer() else f"{number:g}" for number in numbers]
+    some = ["any" if "inf" in word else word for word in words]
     if len(set(some)) == 1:
         return some[0]
     return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")

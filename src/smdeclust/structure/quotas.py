@@ -171,10 +171,9 @@ def _reject_large_group(quota: Quota, coupling: Coupling, high: float) -> None:
     largest = int(np.argmax(held))
     if held[largest] > high:
         rows = [row for row in coupling.rows_of(largest) if quota.counts[row] > 0]
-        shown = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
         _reject(
             f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} (rows "
-            f"{shown}), and a cluster may hold {high:g}. high must be at least "
+            f"{in_words(rows)}), and a cluster may hold {high:g}. high must be at least "
             f"{held[largest]:g}; or remove must-links.",
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,11 +43,8 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     if not case.fails(quotas, ()):
         pairs = tuple(needed(range(n_pairs), lambda some: case.fails(quotas, some)))
     sides = _sides(quotas)
-    alone = would = [(*one, bound) for one in sides for bound in case.nearest([one])]
-    for several in () if alone else (sides, _sides(known.quotas)):
-        would = would or [
-            (*one, bound) for one, bound in zip(several, case.nearest(several), strict=False)
-        ]
+    alone = [found for one in sides for found in case.nearest([one])]
+    would = alone or case.nearest(sides) or case.nearest(_sides(known.quotas))
     names = " and ".join(dict.fromkeys(quota.name for quota in quotas))
     beside = " together with the sizes" if known.has_sizes else ""
     and_pairs = "" if not pairs else " and the pairs" if beside else " together with the pairs"
@@ -103,20 +102,15 @@ class _Case:
         """Whether these are known not to hold together; ``None`` stands for all pairs."""
         return self.can_hold(quotas, pairs) is False
 
-    def nearest(self, sides: list[tuple[Quota, str]]) -> list[Bound]:
+    def nearest(self, sides: list[tuple[Quota, str]]) -> list[tuple[Quota, str, Bound]]:
         """Bounds on these sides, moved in step, with which everything can hold; empty: none do."""
         looser = [_looser(quota, side) for quota, side in sides]
-        first, last = 1, max(map(len, looser), default=0)
-        if not last or not self._loosened(sides, looser, 1.0):
+        n_steps = max(map(len, looser), default=0)
+        if not n_steps or not self._loosened(sides, looser, 1.0):
             return []
-        n_steps = last
-        while first < last:
-            middle = (first + last) // 2
-            if self._loosened(sides, looser, middle / n_steps):
-                last = middle
-            else:
-                first = middle + 1
-        return [_at(bounds, last / n_steps) for bounds in looser]
+        shares = [step / n_steps for step in range(1, n_steps + 1)]
+        share = shares[bisect_left(shares[:-1], True, key=partial(self._loosened, sides, looser))]
+        return [(*one, _at(bounds, share)) for one, bounds in zip(sides, looser, strict=True)]
 
     def _loosened(
         self, sides: list[tuple[Quota, str]], looser: list[list[Bound]], share: float
@@ -153,13 +147,13 @@ def _looser(quota: Quota, side: str) -> list[Any]:
         return [tuple(one[min(step, len(one) - 1)] for one in each) for step in range(n_steps)]
     if not np.isfinite(bound):
         return []
+    step = -1 if is_low else 1
     if quota.of == "count":
         end = 0 if is_low else counts.sum()
-        return np.arange(bound, end, -1 if is_low else 1).tolist()[1:] + [float(end)]
-    if quota.of == "share":
-        steps = np.arange(np.ceil(100 * bound) - 1, -1, -1) if is_low else None
-        steps = np.arange(np.floor(100 * bound) + 1, 101) if steps is None else steps
-        return (steps / 100).tolist()
+        return np.arange(bound, end, step).tolist()[1:] + [float(end)]
+    if quota.of == "share":  # in hundredths
+        first = np.ceil(100 * bound) - 1 if is_low else np.floor(100 * bound) + 1
+        return (np.arange(first, -1 if is_low else 101, step) / 100).tolist()
     if quota.of == "mean":
         end = counts.min() if is_low else counts.max()
     else:
