@@ -92,7 +92,7 @@ def test_ends_at_its_limit():
     ground = problem.contracted
     start = problem.enter(np.repeat(places[:1], 6, axis=0) + np.arange(6)[:, None]).copy()
     given = ground.points, ground.weights, *ground.graph.arrays[:2], start
-    assert jump_descent(*given, np.zeros((6, 6), dtype=bool), 3, 2, 100)[0] == 2
+    assert jump_descent(*given, np.zeros((7, 6), dtype=np.int32), 3, 2, 100)[0] == 2
 
 
 def test_a_past_deadline_means_no_jump():
@@ -216,11 +216,12 @@ def test_the_best_pair_is_that_of_a_plain_search_over_all_pairs():
         k = int(rng.integers(1, 12))
         loss, gain = rng.integers(0, 5, (2, k)).astype(float)
         loss[rng.random(k) < 0.1] = np.inf
-        tried, busy = rng.random((k, k)) < 0.4, rng.random(k) < 0.3
+        when = rng.integers(0, 4, (k + 1, k)).astype(np.int32)  # the last row: clusters changed
+        tried, busy = when[:k] > np.maximum(when[k][:, None], when[k]), rng.random(k) < 0.3
         cheapest, widest = np.empty((2, k), dtype=np.int64)
         jumps.sort_places(loss, 1.0, cheapest)
         jumps.sort_places(gain, -1.0, widest)
         allowed = ~tried & ~busy & ~busy[:, None] & (gain > 0) & ~np.eye(k, dtype=bool)
         change = np.where(allowed, loss[:, None] - gain, np.inf)
-        a, b = jumps._best_pair(loss, gain, cheapest, widest, tried, busy)
+        a, b = jumps._best_pair(loss, gain, cheapest, widest, when, busy)
         assert (change[a, b] if a >= 0 else np.inf) == change.min()

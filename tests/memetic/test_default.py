@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
 
 from smdeclust import InvalidInputError, Problem, SMDEClust
 
@@ -124,3 +125,17 @@ def test_large_data_make_few_local_searches(monkeypatch):
     monkeypatch.setattr("smdeclust.estimators.smdeclust.LEAST_SEARCHES", 20)
     X = np.random.default_rng(0).normal(size=(300, 2))
     assert SMDEClust(15, random_state=0).fit(X).n_local_searches_ == 20
+
+
+def test_very_many_clusters(monkeypatch):
+    """With very many clusters starts are spread, trials may fail more often, and there are fewer
+    searches: every entity is found, and pairs hold."""
+    for module in ("estimators.smdeclust", "memetic.jumping", "memetic.crossover"):
+        monkeypatch.setattr(f"smdeclust.{module}.VERY_MANY", 20)
+    monkeypatch.setattr("smdeclust.estimators.smdeclust.SEARCHES_TIMES_SIZE", 1.0)
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(100), 4)
+    X = 3 * rng.normal(size=(100, 6))[y] + 0.2 * rng.normal(size=(400, 6))
+    model = SMDEClust(100, random_state=0).fit(X, must_link=[(0, 1)], cannot_link=[(0, 4), (8, 12)])
+    assert model.n_local_searches_ == 20
+    assert adjusted_rand_score(y, model.labels_) == 1.0

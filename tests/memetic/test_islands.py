@@ -9,7 +9,6 @@ import pytest
 
 from smdeclust import InvalidInputError
 from smdeclust.memetic import Islands, evolve_islands, islands, stopping
-from smdeclust.memetic.islands import count_at
 from smdeclust.memetic.replacement import Replacement
 from tests.memetic.stubs import number, stub_operators
 
@@ -70,6 +69,15 @@ def test_without_agreement_the_bests_are_united():
     state = run(Islands(4, 2), operators)
     assert seen
     assert (state.best.objective, state.stop_reason, state.island) == (1.0, "max_populations", 4)
+
+
+def test_populations_that_all_end_differently_are_united_sooner():
+    """Four that differ are united at once if asked; not if two of them agree on the best."""
+    values = [5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
+    state = run(Islands(6, 4, max_apart=4), populations_of(*values))
+    assert (state.best.objective, state.stop_reason, state.island) == (2.0, "max_populations", 4)
+    state = run(Islands(6, 2, max_apart=5), populations_of(5.0, 4.0, 2.0, 2.0))
+    assert (state.best.objective, state.stop_reason) == (2.0, "agreement")
 
 
 def test_one_population_is_plain_algorithm_1():
@@ -135,12 +143,29 @@ def test_same_seed_same_run():
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
-    [([1.0], 1), ([2.0, 1.0, 1.0 + 1e-12], 2), ([0.0, 0.0], 2), ([1.0, 1.0, 0.9], 1)],
+    ("later", "last_generation"),
+    [([2.0, 2.0, 2.0, 5.0], 0), ([2.0, 2.0, 4.0, 5.0], 1), ([1.9, 2.0, 2.0, 5.0], 1)],
 )
-def test_count_at_the_least(values, expected):
-    """Those at the best objective, up to rounding."""
-    assert count_at(min(values), values) == expected
+def test_a_later_population_ends_where_it_arrives_at_the_best(monkeypatch, later, last_generation):
+    """Three solutions at the best objective of earlier populations are enough, not two; one that
+    finds a better solution goes on."""
+    monkeypatch.setattr(islands, "EASY", 2.0)
+    starts = itertools.chain([2.0] * 4, itertools.cycle(later))
+    operators = stub_operators(starts, crossover=lambda a, b, c, rng: np.array([[min(later)]]))
+    seen = []
+    evolve_islands(
+        Islands(4, 2), operators, 4, Replacement(), STOP, RNG(0),
+        on_generation=lambda state: seen.append((state.island, state.generation)),
+    )  # fmt: skip
+    assert max(generation for island, generation in seen if island == 1) == last_generation
+
+
+def test_populations_that_end_close_agree_where_data_are_easy():
+    """Ends within 0.001% of each other count as one where half of the first searches are near."""
+    for gap, n_populations in ((1e-6, 2), (1e-4, 3)):
+        state = run(Islands(8, 5), populations_of(2.0 * (1 + gap), 2.0, 2.0))
+        assert (state.stop_reason, state.island + 1) == ("agreement", n_populations)
+        assert state.best.objective == 2.0
 
 
 def test_kinds_of_populations_take_turns():

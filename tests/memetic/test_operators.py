@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import Problem
+from smdeclust.memetic import crossover
 from smdeclust.memetic.crossover import DifferentialCrossover, match
-from smdeclust.memetic.initialization import random_points
+from smdeclust.memetic.initialization import random_points, spread_points
 from smdeclust.memetic.mutation import (
     RelocationMutation,
     exact_reassign,
@@ -38,6 +39,33 @@ def test_matching_is_the_cheapest_order(seed, n_clusters, n_features):
     )
     assert ((matched - onto) ** 2).sum() == pytest.approx(least)
     np.testing.assert_array_equal(np.sort(matched, axis=0), np.sort(centers, axis=0))
+
+
+def test_very_many_centers_are_matched_by_mutual_neighbors_first(monkeypatch):
+    """Every center is used once; those that have hardly moved find their place, others the rest."""
+    monkeypatch.setattr(crossover, "VERY_MANY", 10)
+    rng = RNG(0)
+    onto = 10 * rng.normal(size=(30, 3))
+    order = rng.permutation(30)
+    centers = onto[order] + 0.01 * rng.normal(size=(30, 3))
+    centers[:4] = 10 * rng.normal(size=(4, 3))
+    matched = match(centers, onto)
+    np.testing.assert_array_equal(np.sort(matched, axis=0), np.sort(centers, axis=0))
+    np.testing.assert_array_equal(matched[order[4:]], centers[4:])
+
+
+def test_spread_points_are_different_groups_and_far_apart():
+    """One center in each of 40 tight groups nearly always; copies of points do no harm."""
+    rng = RNG(0)
+    places = np.repeat(rng.normal(size=(40, 4)), 5, axis=0)
+    X = places + 0.01 * rng.normal(size=places.shape)
+    problem = Problem.build(X, 40, [(0, 1)], [(0, 5)])
+    drawn = problem.points.leave(spread_points(problem)(rng))
+    assert len(np.unique(drawn, axis=0)) == 40
+    nearest = ((drawn[:, None] - places[::5]) ** 2).sum(axis=2).argmin(axis=1)
+    assert len(set(nearest)) >= 38
+    copies = Problem.build(places, 60, None, None)
+    assert spread_points(copies)(rng).shape == (60, 4)
 
 
 def test_crossover_is_the_formula_and_ignores_labels():

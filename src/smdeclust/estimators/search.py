@@ -65,14 +65,15 @@ class Search:
     population_size: int = whole(10, "P, at least 4.", low=4)
     max_populations: int = whole(
         10,
-        "Maximum number of populations before their best solutions form a last one. 1: a\n"
-        "single population, as in the paper; otherwise at least 4.",
+        "Maximum number of populations before their best solutions form a last one; on large data\n"
+        "(10^6 points x features x clusters) five are enough if all end differently. 1: a single\n"
+        "population, as in the paper; otherwise at least 4.",
         low=1,
     )
     n_agree: int = whole(
         5,
-        "Stop when this many populations have ended with the best objective; two are enough if\n"
-        "half of all first local searches ended within 0.1% of it.",
+        "Stop when this many populations have ended with the best objective; two within 0.001%\n"
+        "are enough if half of all first local searches ended within 0.1% of it.",
         low=1,
     )
     max_no_improvement: int = whole(
@@ -102,8 +103,9 @@ class Search:
         "Approximate maximum number of local searches in the whole run. Starts and offspring are\n"
         "counted, and a population that has begun is completed first; further searches after\n"
         "jumps, the final search for jumps, and the search from an earlier solution are not\n"
-        'counted. ``"auto"``: 10^10 / (points x features x clusters), at least 100, so that the\n'
-        "time of a run on large data is proportional to their size. ``None``: no limit.",
+        'counted. ``"auto"``: 10^10 / (points x features x clusters), at least 100 (50,000 / K\n'
+        "with K > 500 clusters), so that the time of a run on large data is proportional to their\n"
+        "size. ``None``: no limit.",
         _check_searches,
     )
     max_generations: int | None = whole(None, "Limit on the generations of each population.", low=0)

@@ -34,8 +34,8 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, prove
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
-from smdeclust.memetic.initialization import random_points
-from smdeclust.memetic.jumping import Jumps, ground_to_jump_on, jumping_kinds
+from smdeclust.memetic.initialization import random_points, spread_points
+from smdeclust.memetic.jumping import VERY_MANY, Jumps, ground_to_jump_on, jumping_kinds
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.population import SAME
 from smdeclust.memetic.replacement import Replacement
@@ -56,9 +56,14 @@ VARIANTS = {
     "SMG-MDE": ("greedy", True),
 }
 
-# By default: at most SEARCHES_TIMES_SIZE / (N K d) local searches, at least LEAST_SEARCHES.
+# By default: at most SEARCHES_TIMES_SIZE / (N K d) local searches, at least LEAST_SEARCHES; fewer
+# (in proportion) with very many clusters, where jumps do most of the work.
 SEARCHES_TIMES_SIZE = 1e10
 LEAST_SEARCHES = 100
+
+# Points times features times clusters from which on so many populations that all end differently
+# are united at once: more of them took twice the time for the same gaps.
+LARGE, APART = 10**6, 5
 
 METRICS = ("euclidean", "diagonal", "learned", "auto")
 
@@ -374,11 +379,12 @@ class SMDEClust(ConstrainedClusterer):
             kinds = [start_near(kind, starts, search.population_size) for kind in kinds]
             if earlier.settled:  # they begin where several have agreed, so two are enough
                 n_agree = min(n_agree, 2)
+        max_apart = search.max_populations if problem.size < LARGE else APART
         elite, replacement = Elite(search.population_size), Replacement()
         if search.relative:
             replacement = Replacement(1e-10, relative=True, constant=problem.constant)
         state = evolve_islands(
-            Islands(search.max_populations, n_agree, independent=earlier is None),
+            Islands(search.max_populations, n_agree, earlier is None, max_apart),
             [remember(kind, elite) for kind in kinds],
             search.population_size,
             replacement,
@@ -404,9 +410,11 @@ class SMDEClust(ConstrainedClusterer):
         if given.mutation:
             mutate = RelocationMutation(problem, REASSIGN[given.assignment], given.alpha)
         limits = Limits.of(given.max_local_iter, self._proof_pivots[0], deadline)
-        search = Searches(problem, given.local_search == "deep", limits)
+        deep = given.local_search == "deep"
+        search = Searches(problem, deep, limits)
+        spread = deep and problem.points.abilities.contracted and problem.n_clusters >= VERY_MANY
         return Operators(
-            initialize=random_points(problem),
+            initialize=spread_points(problem) if spread else random_points(problem),
             crossover=DifferentialCrossover(
                 factor if isinstance(factor, tuple) else (factor, factor)
             ),
@@ -421,8 +429,8 @@ class SMDEClust(ConstrainedClusterer):
         limit = given.max_generations
         idle = given.max_no_improvement / 10 if given.relative else math.inf
         if searches == "auto":
-            size = problem.n_points * problem.n_features * problem.n_clusters
-            searches = max(LEAST_SEARCHES, int(SEARCHES_TIMES_SIZE / size))
+            least = LEAST_SEARCHES * min(1.0, VERY_MANY / problem.n_clusters)
+            searches = max(1, int(max(least, SEARCHES_TIMES_SIZE / problem.size)))
         return stopping.any_of(
             stopping.max_local_searches(int(searches)) if searches is not None else None,
             stopping.past(deadline),

@@ -34,8 +34,9 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
     Jumps that have no cluster in common share one pass over all groups, O(G K d); each trial costs
     O(n m d) for the n groups of the m clusters near it. Ends where a pass finds no jump: after
     `max_idle` trials that do not lower the objective. (Or where a pass raises it, as cannot-links
-    that are kept one after the other can.) `tried` (K, K) marks the pairs (emptied, split) that
-    were tried as things are: with it another call continues where `max_trials` ended this one.
+    that are kept one after the other can.) `tried` (K + 1, K) says when the pairs (emptied,
+    split) were tried and, in its last row, when clusters changed, counted in jumps from 1 on: with
+    it another call continues where `max_trials` ended this one.
     """
     n_groups, n_features = points.shape
     n_clusters, n_linked = len(centers), len(indptr) - 1
@@ -51,6 +52,10 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
     cheapest = np.empty(n_clusters, np.int64)  # clusters by what emptying them costs
     widest = np.empty(n_clusters, np.int64)  # clusters by what splitting them gains
     n_jumps = n_trials = 0
+    changed = tried[n_clusters]
+    clock = 1
+    for k in range(n_clusters):
+        clock = max(clock, changed[k] + 1)
     for _ in range(2):
         objective = _step(points, weights, indptr, indices, centers, labels, own, loss)
     while n_jumps < max_jumps and n_trials < max_trials:
@@ -68,7 +73,7 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
             if a < 0:
                 break
             n_trials += 1
-            tried[a, b] = True
+            tried[a, b] = clock
             near = _clusters_near(centers, a, b, busy)
             n = _groups_in(near, labels, n_linked, order, start, members)
             problem = points, weights, indptr, indices
@@ -76,8 +81,8 @@ def jump_descent(points, weights, indptr, indices, centers, tried, max_idle, max
             if _try(*problem, centers, own, members[:n], *jump, LEAST_GAIN * objective):
                 for k in near:
                     busy[k] = True
-                    for other in range(n_clusters):
-                        tried[k, other] = tried[other, k] = False
+                    changed[k] = clock
+                clock += 1
                 n_jumps += 1
             else:
                 n_idle += 1
@@ -122,6 +127,7 @@ def _best_pair(loss, gain, cheapest, widest, tried, busy):
     the search ends where no later pair can be better.
     """
     best_a, best_b, least = -1, -1, np.inf
+    changed = tried[len(loss)]
     widest_gain = 0.0
     for b in widest:
         if not busy[b]:
@@ -135,7 +141,7 @@ def _best_pair(loss, gain, cheapest, widest, tried, busy):
         for b in widest:
             if gain[b] <= 0 or not loss[a] - gain[b] < least:
                 break
-            if a != b and not busy[b] and not tried[a, b]:
+            if a != b and not busy[b] and tried[a, b] <= max(changed[a], changed[b]):
                 best_a, best_b, least = a, b, loss[a] - gain[b]
                 break
     return best_a, best_b

@@ -163,47 +163,86 @@ def kempe_descent(
     stamp = 0
     chain = np.zeros(n_linked + 1, np.int64)
     shift = np.zeros((2, n_features))
-    blocked = np.zeros(n_clusters, np.int64)
+    blocked = np.zeros(n_clusters, np.int64)  # the last look at a group with a cannot-link to it
     stale = np.zeros(n_clusters, np.int64)
-    latest = np.zeros(n_clusters, np.int64)  # when a cluster or that of the group at hand changed
     centers_t = transposed(centers)
     row = np.zeros(n_clusters)
+    near = np.zeros(n_clusters, np.int64)
+    # At least how far the nearest other cluster was from a group (0: unknown), plus `drift`, how
+    # far any center has moved in the passes before; in this one each has `moved` so far.
+    apart = np.zeros(n_groups)
+    moved = np.zeros(n_clusters)
+    farthest = drift = 0.0
     prices = np.zeros(n_clusters)
     has_soft = len(soft[2]) > 0
+    lightest = np.inf
     for k in range(n_clusters):
         changed[k] = clock
+        lightest = min(lightest, total[k])
     least = LEAST_GAIN * objective + ROUNDING * scatter
     # With weights of very different size rounding can make swaps to and fro look like gains.
     most_swaps = 100 + 4 * n_groups
     visits_left = 1_000_000 + MOST_VISITS * (n_groups * n_clusters + len(indices))
-    swaps, idle, g = 0, 0, -1
+    swaps, looks, idle, g = 0, 0, 0, -1
     while idle < n_groups and swaps < most_swaps and visits_left > 0:
         g = g + 1 if g + 1 < n_groups else 0
         idle += 1
         since = looked[g]
         w = weights[g]
+        if g == 0:  # a new pass
+            drift += farthest
+            farthest = 0.0
+            for k in range(n_clusters):
+                moved[k] = 0.0
         if since == clock or w <= 0:
             continue
         looked[g] = clock
+        looks += 1
         a = labels[g]
         best, best_gain = a, least  # a: none
-        for b in range(n_clusters):
-            latest[b] = changed[b] if changed[b] > changed[a] else changed[a]
-            stale[b] = b == a or latest[b] > since
-            blocked[b] = False
-        if g < n_linked:
+        linked = g < n_linked
+        if linked:
             for e in range(indptr[g], indptr[g + 1]):
-                blocked[labels[indices[e]]] = True
-            if has_soft:
+                blocked[labels[indices[e]]] = looks
+        # Clusters further away than this cannot gain: none weighs less than the lightest.
+        leaving = squared_distance(points[g], centers[a])
+        leaving *= w * total[a] / (total[a] - w)  # counts only where others stay behind
+        reach = (leaving - least) * (lightest + w) / (lightest * w)
+        gap = apart[g] - drift - farthest
+        n_near = 0
+        if gap > 0 and gap * gap > reach * (1 + 1e-9) and not (linked and has_soft):
+            if linked:
+                for e in range(indptr[g], indptr[g + 1]):
+                    b = labels[indices[e]]
+                    if blocked[b] == looks and b != a:
+                        near[n_near] = b
+                        n_near += 1
+                        blocked[b] = -looks
+        else:
+            if changed[a] > since:
+                since = -1  # all gains are out of date
+            for b in range(n_clusters):
+                stale[b] = b == a or changed[b] > since
+                if stale[b] and b != a:
+                    near[n_near] = b
+                    n_near += 1
+            _distances_to(points[g], centers, centers_t, stale, row)
+            if n_features <= FEW_FEATURES or since < 0:
+                row[a] = np.inf
+                nearest = row[0]
+                for b in range(1, n_clusters):
+                    nearest = row[b] if row[b] < nearest else nearest
+                apart[g] = np.sqrt(nearest) + drift
+            if linked and has_soft:
                 _soft_prices(g, soft, labels, prices)
-        _distances_to(points[g], centers, centers_t, stale, row)
-        leaving = row[a] * w * total[a] / (total[a] - w)  # counts only where others stay behind
-        for b in range(n_clusters):
-            if b == a or not stale[b]:
-                continue
-            if not blocked[b]:
+                reach = np.inf
+        for i_near in range(n_near):
+            b = near[i_near]
+            if abs(blocked[b]) != looks:
+                if not row[b] <= reach:
+                    continue
                 gain = leaving - row[b] * w * total[b] / (total[b] + w)
-                if has_soft and g < n_linked:
+                if has_soft and linked:
                     gain += prices[a] - prices[b]
                 if gain > best_gain:
                     for i in range(len(flow)):
@@ -211,7 +250,7 @@ def kempe_descent(
                     if _fits(held, flow, low, high, a, b):
                         best, best_gain = b, gain
                 continue
-            if weighed[g, b] >= latest[b]:
+            if weighed[g, b] >= max(changed[a], changed[b]):
                 continue
             stamp += 1
             n = kempe_chain(g, b, labels, indptr, indices, mark, stamp, chain)
@@ -248,16 +287,23 @@ def kempe_descent(
         weight = _net_flow(chain[:n], weights, counts, labels, a, flow)
         total[a] -= weight
         total[b] += weight
+        lightest = min(lightest, total[a], total[b])
         for i in range(len(flow)):
             held[i, a] -= flow[i]
             held[i, b] += flow[i]
         _swap_gain(chain[:n], points, weights, labels, a, b, centers, total[a], total[b], shift)
-        for j in range(n_features):
-            centers[a, j] += shift[0, j] / total[a]
-            centers[b, j] += shift[1, j] / total[b]
-            centers_t[j, a], centers_t[j, b] = centers[a, j], centers[b, j]
+        for end in range(2):
+            k, square = (a if end == 0 else b), 0.0
+            for j in range(n_features):
+                step = shift[end, j] / total[k]
+                square += step * step
+                centers[k, j] += step
+                centers_t[j, k] = centers[k, j]
+            moved[k] += np.sqrt(square)
+            farthest = max(farthest, moved[k])
         for i in range(n):
             labels[chain[i]] = b if labels[chain[i]] == a else a
+            apart[chain[i]] = 0.0
         clock += 1
         changed[a] = clock
         changed[b] = clock

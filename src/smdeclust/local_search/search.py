@@ -25,8 +25,7 @@ SINGLE = 1e-6
 
 def can_go_deep(problem: Problem) -> bool:
     """Whether Kempe swaps can follow the local searches of this problem."""
-    size = problem.n_points * problem.n_features * problem.n_clusters
-    return problem.points.abilities.contracted and size <= DEEPEST
+    return problem.points.abilities.contracted and problem.size <= DEEPEST
 
 
 def local_search(

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 from smdeclust.problem import Solution
+
+# Centers from which on an optimal matching of all takes seconds.
+VERY_MANY = 500
 
 
 class DifferentialCrossover:
@@ -49,6 +53,14 @@ def exchange(
 def match(centers: np.ndarray, onto: np.ndarray) -> np.ndarray:
     """Return `centers` in the order that makes the sum of |y_k - onto_k|^2 least.
 
-    In any order the squares of both sum to the same: only the products count.
+    In any order the squares of both sum to the same: only the products count. With very many
+    centers, those that are nearest to each other are matched first.
     """
-    return centers[linear_sum_assignment(onto @ centers.T, maximize=True)[1]]
+    if len(centers) < VERY_MANY:
+        return centers[linear_sum_assignment(onto @ centers.T, maximize=True)[1]]
+    costs = cdist(onto, centers, "sqeuclidean")
+    order, back = costs.argmin(axis=1), costs.argmin(axis=0)
+    alone = np.flatnonzero(back[order] != np.arange(len(onto)))
+    rest = np.setdiff1d(np.arange(len(onto)), np.delete(order, alone))
+    order[alone] = rest[linear_sum_assignment(costs[np.ix_(alone, rest)])[1]]
+    return centers[order]

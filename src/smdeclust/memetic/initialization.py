@@ -1,4 +1,4 @@
-"""Initialization (line 2): K different random points as centers."""
+"""Initialization (line 2): K different random points as centers; with many clusters, far apart."""
 
 from __future__ import annotations
 
@@ -17,5 +17,29 @@ def random_points(problem: Problem) -> Callable[[np.random.Generator], np.ndarra
     def initialize(rng: np.random.Generator) -> np.ndarray:
         rows = rng.choice(problem.n_points, size=problem.n_clusters, replace=False, p=share)
         return problem.enter(problem.points.fetch(rows))
+
+    return initialize
+
+
+def spread_points(problem: Problem) -> Callable[[np.random.Generator], np.ndarray]:
+    """Draw K groups one after the other, likelier far from those before (k-means++): with thousands
+    of clusters a third would begin without a center of its own otherwise. O(G K d)."""
+    points, weights = problem.contracted.points, problem.contracted.weights
+    squares = np.einsum("gj,gj->g", points, points)
+
+    def initialize(rng: np.random.Generator) -> np.ndarray:
+        rows = np.empty(problem.n_clusters, dtype=np.int64)
+        nearest, chance = np.full(len(points), np.inf), weights.copy()
+        for k in range(len(rows)):
+            if not chance.any():  # no others are left but copies of these
+                chance[np.setdiff1d(np.arange(len(points)), rows[:k])] = 1.0
+            ends = np.cumsum(chance)
+            row = np.searchsorted(ends, rng.random() * ends[-1], side="right")
+            rows[k] = min(int(row), len(points) - 1)
+            gaps = squares + squares[rows[k]] - 2 * (points @ points[rows[k]])
+            np.minimum(nearest, np.maximum(gaps, 0.0), out=nearest)
+            nearest[rows[k]] = 0.0
+            chance = nearest * weights
+        return points[rows]
 
     return initialize

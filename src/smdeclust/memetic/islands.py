@@ -8,6 +8,7 @@ populations still help. If they never agree, their best solutions become one las
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,14 +18,17 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic.algorithm import Operators, evolve
 from smdeclust.memetic.population import SAME, State
 from smdeclust.memetic.replacement import Replacement
-from smdeclust.memetic.stopping import StoppingRule
+from smdeclust.memetic.stopping import StoppingRule, any_of, reached
 from smdeclust.problem import Solution
 
 # What ends one population but not the run: another one may do better.
-OWN_END = ("collapse", "no_improvement", "max_generations")
+OWN_END = ("collapse", "no_improvement", "max_generations", "reached")
+# A later population ends where this many of its solutions have the best objective found before it.
+ARRIVED = 3
 # Where this share of all first searches, from starts that know nothing of each other, ends within
-# this share of the best objective by itself, this many populations are enough: others gain little.
-EASY, LITTLE, ENOUGH_WHERE_EASY = 0.5, 1e-3, 2
+# this share of the best objective by itself, this many populations are enough, and those agree that
+# end within a smaller share of it: others gain little.
+EASY, LITTLE, ENOUGH_WHERE_EASY, CLOSE = 0.5, 1e-3, 2, 1e-5
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Islands:
     max_populations: int = 1
     n_agree: int = 1  # stop as soon as this many of them have ended with the best objective
     independent: bool = True  # whether first searches know nothing of each other
+    max_apart: int = sys.maxsize  # unite this many already if no other has the best objective
 
     def __post_init__(self) -> None:
         if self.max_populations != 1 and self.max_populations < 4:
@@ -67,10 +72,10 @@ def evolve_islands(
     """
     kinds = [operators] if isinstance(operators, Operators) else list(operators)
     bests: list[Solution] = []
-    firsts: list[float] = []  # what clusters cost after the first searches of all populations
+    firsts: list[float] = []  # objectives after the first searches of all populations
     state, n_generations = State(), 0
 
-    def run(start: Operators, size: int) -> str:
+    def run(start: Operators, size: int, stop: StoppingRule = stop) -> str:
         nonlocal state, n_generations
         if bests:
             state = state.next_island()
@@ -79,34 +84,35 @@ def evolve_islands(
         assert state.stop_reason is not None
         n_generations += state.generation
         bests.append(state.best)
-        firsts.extend(value - replacement.constant for value in state.firsts)
+        firsts.extend(state.firsts)
         return state.stop_reason
 
     reason = run(kinds[0], population_size)
     while reason in OWN_END and islands.max_populations > 1:
         agreed = min(bests, key=lambda solution: solution.objective)
-        n_near = count_at(agreed.objective - replacement.constant, firsts, LITTLE)
-        easy = n_near >= EASY * len(firsts) and islands.independent
-        enough = min(islands.n_agree, ENOUGH_WHERE_EASY) if easy else islands.n_agree
-        if count_at(agreed.objective, [solution.objective for solution in bests]) >= enough:
+        rounding = SAME * abs(agreed.objective)
+        low, high = agreed.objective - rounding, agreed.objective + rounding
+        enough, of_clusters = islands.n_agree, abs(agreed.objective - replacement.constant)
+        n_near = sum(value <= high + LITTLE * of_clusters for value in firsts)
+        if n_near >= EASY * len(firsts) and islands.independent:
+            high, enough = high + CLOSE * of_clusters, min(enough, ENOUGH_WHERE_EASY)
+        n_agreed = sum(solution.objective <= high for solution in bests)
+        apart = n_agreed == 1 and len(bests) >= islands.max_apart
+        if n_agreed >= enough:
             better = agreed if confirm is None else confirm(agreed)
-            if better.objective < agreed.objective - SAME * abs(agreed.objective):
+            if better.objective < low:
                 bests.append(better)
             else:
                 reason = "agreement"
-        elif state.island + 1 < islands.max_populations:
-            reason = run(kinds[(state.island + 1) % len(kinds)], population_size)
+        elif state.island + 1 < islands.max_populations and not apart:
+            rule = any_of(reached(low, high, ARRIVED), stop) if islands.independent else stop
+            reason = run(kinds[(state.island + 1) % len(kinds)], population_size, rule)
         else:
             reason = run(start_from(bests, kinds[0]), len(bests))
             reason = "max_populations" if reason in OWN_END else reason
     state.best = min(bests, key=lambda solution: solution.objective)
     state.stop_reason, state.generation = reason, n_generations
     return state
-
-
-def count_at(least: float, objectives: list[float], share: float = SAME) -> int:
-    """How many of these objectives are the least one, or above it by no more than this share."""
-    return sum(value <= least + share * abs(least) for value in objectives)
 
 
 def start_from(solutions: list[Solution], operators: Operators) -> Operators:

@@ -27,8 +27,12 @@ Steps = tuple[Search, Callable[[Solution], Solution]]
 # Trials in a row that may fail: of an offspring, and of a solution that populations agree on.
 IDLE = 2
 THOROUGH_IDLE = 100
-# Most jumps before a search: where links are weighed roughly they could continue forever.
+# Most jumps before a search, or as many as there are clusters: where links are weighed roughly they
+# could continue forever. Where a search must confirm jumps, one for this many clusters.
 MANY = 1000
+CLUSTERS_A_JUMP = 100
+# With this many clusters, trials cost little beside a pass over all points: a tenth of K may fail.
+VERY_MANY = 500
 # With fewer clusters populations find nearly the same without jumps, and faster.
 FEW_CLUSTERS = 10
 # Multiplications of compiled code at a stretch, a fraction of a second: nothing interrupts it.
@@ -119,15 +123,18 @@ class Jumps:
 
     def _jump_first(self, centers: np.ndarray) -> Solution:
         moved = np.array(centers, dtype=np.float64, order="C")
-        made = jump(self.ground, moved, IDLE, self.deadline)
+        k = self.ground.n_clusters
+        idle = IDLE if k < VERY_MANY else k // 10
+        made = jump(self.ground, moved, idle, self.deadline, max(MANY, k))
         whole = self.ground.storage.abilities.contracted
         return self.search(moved if made or whole else centers)
 
     def _jump_on(self, best: Solution, search: Search, max_idle: int) -> Solution:
         """Jump and search as long as that finds a better solution."""
+        k = self.ground.n_clusters
         while not is_past(self.deadline):
             moved = np.array(best.centers, dtype=np.float64, order="C")
-            most = 1 if self.one_by_one else MANY
+            most = max(1, k // CLUSTERS_A_JUMP) if self.one_by_one else MANY
             if jump(self.ground, moved, max_idle, self.deadline, most) == 0:
                 break
             found = search(moved)
@@ -154,7 +161,7 @@ def jump(
     if k < 3:  # whatever is emptied must go to what is split
         return 0
     given = contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2]
-    tried = np.zeros((k, k), dtype=bool)
+    tried = np.zeros((k + 1, k), dtype=np.int32)
     at_a_stretch = sys.maxsize if deadline is None else _trials_at_a_stretch(contracted)
     n_jumps = n_idle = 0
     while n_jumps < most and n_idle < max_idle:

@@ -54,6 +54,20 @@ def collapse(tol: float, relative: bool = False) -> StoppingRule:
     return stop
 
 
+def reached(low: float, high: float, n_solutions: int) -> StoppingRule:
+    """So many objectives of the population are between these two, and none is lower; asked between
+    generations."""
+
+    def stop(state: State) -> str | None:
+        if not state.complete or state.mid_generation:
+            return None
+        values = state.objectives()
+        done = values.min() >= low and (values <= high).sum() >= n_solutions
+        return "reached" if done else None
+
+    return stop
+
+
 def max_generations(limit: int) -> StoppingRule:
     """So many generations; asked between generations."""
 

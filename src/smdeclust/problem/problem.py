@@ -142,6 +142,11 @@ class Problem(Structure):
         return self.points.n_features
 
     @property
+    def size(self) -> int:
+        """Points times features times clusters: what an iteration costs."""
+        return self.n_points * self.n_features * self.n_clusters
+
+    @property
     def offset(self) -> np.ndarray:
         """(d,) weighted mean of the points."""
         return self.points.offset
