@@ -279,8 +279,8 @@ _TOTAL = re.compile(r"(?:grand |sub)?(?:total|sum|summe|gesamt|insgesamt|somme)\
 def mention_total(frame: DataFrame, notes: list[str]) -> None:
     """Add a note where the last row looks like the sums of the others."""
     for name in list(frame)[:2]:
-        *others, last = frame[name].tolist()
-        if isinstance(last, str) and _TOTAL.fullmatch(last) and last not in others:
+        last: Any = frame[name].iloc[-1]
+        if isinstance(last, str) and _TOTAL.fullmatch(last) and (frame[name] == last).sum() == 1:
             notes.append(f"The last row looks like a total ({last}), but counts as a point.")
 
 
