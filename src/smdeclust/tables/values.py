@@ -93,11 +93,12 @@ def values_of(column: Series, decimal: str = ".") -> Values:
             column = pd.Series(numbers, index=column.index, name=column.name)
         infinite = np.isinf(column.to_numpy())
         return Values("numbers", column.mask(infinite) if infinite.any() else column)
-    if kinds.infer_dtype(column, skipna=True) in ("date", "datetime"):
+    held = kinds.infer_dtype(column, skipna=True)
+    if held in ("date", "datetime"):
         return Values("moments", _without_zone(pd.to_datetime(column, errors="coerce")))
-    if kinds.is_object_dtype(column) and kinds.infer_dtype(column, skipna=True) in _NUMERIC:
-        plain = pd.to_numeric(column)
-        if plain.dtype != object:  # whole numbers of any size
+    if kinds.is_object_dtype(column) and held in _NUMERIC:
+        plain = pd.to_numeric(column)  # whole numbers of any size: objects, or floats of pandas 2
+        if plain.dtype != object and (held != "integer" or plain.abs().max() <= _WHOLE):
             return values_of(plain, decimal)
     words = _words(column, decimal)
     return numbers_in(words, decimal) or dates_in(words) or Values("words", words, decimal=decimal)
