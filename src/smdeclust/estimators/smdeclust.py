@@ -61,29 +61,26 @@ VARIANTS = {
 SEARCHES_TIMES_SIZE = 1e10
 LEAST_SEARCHES = 100
 
-# Points times features times clusters from which on so many populations that all end differently
-# are united at once: more of them took twice the time for the same gaps.
+# From this many points x features x clusters on, APART populations that all end differently are
+# merged at once: more of them took twice the time for the same gaps.
 LARGE, APART = 10**6, 5
-
-METRICS = ("euclidean", "diagonal", "learned", "auto")
 
 
 def check_metric(name: str, value: Any) -> None:
-    """Raise an error unless `value` is one of `METRICS`; for "cosine", it says what to do."""
+    """Raise an error unless `value` is a metric; for "cosine", it says what to do."""
     if value == "cosine":
         raise InvalidInputError(
             "There is no metric='cosine', because it is the Euclidean distance of rows of length "
             "1. Scale the rows first: make_pipeline(sklearn.preprocessing.Normalizer(), model)."
         )
-    check_choice(name, value, METRICS)
+    check_choice(name, value, ("euclidean", "diagonal", "learned", "auto"))
 
 
 def check_penalty(name: str, value: Any) -> None:
     """Raise an error unless `value` is a finite number from 0, or None."""
     if value is not None and value == np.inf:
         raise InvalidInputError(
-            "penalty=inf would make every soft pair hard. Pass pairs that must hold as must_link= "
-            "and cannot_link=, or use a finite penalty."
+            "penalty must be finite: pass pairs that must hold as must_link= and cannot_link=."
         )
     check_number(name, value, low=0, optional=True)
 
