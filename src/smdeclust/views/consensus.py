@@ -292,6 +292,7 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     # A second look builds on our own views of the learned distance.
     ours = {v.name for v in views if isinstance(v, Classes) or getattr(v, "learned", False)}
     second = record.n_pairs >= ENOUGH_TO_CHOOSE and ours >= {"classes", "graph-learned"}
+    second = second and clock.spent() < enough
     record = HeldOut()
     for fold, part, seen in trials:
         clock.begin_step(step)
