@@ -12,7 +12,7 @@ from smdeclust.local_search import local_search
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph, cannot_link_graph
-from smdeclust.structure.mending import mend
+from smdeclust.structure.tabu import mend
 from tests.fuzz_bounds import check
 
 

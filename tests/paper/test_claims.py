@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from smdeclust.paper import claims, paper_plan
 from smdeclust.paper.claims import check_claims
-from smdeclust.paper.published import best_known, statement
+from smdeclust.paper.results import best_known, statement
 from tests.paper.test_tables import only, row
 
 

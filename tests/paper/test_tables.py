@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from smdeclust.paper import Plan, paper_plan
-from smdeclust.paper.published import best_known, paper_tables
 from smdeclust.paper.report import write_profiles
-from smdeclust.paper.results import values_by_instance, values_by_run
+from smdeclust.paper.results import best_known, paper_tables, values_by_instance, values_by_run
 from smdeclust.paper.table import Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import (
     comparison_table,

@@ -24,7 +24,7 @@ from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
-from smdeclust.structure.mending import best_renaming, mend
+from smdeclust.structure.tabu import best_renaming, mend
 
 # Rounds of prices and answers, and steps up the dual, before the rest is decided otherwise.
 MOST_ROUNDS = 30

@@ -13,7 +13,7 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.linear_program import OPTIMAL, linear_program
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
-from smdeclust.structure.mending import mend
+from smdeclust.structure.tabu import mend
 
 # Programs that are solved for one answer, and groups in the first of them at least.
 MOST_PROGRAMS = 30

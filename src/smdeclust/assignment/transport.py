@@ -68,10 +68,13 @@ def transport_among(first, cluster, cost, low, high, prices, labels, limit):
     if left > 0:
         heaps = _fill_heaps(first, cluster, cost, n_clusters, labels)
         status = _flow(heaps, left, low, high, start, prices, held, excess, labels, limit)
-    if status == SOLVED:
-        _lift_idle(required, prices)
-    if status != INFEASIBLE and spread(start, prices) > limit:
-        _shrink(start, prices, limit)
+    for k in range(n_clusters):
+        if status == SOLVED and required[k] < 0 and prices[k] < 0:
+            prices[k] = 0.0  # no group is needed there
+    moved = spread(start, prices)
+    if status != INFEASIBLE and moved > limit:
+        for k in range(n_clusters):  # only so far
+            prices[k] = start[k] + (prices[k] - start[k]) * (limit / moved)
         return PAUSED
     return status
 
@@ -99,14 +102,6 @@ def _flow(heaps, left, low, high, start, prices, held, excess, labels, limit):
 
 
 @kernel()
-def _lift_idle(low, prices):
-    """Raise negative prices to 0 where the lower bound is negative: no group is needed there."""
-    for k in range(len(low)):
-        if low[k] < 0 and prices[k] < 0:
-            prices[k] = 0.0
-
-
-@kernel()
 def _look_up(heaps, k, cheapest):
     """Write the least regrets of the points in cluster k."""
     root, _, key, _, _, _ = heaps
@@ -122,15 +117,6 @@ def spread(start, prices):
         rise = max(rise, prices[k] - start[k])
         fall = min(fall, prices[k] - start[k])
     return rise - fall
-
-
-@kernel()
-def _shrink(start, prices, limit):
-    """Shorten the way from `start` to `prices` to the limit."""
-    moved = spread(start, prices)
-    if moved > limit:
-        for k in range(len(prices)):
-            prices[k] = start[k] + (prices[k] - start[k]) * (limit / moved)
 
 
 @kernel()

@@ -30,7 +30,7 @@ from smdeclust.constraints.rows import (
     same_points,
 )
 from smdeclust.constraints.soft import split_soft
-from smdeclust.constraints.store import KINDS, SOFT, Store, arrays_of
+from smdeclust.constraints.store import ARRAYS, KINDS, SOFT, Store
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.pairs import as_pairs
 from smdeclust.structure.quotas import Quota
@@ -142,7 +142,7 @@ class Constraints(Store):
                 rows = as_pairs(pairs, n_points, kind)
             else:
                 rows = rows_of_pairs(pairs, names, kind)
-            fields |= zip(arrays_of(kind), (rows, *strengths), strict=True)
+            fields |= zip(ARRAYS[kind], (rows, *strengths), strict=True)
         origins = dict(origins or {})
         for kind, origin in origins.items():
             if origin.shape != (len(fields[kind]), 3):
@@ -333,7 +333,7 @@ class Constraints(Store):
         for kind in KINDS:
             mine, theirs = self._entries(kind), other._entries(kind)
             new = ~rows_among(theirs, mine)
-            for name in arrays_of(kind):
+            for name in ARRAYS[kind]:
                 fields[name] = np.concatenate([getattr(self, name), getattr(other, name)[new]])
             if self.origins or other.origins:
                 later = other._origin(kind)[new]
@@ -403,7 +403,7 @@ class Constraints(Store):
             return self
         masks, hard = {}, {}
         for kind in SOFT:
-            pairs, confidence, price = (getattr(self, name) for name in arrays_of(kind))
+            pairs, confidence, price = (getattr(self, name) for name in ARRAYS[kind])
             sure = (confidence == 1) | np.isposinf(price)
             masks[kind], hard[kind.removeprefix("soft_")] = ~sure, pairs[sure]
         if not any(map(len, hard.values())):

@@ -14,6 +14,9 @@ from smdeclust.structure.quotas import Quota
 
 KINDS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 SOFT = KINDS[2:]
+# Names of the arrays that have an entry for each pair of a kind.
+ARRAYS = {kind: (kind,) for kind in KINDS[:2]}
+ARRAYS |= {kind: (kind, f"{kind}_confidence", f"{kind}_price") for kind in SOFT}
 _WORDS = {kind: kind.replace("_link", "-link").replace("_", " ") for kind in KINDS}
 _SHOWN = 5  # pairs of each kind in a notebook
 
@@ -68,7 +71,7 @@ class Store:
         """Return some of the pairs of each kind, by boolean masks; without a mask, all of them."""
         chosen = {kind: masks.get(kind, slice(None)) for kind in KINDS}
         fields = {
-            name: getattr(self, name)[chosen[kind]] for kind in KINDS for name in arrays_of(kind)
+            name: getattr(self, name)[chosen[kind]] for kind in KINDS for name in ARRAYS[kind]
         }
         origins = {kind: origin[chosen[kind]] for kind, origin in self.origins.items()}
         whole = all(len(fields[kind]) == len(getattr(self, kind)) for kind in KINDS[:2])
@@ -176,11 +179,6 @@ class Store:
 
 
 FIELDS = tuple(Store.__annotations__)
-
-
-def arrays_of(kind: str) -> tuple[str, ...]:
-    """Names of the arrays that have an entry for each pair of a kind."""
-    return (kind, f"{kind}_confidence", f"{kind}_price") if kind in SOFT else (kind,)
 
 
 def _restored(of: type[Store], fields: dict[str, Any]) -> Store:

@@ -190,7 +190,11 @@ def _load(info: DatasetInfo) -> Dataset:
     One source is tried after the other; what is downloaded must be the published data.
     """
     labels = local_file(f"{_folder(info)}/{info.name}.labels.txt") if info.set == 1 else None
-    y = None if labels is None else _read_classes(labels, info)
+    y: NDArray[np.int64] | None = None
+    if labels is not None:
+        y = read_table(labels, format="csv", header=False, label=False).X[:, 0].astype(np.int64)
+        if len(y) != info.n_points:
+            raise InvalidInputError(f"{labels}: found {len(y)} classes, expected {info.n_points}.")
     path = local_points(info)
     if path is not None:
         X, classes = _read(info, path)
@@ -237,10 +241,8 @@ def _sources(info: DatasetInfo) -> list[_Source]:
     def unpacked(parse: Callable[[dict[str, bytes], str], Arrays], *remotes: Remote) -> _Source:
         """An archive whose files `parse` takes by name."""
 
-        def parse_archive(paths: list[Path], place: str) -> Arrays:
-            return parse(originals.archive_members(read_bytes(paths[0]), place), place)
-
-        return _Source(remotes, parse_archive)
+        members = originals.archive_members
+        return _Source(remotes, lambda paths, at: parse(members(read_bytes(paths[0]), at), at))
 
     def text(files: dict[str, bytes], place: str) -> Arrays:
         content = originals.member(files, f"{name}.txt", place)
@@ -301,10 +303,3 @@ def _warn_unless_equal(digest: str, key: str, source: str) -> None:
             f"{source} is not the published {key}: results cannot be compared with the paper's.",
             stacklevel=3,
         )
-
-
-def _read_classes(path: Path, info: DatasetInfo) -> NDArray[np.int64]:
-    y = read_table(path, format="csv", header=False, label=False).X[:, 0].astype(np.int64)
-    if len(y) != info.n_points:
-        raise InvalidInputError(f"{path}: found {len(y)} classes, expected {info.n_points}.")
-    return y

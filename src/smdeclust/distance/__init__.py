@@ -9,8 +9,7 @@ what the pairs say; must-links that are never forgotten prevent it.)
 """
 
 from smdeclust.distance.frame import Frame
-from smdeclust.distance.learn import Cluster, Learned, learn
-from smdeclust.distance.spread import DIAGONAL, FULL, Spread
+from smdeclust.distance.learn import DIAGONAL, FULL, Cluster, Learned, Spread, learn
 
 __all__ = [
     "DIAGONAL",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from smdeclust.distance.spread import is_sparse
+from smdeclust.distance.learn import is_sparse
 
 # Most directions that a full distance has; the leading ones of the scaled points.
 MAX_DIRECTIONS = 128

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import all_known
 from smdeclust.distance import DIAGONAL, FULL, Cluster, Frame, Learned, learn
-from smdeclust.distance.learn import CLUSTERS, N_STARTS
-from smdeclust.distance.spread import is_sparse
+from smdeclust.distance.learn import CLUSTERS, N_STARTS, is_sparse
 from smdeclust.estimators.base import random_state_of, validated
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all

@@ -43,21 +43,16 @@ def label_new(
     or of the N old rows and the n new ones after them; `prices` of broken soft pairs are those of
     ``fit``; `bounds` say how many new rows each cluster takes, in the order of the clusters.
     """
-    if bounds is not None:
-        _reject_sums(bounds, len(squares))
-    new = _NewRows.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
-    return new.solve(squares, prices, bounds, max_time)
-
-
-def _reject_sums(bounds: SizeBounds, n: int) -> None:
-    least, most = float(bounds.low.sum()), float(bounds.high.sum())
-    if not least <= n <= most:
-        name, total = ("size_min", least) if least > n else ("size_max", most)
+    least, most = (0.0, np.inf) if bounds is None else (bounds.low.sum(), bounds.high.sum())
+    if not least <= len(squares) <= most:
+        name, total = ("size_min", least) if least > len(squares) else ("size_max", most)
         raise InfeasibleConstraintsError(
-            f"{name} adds up to {total:g} over the {len(bounds.low)} clusters, but there are {n} "
-            f"new rows.",
+            f"{name} adds up to {total:g} over the {squares.shape[1]} clusters, but there are "
+            f"{len(squares)} new rows.",
             reason="sizes",
         )
+    new = _NewRows.of(constraints.hardened(), len(squares), old_labels, squares.shape[1])
+    return new.solve(squares, prices, bounds, max_time)
 
 
 @dataclass(frozen=True, eq=False)

@@ -260,7 +260,9 @@ class SMDEClust(ConstrainedClusterer):
             if known.n_soft:
                 prices = SoftPrices.estimate(problem, self.penalty, deadline)
                 problem = Problem.of(problem.with_soft(prices.pairs(known)), problem.X, storage)
-            now = self._fitting_on(problem)
+            # What this fit is of, where a warm start may find that it has been solved before.
+            may_be = self.warm_start and not (is_dask(X) or known.n_soft or problem.quotas)
+            now = FittedOn.of(self, problem) if may_be else None
             if now is not None and self._is_solved_already(now):
                 return self
             earlier = self._earlier(problem)
@@ -292,12 +294,6 @@ class SMDEClust(ConstrainedClusterer):
             self.size_prices_ = own[0]
         for quota, price in zip(self.quotas_, others, strict=True):
             quota["price"] = price.sum(axis=0)
-
-    def _fitting_on(self, problem: Problem) -> FittedOn | None:
-        """What this fit is of, where a warm start may find that it has been solved before."""
-        if not self.warm_start or is_dask(problem.X) or problem.soft is not None or problem.quotas:
-            return None
-        return FittedOn.of(self, problem)
 
     def _is_solved_already(self, now: FittedOn) -> bool:
         """Whether the solution of the last fit is that of this fit too; if so, take it over."""

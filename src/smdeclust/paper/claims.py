@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.published import best_known, paper_tables, statement
 from smdeclust.paper.results import (
     TIE,
     Rows,
     averages,
+    best_known,
     best_share,
     by_dataset,
     if_feasible,
     of_method,
+    paper_tables,
     shares,
+    statement,
     values_by_run,
 )
 from smdeclust.paper.table import Table

@@ -64,7 +64,9 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
     ]
     for name, plan in plans.items():
         sections.append(f"## {plan.title}\n")
-        sections += [_table_section(table) for table in by_plan[name]]
+        for table in by_plan[name]:
+            notes = f"\n{' '.join(table.notes)}\n" if table.notes else ""
+            sections.append(f"### {table.title}\n\n{to_markdown(table)}{notes}")
         sections += [
             f"![{plan.title}]({folder.name}/{path.name})\n"
             for path in _figures(plan, rows, folder)
@@ -148,11 +150,6 @@ def _claims_section(claims: list[Claim]) -> str:
         "compiled.\n"
     )
     return "\n".join(lines)
-
-
-def _table_section(table: Table) -> str:
-    notes = " ".join(table.notes)
-    return f"### {table.title}\n\n{to_markdown(table)}" + (f"\n{notes}\n" if notes else "")
 
 
 def _left_out(plans: dict[str, Plan], rows: Rows) -> str:

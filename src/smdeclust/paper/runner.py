@@ -232,7 +232,10 @@ def execute(run: Run) -> Outcome:
     if status == "ok":
         try:
             judged = _judge(run, instance, np.asarray(model.labels_))
-            judged["details"] |= _proof(model)
+            if hasattr(model, "certificate_"):  # what an exact method says beside its labels
+                improved = bool(model.certificate_.improved)
+                proof = {"lower_bound": float(model.lower_bound_), "gap": float(model.gap_)}
+                judged["details"] |= {**proof, "improved": improved}
         except Exception as error:
             status, reason = "failed", f"the labels cannot be judged: {_sentence(error)}"
     _end_after(None)
@@ -261,14 +264,6 @@ def _end_after(seconds: float | None) -> None:
 @cache
 def _nowhere() -> Any:
     return open(os.devnull, "w")
-
-
-def _proof(model: Any) -> dict[str, Any]:
-    """What an exact method says beside its labels."""
-    if not hasattr(model, "certificate_"):
-        return {}
-    bound, gap = float(model.lower_bound_), float(model.gap_)
-    return {"lower_bound": bound, "gap": gap, "improved": bool(model.certificate_.improved)}
 
 
 def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str, Any]:

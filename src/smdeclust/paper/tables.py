@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from smdeclust.datasets import list_datasets
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.published import best_known, paper_tables
 from smdeclust.paper.results import (
     TIE,
     Rows,
     Spread,
     averages,
+    best_known,
     by_dataset,
     if_feasible,
     of_method,
+    paper_tables,
     relative_difference,
     shares,
     spread,

@@ -172,10 +172,6 @@ class Bounds:
         inside = np.clip(held, self.low, self.high)
         return np.where(prices > 0, self.high, np.where(prices < 0, self.low, inside))
 
-    def off(self, held: np.ndarray) -> float:
-        """How far sums are outside their bounds, in total."""
-        return float(np.maximum(self.low - held, 0).sum() + np.maximum(held - self.high, 0).sum())
-
     def units(self, unit: float, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For a single bound, the smallest and largest number of groups of size `unit` that each
         cluster can still take: (K,) whole numbers. `taken` (K,) adds to `filled`."""

@@ -13,9 +13,9 @@ from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.groups import Coupling, neighbors_of, path_between
 from smdeclust.structure.label_program import least_violation
-from smdeclust.structure.mending import mend
 from smdeclust.structure.pairs import in_words
 from smdeclust.structure.quotas import reject_impossible_quotas
+from smdeclust.structure.tabu import mend
 from smdeclust.structure.why_quotas import reject_quotas_together
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from smdeclust.assignment.cores.instance import (
 from smdeclust.assignment.cores.search import branch_and_cut
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.graph import PairGraph
-from smdeclust.structure.mending import best_renaming
+from smdeclust.structure.tabu import best_renaming
 
 Coloring = Callable[[], "IntArray | None"]
 
