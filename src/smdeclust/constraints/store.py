@@ -15,7 +15,7 @@ from smdeclust.structure.quotas import Quota
 KINDS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 SOFT = KINDS[2:]
 # Names of the arrays that have an entry for each pair of a kind.
-ARRAYS = {kind: (kind,) for kind in KINDS[:2]}
+ARRAYS: dict[str, tuple[str, ...]] = {kind: (kind,) for kind in KINDS[:2]}
 ARRAYS |= {kind: (kind, f"{kind}_confidence", f"{kind}_price") for kind in SOFT}
 _WORDS = {kind: kind.replace("_link", "-link").replace("_", " ") for kind in KINDS}
 _SHOWN = 5  # pairs of each kind in a notebook
