@@ -263,7 +263,7 @@ def _end_after(seconds: float | None) -> None:
 
 @cache
 def _nowhere() -> Any:
-    return open(os.devnull, "w")
+    return open(os.devnull, "wb")
 
 
 def _judge(run: Run, instance: Instance, labels: NDArray[np.int64]) -> dict[str, Any]:
