@@ -33,10 +33,11 @@ def test_example_runs(
 
 
 def test_every_example_is_in_the_gallery() -> None:
-    """The gallery page includes every script and its picture."""
+    """The gallery page includes every script, what it prints, and its picture."""
     page = (ROOT / "docs" / "gallery" / "index.md").read_text(encoding="utf-8")
     for script in EXAMPLES:
         assert f"<!-- example: {script.stem} -->" in page
+        assert (ROOT / "docs" / "gallery" / f"{script.stem}.txt").exists()
         if "savefig" in script.read_text(encoding="utf-8"):
             assert f"({script.stem}.png)" in page
             assert (ROOT / "docs" / "gallery" / f"{script.stem}.png").exists()
