@@ -37,9 +37,7 @@ def check_file(path: Path | None, *, force: bool) -> None:
     if path.is_dir():
         raise CommandError(f"{path}: this is a folder, expected the name of a file to write.")
     if path.is_file() and not force:
-        raise CommandError(
-            f"{path}: the file exists. Choose another, or pass --force to replace it."
-        )
+        raise CommandError(f"{path}: the file exists. Choose another, or replace it with --force.")
     if not path.parent.is_dir():
         raise CommandError(f"{path}: there is no folder {path.parent}. Create it first.")
 

@@ -100,9 +100,7 @@ def read_data(
         file, reading.label, reading.id_column, reading.feature_names(), reading.group_column
     )
     if reading.role:
-        raise CommandError(
-            f"{path}: a {file.format} file has no columns, so --role has no meaning."
-        )
+        raise CommandError(f"{path}: a {file.format} file has no columns to give a --role.")
     standard = (reading.scaling if earlier is None else earlier["scaling"]) == "standard"
     X = standardize(table.X) if standard else table.X
     return Inputs(path, table, X, file=file, standardized=standard)
