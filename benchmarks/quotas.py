@@ -266,7 +266,7 @@ def main() -> None:
     parser.add_argument("--fair-clusters", type=int, nargs="+", default=[3, 8])
     parser.add_argument("--slacks", type=float, nargs="+", default=[0.05, 0.2])
     parser.add_argument("--search", default="standard")
-    parser.add_argument("--fit-time", type=float, default=30.0)
+    parser.add_argument("--fit-time", type=float, default=100.0)
     parser.add_argument("--points", type=int, default=120)
     parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--instances", type=int, nargs="+", default=list(range(10)))
