@@ -1,14 +1,16 @@
 """The scikit-learn estimators of our own methods; strings become objects here."""
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from smdeclust.estimators.exact import ExactMSSC
-from smdeclust.estimators.guided import GuidedClustering
-from smdeclust.estimators.learned_distance import LearnedDistance
 from smdeclust.estimators.pair_costs import PairCost, PairCostTable, pair_costs
 from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
+
+if TYPE_CHECKING:
+    from smdeclust.estimators.guided import GuidedClustering
+    from smdeclust.estimators.learned_distance import LearnedDistance
 
 __all__ = [
     "ExactMSSC",
@@ -29,6 +31,15 @@ _FORMER = {
 
 
 def __getattr__(name: str) -> Any:
+    # Views need much of scikit-learn: what needs them is imported when it is used.
+    if name == "GuidedClustering":
+        from smdeclust.estimators.guided import GuidedClustering
+
+        return GuidedClustering
+    if name == "LearnedDistance":
+        from smdeclust.estimators.learned_distance import LearnedDistance
+
+        return LearnedDistance
     if name not in _FORMER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import smdeclust

@@ -59,8 +59,8 @@ class Search:
         'chains when assigning and moving centers no longer helps; ``"lloyd"`` is the paper\'s\n'
         "local search, and the only one for Dask collections and devices. There are no swaps on\n"
         "large data (2^22 points x features, or 2^23 points x features x clusters); from 2^22\n"
-        "points x features on, jumps are evaluated on a sample. With fewer than 10 clusters,\n"
-        "jumps are tried only at the end, from the solution that the populations agree on.",
+        "points x features on, jumps are evaluated on a sample. With fewer than 10 clusters there\n"
+        "are no jumps.",
     )
     population_size: int = whole(10, "P, at least 4.", low=4)
     max_populations: int = whole(

@@ -35,7 +35,13 @@ from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, 
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
 from smdeclust.memetic.initialization import random_points, spread_points
-from smdeclust.memetic.jumping import VERY_MANY, Jumps, ground_to_jump_on, jumping_kinds
+from smdeclust.memetic.jumping import (
+    FEW_CLUSTERS,
+    VERY_MANY,
+    Jumps,
+    ground_to_jump_on,
+    jumping_kinds,
+)
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.population import SAME
 from smdeclust.memetic.replacement import Replacement
@@ -62,7 +68,7 @@ SEARCHES_TIMES_SIZE = 1e10
 LEAST_SEARCHES = 100
 
 # From this many points x features x clusters on, APART populations that all end differently are
-# merged at once: more of them took twice the time for the same gaps.
+# merged at once: ten took twice as long, for objectives from 0.09% lower to 0.04% higher.
 LARGE, APART = 10**6, 5
 
 
@@ -364,7 +370,8 @@ class SMDEClust(ConstrainedClusterer):
         if ground is not None:
             bounded, steps = problem.group_bounds is not None, operators.in_two_steps
             jumps = Jumps(ground, operators.local_search, deadline, bounded, steps)
-            kinds, confirm = jumping_kinds(operators, jumps), jumps.confirm
+            kinds = jumping_kinds(operators, jumps)
+            confirm = jumps.confirm if problem.n_clusters >= FEW_CLUSTERS else None
         near: Solution | None = None
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))

@@ -95,15 +95,13 @@ def evolve_islands(
         enough, of_clusters = islands.n_agree, abs(agreed.objective - replacement.constant)
         n_near = sum(value <= high + LITTLE * of_clusters for value in firsts)
         if n_near >= EASY * len(firsts) and islands.independent:
-            high, enough = high + CLOSE * of_clusters, min(enough, ENOUGH_WHERE_EASY)
+            low, high = low - CLOSE * of_clusters, high + CLOSE * of_clusters
+            enough = min(enough, ENOUGH_WHERE_EASY)
         n_agreed = sum(solution.objective <= high for solution in bests)
         apart = n_agreed == 1 and len(bests) >= islands.max_apart
         if n_agreed >= enough:
-            better = agreed if confirm is None else confirm(agreed)
-            if better.objective < low:
-                bests.append(better)
-            else:
-                reason = "agreement"
+            bests.append(agreed if confirm is None else confirm(agreed))
+            reason = reason if bests[-1].objective < low else "agreement"
         elif state.island + 1 < islands.max_populations and not apart:
             rule = any_of(reached(low, high, ARRIVED), stop) if islands.independent else stop
             reason = run(kinds[(state.island + 1) % len(kinds)], population_size, rule)
