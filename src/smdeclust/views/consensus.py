@@ -48,9 +48,6 @@ GUESS = 0.8
 # The two ways of merging views, which the second look follows; held-out knowledge chooses.
 CONSENSUS, REFINED = "consensus", "refined"
 
-# Clusters of share p in a view count as p^-0.25 each: among squares, small ones are lost otherwise.
-SMALL_COUNT = 0.25
-
 
 @dataclass(frozen=True, eq=False)
 class Merged:
@@ -70,7 +67,8 @@ class Merged:
         scale = {}
         for name, one in seen.items():
             share = np.maximum(np.bincount(one.labels, minlength=k), 1) / len(one.labels)
-            scale[name] = np.sqrt(weights[name] / weights[best]) / share**SMALL_COUNT
+            # Where one view decides, its small clusters are not lost among squares of large ones.
+            scale[name] = np.sqrt(weights[name] / weights[best]) / share ** (weights[name] / 2)
         raw = one_hot(seen, scale, k)
         mean = raw.mean(axis=0)
         # The leading directions carry nearly all.
