@@ -43,13 +43,14 @@ def test_a_pair_that_is_kept_already_changes_nothing(first):
 
 
 def test_a_broken_pair_is_repaired_with_stable_numbers(first):
-    """The refit keeps all pairs, is as good as a full fit, costs no more, and renumbers nothing."""
+    """The refit keeps all pairs, is as good as a full fit, needs no more populations, and renumbers
+    nothing."""
     more = KNOWN.add(cannot_link=[broken_pair(first.labels_)])
     full = SMDEClust(3, random_state=1).fit(X, constraints=more)
     warm = refit(first, more)
     assert Problem.build(X, 3, more.must_link, more.cannot_link).violations(warm.labels_) == (0, 0)
     assert warm.inertia_ <= full.inertia_ * (1 + 1e-9)
-    assert warm.n_local_searches_ <= full.n_local_searches_
+    assert warm.n_populations_ <= full.n_populations_
     assert (warm.labels_ != first.labels_).mean() < 0.2
     for k in range(3):
         np.testing.assert_allclose(warm.cluster_centers_[k], X[warm.labels_ == k].mean(axis=0))
