@@ -12,8 +12,7 @@ import sys
 import pytest
 
 from smdeclust.constraints import Constraints
-from smdeclust.queries.answer_file import AnswerFile
-from smdeclust.queries.answers import DIFFERENT, SAME, Answer
+from smdeclust.queries.answers import DIFFERENT, SAME, Answer, AnswerFile
 
 PEOPLE = "id,a,b\nann,0,0\nbob,0.2,0.1\ncid,5,5\ndan,5.1,5.2\neve,2.4,2.6\nfay,9,0\n"
 NAMES = ("ann", "bob", "cid", "dan", "eve", "fay")

@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.studio import view
 from smdeclust.studio.desk import Desk
+from smdeclust.studio.opening import Source
 from smdeclust.studio.server import make_app
 from smdeclust.studio.work_folder import STEP
 from tests.studio.live import sheet_of
@@ -34,7 +35,7 @@ def make_desk(folder: Path, n_clusters: int | None = None) -> Desk:
     X = np.random.default_rng(0).normal(size=(N, 3))
     ids = tuple(f"p{i}" for i in range(N))
     desk = Desk(folder)
-    desk.open(sheet_of(X, ("a", "b", "c"), ids), "made", None, n_clusters)
+    desk.open_source(Source(sheet_of(X, ("a", "b", "c"), ids), Path("made"), folder), n_clusters)
     return desk
 
 

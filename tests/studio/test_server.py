@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from smdeclust.studio import guard
 from smdeclust.studio.desk import Desk
-from smdeclust.studio.opening import from_path
+from smdeclust.studio.opening import Source, from_path
 from smdeclust.studio.server import make_app
 from tests.studio.live import sheet_of
 
@@ -41,7 +41,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     desk = Desk(tmp_path / "work")
     X = np.random.default_rng(0).normal(size=(12, 3))
     ids = (EVIL, *(f"p{i}" for i in range(1, 12)))
-    desk.open(sheet_of(X, ("a", EVIL, "c"), ids), "made", None, 3)
+    desk.open_source(Source(sheet_of(X, ("a", EVIL, "c"), ids), Path("made"), tmp_path / "work"), 3)
     return desk
 
 
@@ -147,7 +147,7 @@ def test_actions_are_kept_at_once(client: TestClient, desk: Desk, tmp_path: Path
     client.post(url, json={"do": "set", "n_clusters": 4, "size_max": 6})
     client.post(url, json={"do": "name", "cluster": 1, "name": "the others"})
     again = Desk(tmp_path / "work")
-    again.open(desk.need_table(), "made", None, None)
+    again.open_source(Source(desk.need_table(), Path("made"), tmp_path / "work"))
     assert again.wishes == desk.wishes
     assert (
         client.get(f"/{TOKEN}/api/export/pairs.csv").text.splitlines()[0] == "i,j,type,confidence"

@@ -49,7 +49,7 @@ def ask(
         diagonal, learned (from pairs) or auto.
       --budget N: Maximum number of questions.
     """
-    from smdeclust.queries.answer_file import AnswerFile
+    from smdeclust.queries.answers import AnswerFile
 
     given = list(constraints or ())
     file = answers or (given[-1] if given else None)
@@ -82,7 +82,7 @@ def ask(
 
 def _check_answers(file: Path, reading: options.Reading) -> bool:
     """Whether the file of answers has lines already; then it must be a CSV of pairs."""
-    from smdeclust.queries.answer_file import shape_of
+    from smdeclust.queries.answers import shape_of
 
     if reading.format not in (None, "csv", "ids"):
         raise CommandError(

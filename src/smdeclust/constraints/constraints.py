@@ -28,8 +28,8 @@ from smdeclust.constraints.rows import (
     rows_among,
     rows_of_pairs,
     same_points,
+    split_soft,
 )
-from smdeclust.constraints.soft import split_soft
 from smdeclust.constraints.store import ARRAYS, KINDS, SOFT, Store
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.pairs import as_pairs

@@ -26,12 +26,12 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.points.validation import as_points
-from smdeclust.queries.answer_file import AnswerFile
 from smdeclust.queries.answers import (
     DIFFERENT,
     SAME,
     UNKNOWN,
     Answer,
+    AnswerFile,
     Checks,
     as_answer,
     as_label_answers,

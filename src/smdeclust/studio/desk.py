@@ -51,7 +51,6 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.folder_path = self.start_folder = folder
         self._sheet: Sheet | None = None
-        self.title = ""
         self.labels: np.ndarray | None = None
         self.solution: dict[str, Any] = {}
         self._history: History | None = None
@@ -100,7 +99,7 @@ class Desk:
         return table
 
     @property
-    def workbook(self) -> tuple[Path | None, dict[Any, Path]]:
+    def workbook(self) -> tuple[Path, dict[Any, Path]]:
         """The file that is open, and the folders of the sheets of it that were opened."""
         self.need_table()
         assert self._folder is not None
@@ -109,13 +108,13 @@ class Desk:
     def state(self) -> dict[str, Any]:
         """All that the page shows but places, labels and rows."""
         table = self.table
-        if table is None or self._history is None:
+        if table is None or self._history is None or self._folder is None:
             return {"open": False, "folder": str(self.folder_path)}
         wishes = self.wishes
         pairs = wishes.pairs[-MOST_PAIRS_SENT:]
         return {
             "open": True,
-            "title": self.title,
+            "title": self._folder.data.name,
             "folder": str(self.folder_path),
             "n_points": len(table),
             "columns": list(table.columns),
@@ -125,7 +124,7 @@ class Desk:
             "has_vectors": table.vectors is not None,
             "reading": list(table.notes),
             "pages": list(table.pages),
-            "page": None if self._folder is None else self._folder.source.get("sheet"),
+            "page": self._folder.source.get("sheet"),
             "has_ids": table.ids is not None,
             "settings": wishes.settings() | {"names": self._names()},
             "pairs": [[*pair.key, pair.together, pair.confidence] for pair in pairs],
@@ -149,27 +148,15 @@ class Desk:
 
     # ---- tables
 
-    def open(
-        self,
-        sheet: Sheet,
-        title: str,
-        data: Path | None,
-        n_clusters: int | None,
-        pairs: Sequence[Pair] = (),
-        folder: Path | None = None,
-        source: dict[str, Any] | None = None,
-        usual: int | None = None,
+    def open_source(
+        self, source: Source, n_clusters: int | None = None, pairs: Sequence[Pair] = ()
     ) -> None:
-        """Begin with a table, or continue from the work folder; all of it or nothing.
-
-        Where neither `n_clusters` nor the folder says so, there are `usual` many clusters.
-        """
-        work = WorkFolder(folder or self.folder_path, data, sheet, source)
-        ground = sheet.ground
-        k = min(n_clusters or usual or 3, ground.n_points, MOST_CLUSTERS)
-        first = Wishes(k, ground.columns)
+        """Begin with a table that was read, or continue from its folder; all of it or nothing."""
+        sheet, ground = source.sheet, source.sheet.ground
+        work = WorkFolder(source.folder, source.data, sheet, source.read)
+        k = min(n_clusters or source.n_clusters or 3, ground.n_points, MOST_CLUSTERS)
         with work.changing():
-            wishes = work.load(first, ground)
+            wishes = work.load(Wishes(k, ground.columns), ground)
             if n_clusters is not None:
                 wishes = change(wishes, {"do": "set", "n_clusters": n_clusters}, ground)
             known = {pair.key: pair for pair in wishes.pairs}
@@ -190,10 +177,10 @@ class Desk:
             view.chosen_points(chosen, wishes)
             work.save(wishes)
         self.close()
-        if self._folder is None or self._folder.data != data:
+        if self._folder is None or self._folder.data != work.data:
             self._page_folders = {}
         self._page_folders.setdefault(work.source.get("sheet"), work.path)
-        self._sheet, self.title, self._folder, self.folder_path = sheet, title, work, work.path
+        self._sheet, self._folder, self.folder_path = sheet, work, work.path
         self._history, self._skipped, self._map = History((wishes,)), [], None
         self._is_warm, self._compared_with, self._space = False, None, None
         self.labels, self.solution = work.load_labels(), {}
@@ -201,13 +188,6 @@ class Desk:
             self._worker(role)
         if self._loop is not None:
             self._resolve()
-
-    def open_source(
-        self, source: Source, n_clusters: int | None = None, pairs: Sequence[Pair] = ()
-    ) -> None:
-        """Open what was read from a file."""
-        read = source.folder, source.read, source.n_clusters
-        self.open(source.sheet, source.data.name, source.data, n_clusters, pairs, *read)
         self.tell("state", self.state())
 
     async def open_with(self, read: Callable[..., Source], *given: Any) -> dict[str, Any]:

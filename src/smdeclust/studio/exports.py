@@ -90,7 +90,7 @@ def recipe(wishes: Wishes, sheet: Sheet, folder: WorkFolder) -> str:
         roles=dict(wishes.roles),
         options={n: v for n, v in parameters(wishes).items() if n != "n_clusters"},
         source=folder.source,
-        data=str(folder.data or "data.csv"),
+        data=str(folder.data),
         pairs=str(place / PAIRS),
         known=str(place / KNOWN),
         by_id=sheet.ids is not None,

@@ -55,10 +55,8 @@ class WorkFolder:
     The data file `data`, which holds `sheet`, and how it is read (`source`) go to the settings.
     """
 
-    def __init__(
-        self, path: Path, data: Path | None, sheet: Sheet, source: dict[str, Any] | None = None
-    ) -> None:
-        self.path, self.data, self.sheet, self.source = path, data, sheet, source or {}
+    def __init__(self, path: Path, data: Path, sheet: Sheet, source: dict[str, Any]) -> None:
+        self.path, self.data, self.sheet, self.source = path, data, sheet, source
         self._written: dict[str, str] = {}
         self._seen: tuple[Any, ...] = ()
         path.mkdir(parents=True, exist_ok=True)
@@ -83,8 +81,7 @@ class WorkFolder:
 
     def save(self, wishes: Wishes) -> None:
         """Write pairs, labels and settings, all or none."""
-        data = None if self.data is None else str(self.data)
-        settings = wishes.settings() | {"data": data, **self.source}
+        settings = wishes.settings() | {"data": str(self.data), **self.source}
         sheet = self.sheet.under(dict(wishes.roles))
         wanted = {
             PAIRS: pairs_text(wishes, sheet),
