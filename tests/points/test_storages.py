@@ -276,7 +276,7 @@ def test_proofs_in_double_precision():
     problem = Problem.build(X, k, must, cannot, storage="torch")
     (found,) = search_all(problem, [problem.enter(X[:k])])
     assert not found.proven
-    proven = prove(problem, found)
+    proven = prove(problem, found, Limits())
     assert proven.proven
     assert proven.objective <= found.objective * (1 + 1e-7)
 

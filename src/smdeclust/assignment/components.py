@@ -136,10 +136,7 @@ def reply(folded, v, label, price, together):
 
 @kernel()
 def label_tree(nodes, costs, graph, parent, folded, labels):
-    """A tree, parents first: fold each node into its parent, then unfold. O(K) per node.
-
-    `folded` is work space. Writes `labels`.
-    """
+    """A tree, parents first: fold each node into its parent, unfold. Writes `labels`. O(n K)."""
     indptr, indices, prices, kinds = graph
     price, together = np.inf, False  # of every pair, where all are hard
     for v in nodes:

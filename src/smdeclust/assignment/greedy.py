@@ -116,10 +116,7 @@ def greedy_labels(
 
 @kernel()
 def _greedy(costs, indptr, indices, labels, removed):
-    """Algorithm 2 for the groups with label -1; no group gets the label `removed`.
-
-    Writes `labels`. O(G K + edges).
-    """
+    """Algorithm 2 for the groups labeled -1, never `removed`. Writes `labels`. O(G K + edges)."""
     n_clusters = costs.shape[1]
     blocked = np.empty(n_clusters, np.bool_)
     for g in range(len(costs)):

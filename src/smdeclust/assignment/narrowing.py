@@ -25,10 +25,7 @@ LARGEST = np.finfo(np.float64).max
 
 @kernel()
 def _cheapest_reply(own, v, nodes, costs, graph, active, local, place):
-    """The label of the v-th node that is best given the neighbors that have one (-1: none is).
-
-    Its own cost is that of `costs`. `own` is work space.
-    """
+    """The best label of the v-th node given its labeled neighbors, or -1; `own` is work space."""
     indptr, indices, price, together = graph
     n_labels = costs.shape[1]
     for k in range(n_labels):

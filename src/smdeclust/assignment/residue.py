@@ -86,10 +86,7 @@ def solve_rest(
 def _with_cuts(
     found: Any, costs: np.ndarray, graph: PairGraph, bounds: Bounds, budget: Budget
 ) -> tuple[Bounds, np.ndarray]:
-    """The bounds with rows that shares of whole numbers keep, and prices of them all.
-
-    Changes `found`: better labels, and a higher bound.
-    """
+    """The bounds with rounding cuts, and prices of them all; changes `found` for the better."""
     tight, prices = bounds, found.prices
     if bounds.any_order or len(bounds.counts) == 1:
         return tight, prices

@@ -144,10 +144,7 @@ def _label_by_price(first, cluster, cost, prices, labels, sizes):
 
 @kernel()
 def set_places(low, high, sizes, prices, held, excess):
-    """Write the sizes that the prices ask for to `held`, what is too many to `excess`.
-
-    The last entry of `excess` is that of the slack node.
-    """
+    """Write the sizes that prices ask for to `held`, and the `excess`, of the slack node last."""
     n_clusters, total, wanted = len(low), 0, 0
     for k in range(n_clusters):
         total += sizes[k]

@@ -103,10 +103,7 @@ def _own_squares(points, weights, centers, labels, sums, totals):
 
 @kernel()
 def _step(points, weights, must_link, cannot_link, centers, labels, sums, totals):
-    """CVQE: writes `labels`, and to `sums` and `totals` what draws each center. O(m K^2 + N K d).
-
-    A point of several pairs ends where the last of them puts it, as in the paper.
-    """
+    """CVQE: writes `labels`, and to `sums`, `totals` what draws each center. O(m K^2 + N K d)."""
     n_clusters = len(centers)
     between = np.zeros((n_clusters, n_clusters))
     beside = np.zeros(n_clusters, np.int64)  # the nearest other center of each

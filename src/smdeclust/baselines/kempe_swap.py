@@ -69,10 +69,7 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
 
 @kernel()
 def swap_chains(costs, indptr, indices, labels):
-    """Swap chains while that lowers the sum of costs[g, labels[g]]; no cluster is emptied.
-
-    A free group is a chain of its own. Changes `labels`; returns the number of swaps.
-    """
+    """Swap chains of `labels` while their costs fall; no cluster is emptied. Returns how many."""
     n_groups, n_clusters = costs.shape
     n_linked = len(indptr) - 1
     counts = np.zeros(n_clusters, np.int64)

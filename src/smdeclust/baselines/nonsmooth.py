@@ -9,10 +9,9 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from smdeclust.baselines.base import SoftBaseline, Task
-from smdeclust.baselines.pieces import fill_empty_clusters
+from smdeclust.baselines.pieces import nearest_labels
 from smdeclust.estimators.parameters import documented, number
 from smdeclust.local_search.limits import is_past
-from smdeclust.points.distances import nearest_centers
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300
@@ -77,11 +76,7 @@ class NonsmoothClustering(SoftBaseline):
             assert best is not None
             centers = best
         self.objective_ = float(value_and_slope(centers.ravel())[0])
-        centers = np.ascontiguousarray(centers)
-        labels = np.empty(len(points), dtype=np.int64)
-        nearest_centers(points, weights, 0, centers, labels)
-        fill_empty_clusters(points, weights, labels, centers)
-        return labels
+        return nearest_labels(points, weights, centers)
 
 
 def penalized(

@@ -165,8 +165,7 @@ class PCCC(FromCenters, Baseline):
         return self
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
-        """Run one start; the objective is f plus the prices of broken soft pairs. (An empty cluster
-        is always repositioned.)"""
+        """Run one start; the objective is f plus the prices of broken soft pairs."""
         problem = task.problem
         q = min(self.q or problem.n_clusters, problem.n_clusters)
         limits = q, self.max_iter, task.deadline

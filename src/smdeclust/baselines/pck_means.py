@@ -96,8 +96,7 @@ class COPKMeans(FromCenters, StrictBaseline):
     )
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution | None:
-        """Run one start; None where its first placement fails. (A later one that fails is an
-        iteration without improvement.)"""
+        """Run one start; None where its first placement fails. (A later one may fail.)"""
         graph = task.problem.graph.with_free(task.problem.n_groups)
         forbidden = graph.indptr, graph.indices, -np.array(graph.price)
         limits = self.max_iter, COP_PATIENCE, 1
@@ -246,10 +245,7 @@ def _look_again(indptr, indices, signed, order, labels, slots, rows):
 
 @kernel()
 def _cheapest(i, indptr, indices, signed, labels, row):
-    """The best cluster of point i; `row` holds its distances and is changed.
-
-    Being with a must-linked point saves its cost, being with a cannot-linked one adds it.
-    """
+    """The best cluster of point i; adds the prices of its pairs to its distances in `row`."""
     for e in range(indptr[i], indptr[i + 1]):
         if labels[indices[e]] >= 0:
             row[labels[indices[e]]] -= signed[e]

@@ -15,6 +15,7 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.memetic import State
 from smdeclust.memetic.stopping import StoppingRule
+from smdeclust.points.distances import nearest_centers
 from smdeclust.problem import Solution
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.pairs import merge_repeated, one_each
@@ -43,10 +44,7 @@ def shuffle(values, seed):
 
 @kernel()
 def fill_empty_clusters(points, weights, labels, centers):
-    """Move groups of crowded clusters to the empty ones; changes `labels` and `centers`.
-
-    Returns how many moved. O(K + (number of empty clusters) G d).
-    """
+    """Move groups to empty clusters; changes `labels` and `centers`. Returns how many moved."""
     n_clusters = len(centers)
     counts = np.zeros(n_clusters, np.int64)
     for g in range(len(points)):
@@ -69,6 +67,14 @@ def fill_empty_clusters(points, weights, labels, centers):
         centers[k] = points[worst]
         moved += 1
     return moved
+
+
+def nearest_labels(points: np.ndarray, weights: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Label every point by its nearest center, no cluster empty."""
+    labels, centers = np.empty(len(points), dtype=np.int64), np.array(centers, order="C")
+    nearest_centers(points, weights, 0, centers, labels)
+    fill_empty_clusters(points, weights, labels, centers)
+    return labels
 
 
 # indptr and indices of the pairs of each point, and what each costs where it is broken: being apart
@@ -118,8 +124,7 @@ def alternate(
     max_iter: int,
     deadline: float | None,
 ) -> Solution:
-    """Assign and move centers in turn, which is what `step` does, until the objective does not
-    fall; at least once, whatever the time."""
+    """Repeat `step` (assign, move centers) until the objective does not fall; at least once."""
     best, n_done = step(centers), 1
     while n_done < max_iter and not is_past(deadline):
         found = step(best.centers)

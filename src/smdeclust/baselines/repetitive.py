@@ -116,10 +116,7 @@ def repetitive(
 
 
 def spread_order(points: np.ndarray) -> np.ndarray:
-    """Farthest first: groups that come early in a problem are far apart, so that costs show early.
-
-    The first group is the one farthest from the mean.
-    """
+    """Farthest first, so that costs show early; the first group is farthest from the mean."""
     order = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]
     least = np.full(len(points), np.inf)
     while len(order) < len(points):

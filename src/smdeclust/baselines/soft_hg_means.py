@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.baselines.base import Task, UnweightedBaseline, spread_groups
-from smdeclust.baselines.pieces import breed, fill_empty_clusters, links_of, make_seed
+from smdeclust.baselines.pieces import breed, links_of, make_seed, nearest_labels
 from smdeclust.baselines.soft_hg_moves import (
     LEAST_GAIN,
     MOST_REASSIGNMENTS,
@@ -22,7 +22,6 @@ from smdeclust.estimators.smdeclust import log_generation
 from smdeclust.local_search import local_search
 from smdeclust.memetic import State, stopping
 from smdeclust.memetic.crossover import exchange
-from smdeclust.points.distances import nearest_centers
 from smdeclust.problem import Problem, Solution
 
 # k-means of the first population ends here at the latest.
@@ -105,7 +104,8 @@ class SoftHGMeans(UnweightedBaseline):
             first, second = (population[i] for i in chosen)
             centers = exchange(first, second, first, rng)
             centers[rng.integers(len(centers))] = model.points[rng.integers(len(model.points))]
-            return descend(model, assign(model, centers), rng)
+            labels = nearest_labels(model.points, np.ones(problem.n_points), centers)
+            return descend(model, labels, rng)
 
         log = log_generation if self.verbose else None
         return breed(start, offspring, (n, n, n + self.n_offspring), stop, on_generation=log)
@@ -169,15 +169,6 @@ class Model:
             b = ((1 - p) * within + p * between) / (self.n_links[CANNOT] * p)
             beta[CANNOT] = b * odds, b
         return beta
-
-
-def assign(model: Model, centers: np.ndarray) -> np.ndarray:
-    """Label every point by its nearest center, no cluster empty. Changes `centers`."""
-    labels = np.empty(len(model.points), dtype=np.int64)
-    weights = np.ones(len(labels))
-    nearest_centers(model.points, weights, 0, np.ascontiguousarray(centers), labels)
-    fill_empty_clusters(model.points, weights, labels, centers)
-    return labels
 
 
 def descend(model: Model, labels: np.ndarray, rng: np.random.Generator) -> Solution:

@@ -74,13 +74,7 @@ def cache_folder() -> Path:
 
 
 def fetch(remote: Remote) -> Path:
-    """Return the cached copy of a file, downloaded first where there is none.
-
-    Raises
-    ------
-    DataNotFoundError
-        If it can be neither found nor downloaded, or is not what it should be.
-    """
+    """The cached copy of a file, downloaded first if there is none, or a DataNotFoundError."""
     with optional("Downloading a data set"):
         import pooch
 

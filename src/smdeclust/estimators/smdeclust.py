@@ -278,7 +278,7 @@ class SMDEClust(ConstrainedClusterer):
                 self._fitted_on = now
             most, pivots = self._search.max_local_iter, self._proof_pivots[1]
             if (not early and pivots) or not problem.points.abilities.exact:
-                best = prove(problem, best, max_iter=most, proof_pivots=pivots, deadline=deadline)
+                best = prove(problem, best, Limits.of(most, pivots, deadline))
             self.n_unproven_, self.proven_ = int(not best.proven), bool(best.proven)
             self._take_notes(problem)
             self._set_solution(problem, best.labels, like=earlier)

@@ -61,10 +61,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class State:
-    """Where the splitting method stands: enough to continue, or to start a child node.
-
-    The multipliers ``U`` and ``mu`` are scaled by ``1 / rho``.
-    """
+    """Where the method stands, to continue or start a child; U and mu are scaled by 1 / rho."""
 
     V: FloatArray
     U: FloatArray

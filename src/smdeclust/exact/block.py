@@ -29,10 +29,7 @@ _PROOF_PIVOTS = 20_000
 
 @dataclass(frozen=True)
 class Proven:
-    """What was proven about a block.
-
-    ``proof`` is in terms of the rows of the block; ``ending`` is None where memory ran out.
-    """
+    """What was proven about a block, by its rows; ``ending`` is None where memory ran out."""
 
     lower_bound: float
     upper_bound: float
@@ -76,10 +73,7 @@ def bound_block(
 
 
 def without_search(problem: Problem, labels: IntArray) -> Proven:
-    """What costs nothing: the groups' own scatter, and what K - 1 principal directions leave.
-
-    (Ding & He, 2004; the second only where that matrix is small.)
-    """
+    """The groups' own scatter, and what K - 1 principal directions leave (Ding & He, 2004)."""
     block = Block.of(problem, labels)
     data = block.data
     lower = 0.0
@@ -226,10 +220,7 @@ def rounded_labels(node: Relaxation, Y: FloatArray) -> IntArray:
 
 
 def improve(problem: Problem, labels: IntArray, deadline: float = np.inf) -> IntArray | None:
-    """Feasible labels near any given ones by the local search, or None where it finds none.
-
-    It stops at the deadline (of `time.perf_counter`), after one iteration.
-    """
+    """Feasible labels near given ones, by a local search until the deadline, or None."""
     assert isinstance(problem.points, PointsInMemory)
     means = problem.points.centers_of(labels, problem.n_clusters) + problem.offset
     empty = np.isnan(means).any(axis=1)  # these sit on far points

@@ -51,10 +51,7 @@ class PointData:
         sample_weight: FloatArray | None = None,
         sizes: tuple[float, float] = (0.0, np.inf),
     ) -> PointData:
-        """Center the points; rotate them onto their span where they have more columns than rows.
-
-        A rotation changes no distance, so no bound: it only shortens the inner products.
-        """
+        """Center the points; rotate them onto a smaller span, which changes no distance."""
         points = np.asarray(X, dtype=np.float64)
         n = points.shape[0]
         weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)

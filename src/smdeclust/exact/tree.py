@@ -82,10 +82,7 @@ class Search:
         return min(self.target(self.upper_bound) + 2.0 * self.lost, within_reach)
 
     def run(self) -> Self:
-        """Take the open node of the lowest bound, until the target or an end is reached.
-
-        Then `lower_bound` and `proof` are there.
-        """
+        """Take the open node of the lowest bound until an end; sets `lower_bound` and `proof`."""
         while self.heap and self.heap[0][0] < self.target(self.upper_bound):
             size = len(self.decisions)
             if time.perf_counter() > self.deadline - self.closing:
@@ -186,8 +183,7 @@ class Search:
         return [child for child in children if child is not None]
 
     def _child(self, node: Node, state: State, kind: int, pair: tuple[int, int]) -> Node | None:
-        """Make the child that puts the pair together (1) or apart (-1), started from its parent;
-        None where that contradicts the others."""
+        """The child that puts the pair together (1) or apart (-1); None if others contradict."""
         number = len(self.decisions)
         self.decisions.append((node.number, kind, *pair))
         decision = np.array([pair], np.int64)

@@ -422,8 +422,7 @@ class Engine(ExitStack):
         return None
 
     def _climb(self, at: _Look, n_steps: int = 15) -> np.ndarray:
-        """Better prices from some of the points, whose sums may change by their share of what all
-        may."""
+        """Better prices from some of the points, by their share of what all may change."""
         few, bounds = at.few, self.in_order
         if few.costs.size == 0 or few.costs.shape[1] < 2:
             return at.prices

@@ -33,10 +33,7 @@ LONG = 2**21
 
 
 class CompiledSearch:
-    """Searches from (K, d') centers of one problem whose points are contracted; made once.
-
-    `deep`: continue with swaps of Kempe chains where Lloyd stops.
-    """
+    """Searches from (K, d') centers of one contracted problem; `deep`: with swaps after Lloyd."""
 
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
         contracted = self.contracted = problem.contracted

@@ -215,10 +215,7 @@ def _sort_by_cluster(labels, order, start):
 
 @summing_kernel()
 def _split(points, weights, members, center, halves):
-    """Split a cluster along its longest axis, then 2-means; writes the two means.
-
-    Returns by how much its sum of squares falls.
-    """
+    """Split a cluster along its longest axis, by 2-means; writes both means, returns the gain."""
     n_features = len(center)
     axis = np.zeros(n_features)
     farthest = -1.0
@@ -316,10 +313,7 @@ def _clusters_near(centers, a, b, busy):
 
 @kernel()
 def _groups_in(near, labels, n_linked, order, start, members):
-    """Write the groups of these clusters to `members`, linked ones first and in their order.
-
-    Returns how many there are.
-    """
+    """Write the groups of these clusters, linked ones first, in order; returns how many."""
     inside = np.zeros(len(start) - 1, np.bool_)
     for k in near:
         inside[k] = True

@@ -38,7 +38,12 @@ class Limits:
     deadline: float = np.inf
 
     @classmethod
-    def of(cls, max_iter: int | None, proof_pivots: float | None, deadline: float | None) -> Limits:
+    def of(
+        cls,
+        max_iter: int | None = None,
+        proof_pivots: float | None = None,
+        deadline: float | None = None,
+    ) -> Limits:
         """The same with ``None`` for no limit."""
         return cls(
             NO_LIMIT if max_iter is None else max_iter,

@@ -188,8 +188,7 @@ def lloyd_on_threads(
     limits: Limits,
     n_threads: int,
 ) -> tuple[int, float, int]:
-    """The same, to the last bit, with the nearest centers found by several threads; pauses at the
-    deadline, too."""
+    """The same, to the last bit, on several threads; pauses at the deadline, too."""
     points, lanes, weights = contracted.points, contracted.lanes, contracted.lane_weights
     graph, tally = contracted.graph.arrays, new_tally(centers)
     found = np.empty(len(weights), dtype=np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -60,16 +61,10 @@ def local_search(
 
 
 def search_all(
-    problem: Problem,
-    starts: Sequence[np.ndarray],
-    *,
-    max_iter: int | None = None,
-    deep: bool = False,
-    proof_pivots: float | None = None,
-    deadline: float | None = None,
+    problem: Problem, starts: Sequence[np.ndarray], *, deep: bool = False, **limits: Any
 ) -> list[Solution]:
     """The same from several starts, together where the storage refines them together."""
-    return Searches(problem, deep, Limits.of(max_iter, proof_pivots, deadline)).all(starts)
+    return Searches(problem, deep, Limits.of(**limits)).all(starts)
 
 
 class Searches:
@@ -99,10 +94,7 @@ class Searches:
     def steps(
         self,
     ) -> tuple[Callable[[np.ndarray], Solution], Callable[[Solution], Solution]] | None:
-        """The same in two steps: without optimal labels where they take long, and the rest.
-
-        ``None`` where that is one step.
-        """
+        """Two steps, where there are two: without labels that take long to prove, and the rest."""
         if self.compiled is None or not (self.deep and self.problem.n_linked):
             return None
         return partial(self, rough=True), lambda found: found if found.proven else self(found)
@@ -127,21 +119,10 @@ class Searches:
         return found
 
 
-def prove(
-    problem: Problem,
-    solution: Solution,
-    *,
-    max_iter: int | None = None,
-    proof_pivots: float | None = None,
-    deadline: float | None = None,
-) -> Solution:
-    """Go on from a solution whose last assignment was not proven, in double precision.
-
-    The limits are those of :func:`local_search`; one assignment is made in any case.
-    """
+def prove(problem: Problem, solution: Solution, limits: Limits) -> Solution:
+    """Continue from a solution that is not proven, in double precision, at least once."""
     if solution.proven:
         return solution
-    limits = Limits.of(max_iter, proof_pivots, deadline)
     abilities, bounded = problem.points.abilities, problem.group_bounds is not None
     if not abilities.exact:
         # The same points in double precision; searches see them in the same coordinates.

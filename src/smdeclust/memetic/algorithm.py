@@ -114,8 +114,7 @@ def make_offspring(
 
 
 def _refine(operators: Operators, starts: Iterable[np.ndarray]) -> Iterator[Solution]:
-    """Local searches from these starts: one after the other, each start made when its turn comes,
-    or all together."""
+    """Local searches from starts: each made when its turn comes, or all together."""
     if operators.search_all is not None:
         yield from operators.search_all(list(starts))
         return

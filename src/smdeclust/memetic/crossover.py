@@ -18,13 +18,7 @@ VERY_MANY = 500
 
 
 class DifferentialCrossover:
-    """The crossover of the paper.
-
-    Parameters
-    ----------
-    scale_factor
-        F is drawn uniformly from this interval at each crossover.
-    """
+    """The crossover of the paper; F is drawn uniformly from `scale_factor`, an interval."""
 
     def __init__(self, scale_factor: tuple[float, float] = (0.5, 0.8)) -> None:
         self.scale_factor = scale_factor

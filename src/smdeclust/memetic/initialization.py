@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from smdeclust.points.stored import spin
 from smdeclust.problem import Problem
 
 
@@ -33,9 +34,7 @@ def spread_points(problem: Problem) -> Callable[[np.random.Generator], np.ndarra
         for k in range(len(rows)):
             if not chance.any():  # no others are left but copies of these
                 chance[np.setdiff1d(np.arange(len(points)), rows[:k])] = 1.0
-            ends = np.cumsum(chance)
-            row = np.searchsorted(ends, rng.random() * ends[-1], side="right")
-            rows[k] = min(int(row), len(points) - 1)
+            rows[k] = spin(np.cumsum(chance), rng)[0] or 0
             gaps = squares + squares[rows[k]] - 2 * (points @ points[rows[k]])
             np.minimum(nearest, np.maximum(gaps, 0.0), out=nearest)
             nearest[rows[k]] = 0.0

@@ -10,6 +10,7 @@ from smdeclust.assignment.bounded import assign
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.greedy import greedy_labels, repaired_labels
 from smdeclust.local_search import PROOF_PIVOTS
+from smdeclust.points.stored import spin
 from smdeclust.problem import Problem
 from smdeclust.structure.graph import PairGraph
 
@@ -31,18 +32,11 @@ def paper_rate(generation: int) -> float:
 class RelocationMutation:
     """Algorithm 3, on the points wherever they are.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    reassign
-        The assignment step of the linked groups with K - 1 centers (line 3); see ``REASSIGN``. The
-        other groups go to their nearest center in any case. Bounds on sizes say nothing here: K - 1
-        clusters need not have room for all. The local search that follows keeps them.
-    alpha
-        0: every point is as likely a new center; 1: in proportion to its distance to its center.
-    rate
-        Probability of mutation by generation.
+    `reassign` is the assignment step of the linked groups with K - 1 centers (line 3); see
+    ``REASSIGN``. The other groups go to their nearest center in any case. Bounds on sizes say
+    nothing here: K - 1 clusters need not have room for all. The local search that follows keeps
+    them. `alpha` 0: every point is as likely a new center; 1: in proportion to its distance to its
+    center. `rate` is the probability of mutation by generation.
     """
 
     def __init__(
@@ -79,11 +73,7 @@ class RelocationMutation:
                 far = points.draw_far(np.delete(centers, removed, axis=0), linked, rng)
                 if far is not None:
                     return far
-        if self._ends is None:
-            row = int(rng.integers(points.n_points))
-        else:
-            target = rng.random() * self._ends[-1]
-            row = min(int(np.searchsorted(self._ends, target, side="right")), points.n_points - 1)
+        row = rng.integers(points.n_points) if self._ends is None else spin(self._ends, rng)[0]
         return points.enter(points.fetch(np.array([row])))[0]
 
 

@@ -13,8 +13,7 @@ from smdeclust.problem import Solution
 
 @dataclass
 class Elite:
-    """The best different solutions that a run has met: what is second best today may be the best
-    once a pair forbids the first."""
+    """The best different solutions of a run: the second may be the best under one pair more."""
 
     size: int
     solutions: list[Solution] = field(default_factory=list)

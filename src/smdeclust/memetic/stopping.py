@@ -17,13 +17,15 @@ StoppingRule = Callable[[State], "str | None"]
 def any_of(*rules: StoppingRule | None) -> StoppingRule:
     """The first reason that any of these rules gives."""
     active = [rule for rule in rules if rule is not None]
+    return lambda state: next((reason for rule in active if (reason := rule(state))), None)
+
+
+def _between_generations(reason: str, done: Callable[[State], bool]) -> StoppingRule:
+    """Asked once the first population, and after it each generation, is complete."""
 
     def stop(state: State) -> str | None:
-        for rule in active:
-            reason = rule(state)
-            if reason is not None:
-                return reason
-        return None
+        asked = state.complete and not state.mid_generation
+        return reason if asked and done(state) else None
 
     return stop
 
@@ -31,51 +33,36 @@ def any_of(*rules: StoppingRule | None) -> StoppingRule:
 def no_improvement(limit: int, idle: float = math.inf) -> StoppingRule:
     """N_MAX offspring in a row without a better best solution, or `idle` of them that brought
     nothing new to the population; asked between generations."""
-
-    def stop(state: State) -> str | None:
-        if not state.complete or state.mid_generation:
-            return None
-        done = state.n_without_improvement >= limit or state.n_without_change >= idle
-        return "no_improvement" if done else None
-
-    return stop
+    return _between_generations(
+        "no_improvement",
+        lambda state: state.n_without_improvement >= limit or state.n_without_change >= idle,
+    )
 
 
 def collapse(tol: float, relative: bool = False) -> StoppingRule:
     """The objectives of the population have become one: their pairwise differences sum to <= tol
     (times the best objective, if relative); asked between generations."""
 
-    def stop(state: State) -> str | None:
-        if not state.complete or state.mid_generation or state.best is None:
-            return None
-        scale = abs(state.best.objective) if relative else 1.0
-        return "collapse" if state.diversity() <= tol * scale else None
+    def done(state: State) -> bool:
+        assert state.best is not None
+        return state.diversity() <= tol * (abs(state.best.objective) if relative else 1.0)
 
-    return stop
+    return _between_generations("collapse", done)
 
 
 def reached(low: float, high: float, n_solutions: int) -> StoppingRule:
-    """So many objectives of the population are between these two, and none is lower; asked between
-    generations."""
+    """So many objectives are between these two, and none is lower; asked between generations."""
 
-    def stop(state: State) -> str | None:
-        if not state.complete or state.mid_generation:
-            return None
+    def done(state: State) -> bool:
         values = state.objectives()
-        done = values.min() >= low and (values <= high).sum() >= n_solutions
-        return "reached" if done else None
+        return bool(values.min() >= low and (values <= high).sum() >= n_solutions)
 
-    return stop
+    return _between_generations("reached", done)
 
 
 def max_generations(limit: int) -> StoppingRule:
     """So many generations; asked between generations."""
-
-    def stop(state: State) -> str | None:
-        done = state.complete and not state.mid_generation
-        return "max_generations" if done and state.generation >= limit else None
-
-    return stop
+    return _between_generations("max_generations", lambda state: state.generation >= limit)
 
 
 def max_local_searches(limit: float) -> StoppingRule:

@@ -87,8 +87,7 @@ class ArrayPoints(PointsInMemory):
         return np.ascontiguousarray(np.column_stack([inside, outside]))
 
     def leave(self, centers: np.ndarray) -> np.ndarray:
-        """Centers in the coordinates of the data; what sticks out of the span of the points is
-        lost where they are rotated."""
+        """Centers in the coordinates of the data, without what sticks out of the points' span."""
         basis = self.contracted[1] if self.rotated else None
         return super().leave(centers if basis is None else centers[:, :-1] @ basis.T)
 

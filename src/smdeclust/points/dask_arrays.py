@@ -16,10 +16,7 @@ def is_dask(X: Any) -> bool:
 
 
 def as_dask_array(X: Any) -> Any:
-    """Return a Dask array or data frame as an array whose chunks are whole rows of known number.
-
-    Chunks without rows, which filters leave behind, are dropped: no row changes its position.
-    """
+    """A Dask array or data frame with chunks of whole rows of known number, none of them empty."""
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array(lengths=True)
     if getattr(X, "ndim", 0) != 2:

@@ -20,17 +20,11 @@ class WorkersLostError(SMDEClustError, RuntimeError):
 
 
 class Cluster:
-    """The active Dask client, and the bytes that results brought back.
-
-    Attributes
-    ----------
-    n_bytes
-        Bytes of results gathered and of values sent out so far.
-    """
+    """The active Dask client."""
 
     def __init__(self, client: Any, patience: float = PATIENCE) -> None:
         self.client, self.patience = client, patience
-        self.n_bytes = 0
+        self.n_bytes = 0  # of results gathered and of values sent out so far
 
     def compute(self, parts: Sequence[Any]) -> Sequence[Any]:
         """Evaluate delayed values; returns a future of each."""

@@ -27,8 +27,7 @@ class Abilities:
 
 @dataclass
 class ClusterSums:
-    """Sums (K, d) of the points of each cluster minus the offset, weights, and groups of positive
-    weight."""
+    """Sums (K, d) of clusters minus the offset, weights, and groups of positive weight."""
 
     sums: np.ndarray
     totals: np.ndarray
@@ -88,14 +87,9 @@ Moves = dict[int, int]
 
 
 class Batch(Protocol):
-    """S solutions at work on some points: their labels, and bounds that save work.
+    """S solutions at work on some points: their labels, and bounds that save work."""
 
-    Attributes
-    ----------
-    rounding
-        Falling by less than this share of the total sum of squares is rounding, not falling.
-    """
-
+    # Falling by less than this share of the total sum of squares is rounding, not falling.
     rounding: float
 
     def __enter__(self) -> Self: ...

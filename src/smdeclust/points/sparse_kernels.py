@@ -167,10 +167,7 @@ def squares_of_rows(
     indptr, indices, data, sizes, offset, offset_norm, centers, centers_t, bias, bias_error,
     largest, out,
 ):  # fmt: skip
-    """Write the squared distances of the rows to all centers.
-
-    Their relative error is SQUARE_ERROR at most; what would have a larger one is taken directly.
-    """
+    """Write the squared distances of the rows to all centers, to a relative SQUARE_ERROR."""
     n_clusters = len(centers)
     work = np.empty(n_clusters)
     row = np.empty(len(offset))

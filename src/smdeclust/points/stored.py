@@ -151,8 +151,7 @@ class CoupledRows:
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """(m,) share of each row in the mean of its group; a group of no weight at all counts each
-        of its points once."""
+        """(m,) share of each row in the mean of its group; equal ones in a group of no weight."""
         weights = np.where(self.group_weights[self.groups] > 0, self.weights, 1.0)
         return weights / np.bincount(self.groups, weights, len(self.group_weights))[self.groups]
 
@@ -186,8 +185,7 @@ class LinkedMeans:
         self.sizes = np.einsum("gj,gj->g", means, means)
 
     def costs(self, centers: np.ndarray) -> np.ndarray:
-        """(L, K) weighted squared distances: by a matrix product, and directly for those that it
-        leaves too few digits."""
+        """(L, K) weighted squared distances, by a matrix product where it leaves enough digits."""
         norms = np.einsum("kj,kj->k", centers, centers)
         squares: np.ndarray = self.means @ (-2.0 * centers.T)
         squares += norms

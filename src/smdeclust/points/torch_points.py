@@ -42,10 +42,7 @@ def usable_device(torch: Any, device: str) -> Any:
 
 
 class TorchPoints(ArrayPoints):
-    """An array whose points are on a device: what ``torch.device`` takes, ``"cuda"``, ``"cpu"``.
-
-    Rows there are the free groups: first lone points, then groups of several.
-    """
+    """An array on a ``torch.device``: free groups, first lone points, then groups of several."""
 
     abilities = Abilities(exact=False, at_once=1_000_000)
     recorded: Any = None  # the last step that a GPU recorded, and its stream

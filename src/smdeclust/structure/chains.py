@@ -30,10 +30,7 @@ def kempe_chain(g, target, labels, indptr, indices, mark, stamp, chain):
 
 @kernel()
 def soft_gain(chain, soft, labels, a, b, mark, stamp):
-    """How much the broken soft pairs cost less if the chain is swapped between a and b.
-
-    Two groups of the chain keep their pair as it is: both go to the other cluster.
-    """
+    """How much less broken soft pairs cost if the chain is swapped; those inside it stay."""
     indptr, indices, price, together = soft
     gain = 0.0
     for g in chain:

@@ -16,10 +16,7 @@ from smdeclust.exceptions import InvalidInputError
 
 @dataclass(frozen=True, eq=False)
 class PairGraph:
-    """Pairs between the linked groups (they come first): what breaking each of them costs.
-
-    Two groups have at most one edge; it is stored at both of its ends.
-    """
+    """Pairs between linked groups and what breaking each costs; edges are stored at both ends."""
 
     # the neighbors of each linked group, sorted
     indptr: np.ndarray
@@ -42,8 +39,7 @@ class PairGraph:
         """Make the graph with these (m, 2) `edges`, no two between the same nodes. O(m log m)."""
         source, target = np.concatenate([edges, edges[:, ::-1]]).T
         order = np.lexsort((target, source))
-        indptr = np.zeros(n_nodes + 1, dtype=np.int64)
-        np.cumsum(np.bincount(source, minlength=n_nodes), out=indptr[1:])
+        indptr = np.cumsum(np.bincount(source + 1, minlength=n_nodes + 1))
         return cls(
             indptr,
             target[order].astype(np.int64),
@@ -72,8 +68,7 @@ class PairGraph:
         return self._part(np.isfinite(self.price))
 
     def _part(self, kept: np.ndarray) -> PairGraph:
-        indptr = np.zeros_like(self.indptr)
-        np.cumsum(np.bincount(self.ends[kept], minlength=self.n_nodes), out=indptr[1:])
+        indptr = np.cumsum(np.bincount(self.ends[kept] + 1, minlength=self.n_nodes + 1))
         return PairGraph(indptr, self.indices[kept], self.price[kept], self.together[kept])
 
     @cached_property
@@ -135,10 +130,7 @@ class PairGraph:
         return PairGraph(indptr, self.indices, self.price, self.together)
 
     def coloring(self, n_colors: int, deadline: float = np.inf) -> np.ndarray | None:
-        """Return colors that keep every hard pair, or ``None`` if none were found.
-
-        There is only one search for each number of colors.
-        """
+        """Colors that keep every hard pair, or ``None`` if none were found; searched once."""
         if not self.is_hard:
             return self.hard_part.coloring(n_colors, deadline)
         from smdeclust.structure.coloring import Verdict, find_coloring  # (made of such graphs)
@@ -185,8 +177,7 @@ def cannot_link_graph(edges: np.ndarray, n_nodes: int) -> tuple[np.ndarray, np.n
     both = np.concatenate([edges, edges[:, ::-1]]) if len(edges) else np.empty((0, 2), np.int64)
     keys = distinct(both[:, 0] * np.int64(max(n_nodes, 1)) + both[:, 1])
     source, indices = np.divmod(keys, max(n_nodes, 1))
-    indptr = np.zeros(n_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(source, minlength=n_nodes), out=indptr[1:])
+    indptr = np.cumsum(np.bincount(source + 1, minlength=n_nodes + 1))
     return indptr, indices.astype(np.int64)
 
 

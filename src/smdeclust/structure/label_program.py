@@ -27,14 +27,8 @@ class LabelProgram:
     """Every group has one of the labels that it may have: one binary column each, further rows and
     columns as they are added.
 
-    Attributes
-    ----------
-    group, label
-        What the first columns stand for.
-    n_columns
-        Number of columns so far.
-    following, numbers
-        Columns that need not be whole, and those that may exceed 1; see `count_by_kind`.
+    `group` and `label` are what the first columns stand for, `following` and `numbers` the columns
+    that need not be whole and those that may exceed 1 (see `count_by_kind`).
     """
 
     def __init__(self, allowed: np.ndarray) -> None:

@@ -12,14 +12,8 @@ from smdeclust.exceptions import InvalidInputError
 def as_pairs(pairs: Any, n_points: int | None, name: str) -> np.ndarray:
     """Return `pairs` as an (m, 2) int64 array of row positions in ``[0, n_points)``.
 
-    Parameters
-    ----------
-    pairs
-        ``None``, an (m, 2) array, a two-column data frame, or any iterable of pairs.
-    n_points
-        Number of rows of the data; None where it is not known.
-    name
-        What to call the pairs in an error message (``"must_link"``, ``"cannot_link"``).
+    They are ``None``, an (m, 2) array, a two-column data frame, or any iterable of pairs;
+    `n_points` is ``None`` where it is not known. Errors call them `name`.
     """
     if pairs is None:
         return np.empty((0, 2), dtype=np.int64)

@@ -19,25 +19,16 @@ RATIOS = ("share", "mean")
 class Quota:
     """Bounds on what each cluster holds of one thing: a value of a column, or a number.
 
-    Attributes
-    ----------
-    name, value
-        The column, and the value of it that is counted; ``None`` where the column holds numbers.
-    counts
-        (N,) what each row counts: 1 where it has the value and else 0, or its number.
-    low, high
-        Least and largest of it in every cluster, or K numbers where these differ (which cluster
-        gets which is part of the optimization); minus and plus infinity where there is no bound.
-    of
-        What is bounded: ``"count"`` or ``"share"`` of a value, ``"sum"`` or ``"mean"`` of numbers.
+    There is one bound for all, or K where these differ (which cluster gets which is part of the
+    optimization); minus and plus infinity where there is none.
     """
 
-    name: str
-    value: Any
-    counts: np.ndarray
+    name: str  # of the column
+    value: Any  # the one that is counted; None where the column holds numbers
+    counts: np.ndarray  # (N,) 1 where a row has the value and else 0, or its number
     low: float | tuple[float, ...]
     high: float | tuple[float, ...]
-    of: str
+    of: str  # what is bounded: "count" or "share" of a value, "sum" or "mean" of numbers
 
     @property
     def what(self) -> str:

@@ -223,10 +223,7 @@ def _move(
 
 @kernel()
 def _anneal(indptr, indices, pull, labels, n_clusters, n_sweeps, scale, rng):
-    """Nodes draw labels by what their pairs gain there, at a temperature that falls to none.
-
-    Changes `labels`.
-    """
+    """Nodes draw labels by what their pairs gain, at a falling temperature. Changes `labels`."""
     gain = np.zeros(n_clusters)
     for sweep in range(n_sweeps + 1000):
         heat = scale * (1.0 - sweep / n_sweeps) if sweep < n_sweeps else 0.0

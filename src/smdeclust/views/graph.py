@@ -311,13 +311,7 @@ def leading(
 
 
 class NeighborGraph:
-    """Clusters along the neighbor graph: long ones, rings, spirals.
-
-    Parameters
-    ----------
-    learned
-        Whether neighbors are those of the learned distance.
-    """
+    """Clusters along the graph of neighbors (or in the `learned` distance): rings, spirals."""
 
     def __init__(self, learned: bool = False) -> None:
         self.learned = learned

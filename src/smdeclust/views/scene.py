@@ -28,25 +28,13 @@ MAX_LEARNED_FROM = 5000
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a view sees.
+    """What a view sees; ``None`` for what it does not have."""
 
-    Attributes
-    ----------
-    labels
-        (N,) clusters from 0 to K - 1, in any order.
-    coordinates
-        (N, r) points as this view sees them, or ``None`` if it has no coordinates.
-    features
-        (N, m) what the view offers to the last pass, which draws borders between classes on the
-        features of all views; ``None`` for nothing.
-    model
-        Whatever `place` needs to place new points.
-    """
-
-    labels: np.ndarray
-    coordinates: np.ndarray | None = None
+    labels: np.ndarray  # (N,) clusters from 0 to K - 1, in any order
+    coordinates: np.ndarray | None = None  # (N, r) points as this view sees them
+    # (N, m) for the last pass, which draws borders between classes on the features of all views
     features: np.ndarray | None = None
-    model: Any = None
+    model: Any = None  # whatever `place` needs to place new points
 
 
 class View(Protocol):
@@ -117,33 +105,15 @@ class Engine(Protocol):
 
 @dataclass(eq=False)
 class Scene:
-    """Points and what is known of them; what several views need is made once.
+    """Points and what is known of them; what several views need is made once."""
 
-    Attributes
-    ----------
-    X
-        (N, d) points, centered, in a unit of about their spread.
-    n_clusters
-        K.
-    known
-        Hard and soft pairs.
-    engine
-        What clusters and assigns.
-    seed
-        Seeds random parts: the same for every scene of a fit.
-    n_searches
-        Local searches that one clustering may take.
-    weight
-        (N,) how many points each one stands for; ``None``: one.
-    """
-
-    X: np.ndarray
+    X: np.ndarray  # (N, d) points, centered, in a unit of about their spread
     n_clusters: int
-    known: Constraints
-    engine: Engine
-    seed: int
-    n_searches: int
-    weight: np.ndarray | None = None
+    known: Constraints  # hard and soft pairs
+    engine: Engine  # clusters and assigns
+    seed: int  # of random parts: the same for every scene of a fit
+    n_searches: int  # local searches that one clustering may take
+    weight: np.ndarray | None = None  # (N,) how many points each one stands for; None: one
 
     def cluster(self, points: np.ndarray, init: np.ndarray | None = None) -> np.ndarray:
         """Labels of points in these coordinates, under all that is known."""
@@ -154,14 +124,8 @@ class Scene:
     ) -> np.ndarray:
         """The cheapest labels for these (N, K) costs, under all that is known.
 
-        Parameters
-        ----------
-        costs
-            What it costs to put each point into each cluster.
-        unit
-            s^2 of the costs: a broken soft pair of confidence p costs 4 s^2 log(p / (1 - p)).
-        otherwise
-            Labels that keep everything, for the case that time ends first.
+        A broken soft pair of confidence p costs 4 log(p / (1 - p)) times `unit`, s^2 of the costs.
+        Where time ends first, the labels are `otherwise`, which keep everything.
         """
         return self.engine.assign(costs, self.known, unit, otherwise)
 
@@ -201,10 +165,7 @@ class Scene:
 
 
 def kept_as_hard(known: Constraints, labels: np.ndarray) -> Constraints:
-    """The hard pairs, and as hard ones the soft pairs that these labels keep.
-
-    They cannot contradict each other: the labels keep all of them.
-    """
+    """The hard pairs, and the soft ones that these labels keep: so they do not contradict."""
     apart, together = broken_pairs(known.soft_must_link, known.soft_cannot_link, labels)
     return known.keep({"soft_must_link": ~apart, "soft_cannot_link": ~together}).all_as_hard()
 
@@ -284,11 +245,8 @@ class AsGiven(OwnView):
 class Learned(OwnView):
     """The distance that pairs teach.
 
-    Parameters
-    ----------
-    from_all
-        Whether all points teach from the beginning, and not only the must-links: this finds
-        directions in which clusters are compact.
+    `from_all`: all points teach from the beginning, and not only the must-links. This finds
+    directions in which clusters are compact.
     """
 
     def __init__(self, from_all: bool = False) -> None:

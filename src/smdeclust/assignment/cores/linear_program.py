@@ -47,18 +47,13 @@ def warm_start_works() -> bool:
 
 
 class LinearProgram:
-    """The sum of cost times x, least, by ``linprog``: from the start each time.
-
-    Attributes
-    ----------
-    x, row_dual
-        The last optimum, and what a unit more on each row's side would change.
-    """
+    """The sum of cost times x, least, by ``linprog``: from the start each time."""
 
     def __init__(self) -> None:
         self._costs, self._upper = np.zeros(0), np.zeros(0)
         self._low, self._high = np.zeros(0), np.zeros(0)
         self._rows: Any = csr_array((0, 0))
+        # The last optimum, and what a unit more on each row's side would change.
         self.x, self.row_dual = np.zeros(0), np.zeros(0)
 
     def add_columns(self, costs: np.ndarray, upper: np.ndarray) -> None:

@@ -98,10 +98,7 @@ class LinearRelaxation:
         self.n_cuts += m
 
     def separate(self, *, cycles: bool) -> int:
-        """Add inequalities that x breaks: cliques, and odd cycles if asked or no clique is broken.
-
-        Returns the number of rows added.
-        """
+        """Add rows that x breaks, odd cycles if asked or there are no others; returns how many."""
         known = self.allowed & self.active[:, None]
         given = self.x, known, self.indptr, self.indices
         starts, nodes, label = violated_cliques(*given, 1e-6, 4000)
@@ -152,10 +149,7 @@ class LinearRelaxation:
             self.x[np.flatnonzero(idle), best] = 1.0
 
     def solve(self, budget: Budget) -> bool:
-        """Re-optimize; False if the LP is infeasible or could not be solved (see `feasible`).
-
-        Charges the pivots, at least one.
-        """
+        """Re-optimize and charge the pivots, at least one; False if it failed (see `feasible`)."""
         status = self._program.solve(budget)
         self.feasible = status != NO_SOLUTION
         if status != OPTIMAL:

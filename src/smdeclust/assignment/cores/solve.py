@@ -43,20 +43,10 @@ def solve_core(
 ) -> CoreResult:
     """Cheapest labels that break no hard pair, broken soft pairs at their price.
 
-    Parameters
-    ----------
-    costs
-        Cost of every (node, label), shape (n, K); infinity forbids.
-    graph
-        The pairs between the n nodes.
-    upper_labels
-        Feasible labels to start from (ignored if they are not feasible).
-    coloring
-        Finds labels that keep all hard pairs, whatever they cost, or None: asked where they are
-        not found otherwise.
-    budget
-        What the proof may cost; it is charged. What has been found by then comes back with a true
-        lower bound. ``None``: no limit.
+    `costs` are (n, K), and infinity forbids. `upper_labels` are labels to start from (ignored if
+    they are not feasible); `coloring` finds labels that keep all hard pairs, whatever they cost,
+    and is asked where none are found otherwise. The proof charges the `budget` (``None``: no
+    limit); what has been found by its end comes back with a true lower bound.
     """
     budget = Budget() if budget is None else budget
     costs = np.ascontiguousarray(costs, dtype=np.float64)
