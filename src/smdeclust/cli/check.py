@@ -62,7 +62,6 @@ def check(
         inputs = with_quotas(opening.read_inputs(data, constraints, reading), quota)
         k = opening.resolve_k(clusters, inputs)
         opening.check_save(repair, inputs)
-        n_soft = inputs.constraints.n_soft
         if not soft:
             opening.mention_soft(
                 inputs, "they may be broken, so they contradict nothing (--soft checks them too)"
@@ -79,7 +78,6 @@ def check(
         if repair is not None:
             found.repaired.write(repair)
             result["repaired"] = str(repair)
-    result["n_soft_pairs"] = n_soft
     if as_json:
         screen.print_json(result)
     else:
@@ -116,6 +114,7 @@ def examine(inputs: opening.Inputs, k: int, found: Any, seed: int, update: Any) 
             "n_points_in_pairs": len(np.unique([*pairs.must_link.flat, *pairs.cannot_link.flat])),
         },
         "n_quotas": len(pairs.quotas),
+        "n_soft_pairs": pairs.n_soft,
     }
     if found.feasible is False:
         return result | {"verdict": "infeasible"} | judgement(found, inputs)

@@ -12,13 +12,12 @@ import typer
 from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file, check_folder, write_folder
+from smdeclust.constraints.constraints import FORMAT_OF_ENDING
 from smdeclust.datasets import make_constraints, make_synthetic
 from smdeclust.io import WRITABLE_FORMATS, read_constraints, read_table
 from smdeclust.io.files import as_csv
 from smdeclust.io.write import WRITERS, check_writable, write_constraints
 from smdeclust.structure.pairs import count_broken
-
-_SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
 
 def convert(
@@ -45,7 +44,7 @@ def convert(
       --to NAME: json, links or csv (default: from the extension of --out, or json).
       --data DATA: Data file, to check rows and to look up ids (no other column is read).
     """
-    target = to or (_SUFFIXES.get(out.suffix.lower(), "json") if out is not None else "json")
+    target = to or FORMAT_OF_ENDING.get("" if out is None else out.suffix.lower(), "json")
     if target not in WRITABLE_FORMATS:
         raise CommandError(f"--to is {target!r}, expected one of {', '.join(WRITABLE_FORMATS)}.")
     check_file(out, force=force)

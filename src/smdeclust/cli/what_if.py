@@ -14,6 +14,7 @@ from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit import solve
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.settings import Settings
+from smdeclust.constraints.rows import among
 from smdeclust.structure.pairs import count_broken
 
 _KINDS = {"ml": "must_link", "cl": "cannot_link"}
@@ -88,8 +89,7 @@ def change(inputs: opening.Inputs, drop: list[str], add: list[str]) -> opening.I
     for written in drop:
         kind, pair = _parse(written, inputs, "--drop")
         kinds = [kind] if kind is not None else list(_KINDS.values())
-        there = {each: np.sort(getattr(known, each), axis=1) == sorted(pair) for each in kinds}
-        present = [each for each, same in there.items() if same.all(axis=1).any()]
+        present = [each for each in kinds if among(np.array([pair]), getattr(known, each)).any()]
         if not present:
             what = "pair" if kind is None else kind.replace("_", "-")
             raise CommandError(f"--drop {written}: there is no such {what} in the files.")

@@ -36,18 +36,18 @@ from smdeclust.structure.pairs import as_pairs
 from smdeclust.structure.quotas import Quota
 
 # How files of each ending are written.
-_FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
+FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".txt": "links", ".links": "links"}
 
 
 def format_of(path: Any) -> str:
     """The format of a file to be written, by its ending."""
     ending = os.path.splitext(os.fspath(path))[1].lower()
-    if ending not in _FORMAT_OF_ENDING:
+    if ending not in FORMAT_OF_ENDING:
         raise InvalidInputError(
             f"{path}: pass a format (format='json', 'csv' or 'links'), or end the name in "
-            f"{', '.join(_FORMAT_OF_ENDING)}."
+            f"{', '.join(FORMAT_OF_ENDING)}."
         )
-    return _FORMAT_OF_ENDING[ending]
+    return FORMAT_OF_ENDING[ending]
 
 
 class Constraints(Store):

@@ -230,18 +230,13 @@ class ConstrainedClusterer(
         check_is_fitted(self, "cluster_centers_")
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
         known = known_of_new(X, constraints, must_link, cannot_link)
-        if known is not None or bounds is not None:
-            return self._predict_known(X, known, bounds, max_time)
-        if is_dask(X) and self._by_centers:
-            from smdeclust.estimators.dask import lazy_predict
+        if known is None and bounds is None:
+            if is_dask(X) and self._by_centers:
+                from smdeclust.estimators.dask import lazy_predict
 
-            return lazy_predict(*self._lazily_in_distance(X))
-        points = self._check_points(X, reset=False)
-        return np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
-
-    def _predict_known(
-        self, X: Any, known: Constraints | None, bounds: SizeBounds | None, max_time: float | None
-    ) -> np.ndarray:
+                return lazy_predict(*self._lazily_in_distance(X))
+            points = self._check_points(X, reset=False)
+            return np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
         check_number("max_time", max_time, low=0, optional=True)
         if is_dask(X):
             raise InvalidInputError(

@@ -64,7 +64,6 @@ class ExactMSSC(ConstrainedClusterer):
     n_jobs: int | None = None
 
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
-        """Cluster the rows of `X` and prove how good the result is."""
         from smdeclust.exact import certify  # the proofs' room is slow to import
 
         problem = self._build_problem(X, known, weight, deadline)

@@ -112,12 +112,8 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ----------
         X
             (N, d) points; a sparse matrix with ``diagonal=True``.
-        y
-            Not used. For partial labels see ``Constraints.from_labels``.
-        must_link, cannot_link
-            Pairs of row positions: (m, 2) integers.
-        constraints
-            The same as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+        y, must_link, cannot_link, constraints
+            As in ``SMDEClust.fit``.
         sample_weight
             (N,) non-negative weights: how many points each row represents.
         """

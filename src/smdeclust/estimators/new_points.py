@@ -182,7 +182,7 @@ class _NewRows:
             warnings.warn(
                 f"The labels keep all pairs, but are not proven optimal: they cost {cost:g}, and "
                 f"no labels cost less than {bound:g}.",
-                stacklevel=6,
+                stacklevel=5,
             )
         return labels
 

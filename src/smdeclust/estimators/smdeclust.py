@@ -260,7 +260,6 @@ class SMDEClust(ConstrainedClusterer):
 
             return fit_in_distance(self, X, known, weight, deadline)
         self.metric_, self.distance_ = "euclidean", None
-        self._check_device(X)
         with self._where(X) as storage:
             problem = self._build_problem(X, known, weight, deadline, storage)
             if known.n_soft:
@@ -325,6 +324,12 @@ class SMDEClust(ConstrainedClusterer):
     @contextmanager
     def _where(self, X: Any) -> Iterator[Any]:
         """The storage for the points; a Dask cluster is there for a while."""
+        if self.device is not None and (is_dask(X) or issparse(X)):
+            kind = "a Dask collection" if is_dask(X) else "sparse"
+            raise InvalidInputError(
+                f"device={self.device!r} needs a dense array in memory, but X is {kind}. Use "
+                f"device=None (the default), or pass a dense array."
+            )
         if is_dask(X):
             from smdeclust.points.dask_cluster import active_cluster
             from smdeclust.points.dask_points import DaskPoints
@@ -438,14 +443,6 @@ class SMDEClust(ConstrainedClusterer):
             stopping.no_improvement(given.max_no_improvement, idle),
             stopping.max_generations(limit) if limit is not None else None,
         )
-
-    def _check_device(self, X: Any) -> None:
-        if self.device is not None and (is_dask(X) or issparse(X)):
-            kind = "a Dask collection" if is_dask(X) else "sparse"
-            raise InvalidInputError(
-                f"device={self.device!r} needs a dense array in memory, but X is {kind}. Use "
-                f"device=None (the default), or pass a dense array."
-            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

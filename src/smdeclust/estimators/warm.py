@@ -34,29 +34,22 @@ class Earlier:
     others: tuple[np.ndarray, ...] = ()  # centers of other good solutions of the same fit
     settled: bool = True  # whether its search came to its own end
 
-    def numbers(self, labels: np.ndarray | None, centers: np.ndarray) -> np.ndarray:
-        """Return the number that each new cluster gets: that of the earlier one it is most like.
-
-        By points in common where both labels are known, else by distance of the centers.
-        """
-        squares = cdist(centers, self.centers, "sqeuclidean")
-        cost = squares / max(float(squares.max()), 1e-300)
-        if labels is not None and self.labels is not None:
-            known = self.labels >= 0
-            common = np.zeros_like(cost)
-            np.add.at(common, (labels[known], self.labels[known]), 1.0)
-            cost = 0.5 * cost / len(cost) - common  # distances only where counts are equal
-        return linear_sum_assignment(cost)[1]
-
 
 def new_numbers(
     earlier: Earlier | None, labels: np.ndarray | None, centers: np.ndarray
 ) -> np.ndarray:
-    """Return the number that each cluster gets: like those of an earlier solution, or by its
-    center, in lexicographic order."""
+    """Return the number that each cluster gets: by its center, in lexicographic order; or that of
+    the earlier cluster which shares most points with it, or (labels unknown) is nearest."""
     if earlier is None:
         return np.argsort(np.lexsort(centers.T[::-1]))
-    return earlier.numbers(labels, centers)
+    squares = cdist(centers, earlier.centers, "sqeuclidean")
+    cost = squares / max(float(squares.max()), 1e-300)
+    if labels is not None and earlier.labels is not None:
+        known = earlier.labels >= 0
+        common = np.zeros_like(cost)
+        np.add.at(common, (labels[known], earlier.labels[known]), 1.0)
+        cost = 0.5 * cost / len(cost) - common  # distances only where counts are equal
+    return linear_sum_assignment(cost)[1]
 
 
 def as_earlier(init: Any, problem: Any) -> Earlier:

@@ -70,14 +70,10 @@ def read_frame(
         Sheet of a spreadsheet, by name or number from 1; None takes the first
         with more than one column.
     header
-        Whether the first line of a CSV names the columns; None decides by looking at it.
+        Whether the first line of a CSV names the columns (otherwise they are called x0, x1, ...);
+        None decides by looking at it.
     encoding
         Encoding of text; None recognizes it.
-
-    Returns
-    -------
-    TableFile
-        The frame, and how the file is written.
 
     Raises
     ------

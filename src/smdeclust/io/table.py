@@ -106,8 +106,8 @@ def read_table(
     ----------
     path
         Any file that :func:`read_frame` reads.
-    format
-        As there; None detects it from the content.
+    format, header, encoding
+        As there.
     label
         Column (in ``.npz`` the array) of the classes. None takes a last column named class or
         label if there is one (in ``.npz`` also an array y), False takes none.
@@ -117,18 +117,8 @@ def read_table(
         Columns to use as features; None takes all but label, id and group.
     group_column
         Column of groups: rows with the same value belong together, or apart.
-    header
-        False for a CSV without a header; its columns are then called x0, x1, ... None decides by
-        looking at the first line.
-    encoding
-        Encoding of text; None recognizes it.
     only_ids
         Whether to read no features: ``X`` then has no column.
-
-    Returns
-    -------
-    Table
-        Points, feature names, ids, classes, groups.
 
     Raises
     ------

@@ -71,12 +71,8 @@ def plot_margins(
 
     Parameters
     ----------
-    X
-        (N, d) points.
-    labels
-        One integer label per point.
-    centers
-        (K, d) centers, row k for label k. By default the cluster means.
+    X, labels, centers
+        As for :func:`~smdeclust.plotting.point_margins`.
     ax
         Where to draw. By default a new figure, taller for more clusters.
     """

@@ -62,10 +62,6 @@ def performance_profile(
         Ratios up to ``1 + tie_tol`` count as 1. Meant for objectives, where a relative 1e-6 is
         noise and not a win.
 
-    Returns
-    -------
-    PerformanceProfile
-
     Raises
     ------
     InvalidInputError

@@ -69,10 +69,8 @@ def plot_diversity(
 
     Parameters
     ----------
-    history
-        The ``history_`` of a fitted model.
-    x
-        ``"generation"``, ``"evaluations"`` (local searches so far) or ``"time"``.
+    history, x
+        As for :func:`~smdeclust.plotting.plot_convergence`.
     tol
         The diversity at which the run stops, drawn as a line.
     ax

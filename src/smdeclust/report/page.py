@@ -285,18 +285,13 @@ def profiles(content: Content) -> dict[str, Any]:
     sizes = np.bincount(content.labels, minlength=content.n_clusters)
     clusters = np.sort(np.argsort(-sizes, kind="stable")[:MAX_CLUSTERS])
     clusters = clusters[sizes[clusters] > 0]
-    order = np.argsort(-_differences(content), kind="stable")[:MAX_PROFILES]
-    features = [_feature(content, int(column), clusters) for column in order]
-    return {"features": features, "n_clusters": len(clusters)}
-
-
-def _differences(content: Content) -> np.ndarray:
-    """Share of each feature's variance that lies between the clusters."""
     raw = content.raw - content.raw.mean(axis=0)
-    sizes = np.bincount(content.labels, minlength=content.n_clusters)
     between = sizes @ cluster_means(raw, content.labels, content.n_clusters) ** 2
     total = (raw**2).sum(axis=0)
-    return between / np.where(total > 0, total, 1.0)
+    share = between / np.where(total > 0, total, 1.0)  # of the variance of a feature
+    order = np.argsort(-share, kind="stable")[:MAX_PROFILES]
+    features = [_feature(content, int(column), clusters) for column in order]
+    return {"features": features, "n_clusters": len(clusters)}
 
 
 def _feature(content: Content, column: int, clusters: np.ndarray) -> dict[str, Any]:

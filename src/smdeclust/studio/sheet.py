@@ -55,11 +55,7 @@ class Sheet:
         if dict(roles) == self.chosen:
             return self
         check_roles(dict(roles), list(self.frame.columns))
-        return self._but(chosen=dict(roles))
-
-    def _but(self, **changed: Any) -> Sheet:
-        """The same table with something else said about it."""
-        other = replace(self, **changed)
+        other = replace(self, chosen=dict(roles))
         other.__dict__["values"] = self.values
         return other
 

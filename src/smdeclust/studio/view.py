@@ -107,9 +107,10 @@ def _profile(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Pr
     whole, spread, counts = numbers.mean(), numbers.std(), np.bincount(own, minlength=n_clusters)
     gaps = np.bincount(own, numbers - whole, n_clusters) / np.where(counts > 0, counts, np.nan)
     by = gaps / spread if spread > 0 else gaps
-    is_date = kind == "moments"
-    shown = [None if np.isnan(m) else _day(m) if is_date else float(m) for m in gaps + whole]
-    more, less = ("late", "early") if is_date else ("high", "low")
+    more, less, show = "high", "low", float
+    if kind == "moments":  # numbers are days since 1970
+        more, less, show = "late", "early", lambda day: str(np.datetime64(round(day), "D"))
+    shown = [None if np.isnan(mean) else show(mean) for mean in gaps + whole]
     return by, shown, [more if value > 0 else less for value in by]
 
 
@@ -129,10 +130,6 @@ def _shares(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Pro
         f"{levels[j]} ({inside[k, j]:.0%}, of all {overall[j]:.0%})" for k, j in enumerate(best)
     ]
     return by, shown, words
-
-
-def _day(days: float) -> str:
-    return str(np.datetime64("1970-01-01") + np.timedelta64(round(days), "D"))
 
 
 def table_page(

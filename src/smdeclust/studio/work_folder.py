@@ -160,14 +160,11 @@ class WorkFolder:
             return None
 
     def _stamps(self) -> tuple[Any, ...]:
-        found: list[Any] = []
+        found = []
         for name in (*SAVED, STEP):
-            try:
+            with contextlib.suppress(OSError):
                 status = (self.path / name).stat()
-            except OSError:
-                found.append(None)
-            else:
-                found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+                found.append((name, status.st_mtime_ns, status.st_size, status.st_ino))
         return tuple(found)
 
 

@@ -137,7 +137,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self._named = {*given, *(only or ())}
         self.done_ = {name: _NOT_USED.get(role, "not used") for name, role in self.roles_.items()}
         self._coders: dict[str, Coder] = {}
-        self._find_special(columns)
+        of_role = {role: [n for n in columns if self.roles_[n] == role] for role in _NOT_USED}
+        # Of several ids the first whose values are all different.
+        different = {name: columns[name].column.is_unique for name in of_role["id"]}
+        self.id_column_ = min(different, key=lambda name: not different[name], default=None)
+        self.class_column_ = next(iter(of_role["class"]), None)
+        self.weight_column_ = next(iter(of_role["weight"]), None)
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
         return columns
@@ -165,16 +170,6 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             missing = int(values.column.isna().sum())
             filled = f"; {missing:,} missing, placed at the mean" if missing else ""
             self.done_[name] = coder.done + filled
-
-    def _find_special(self, columns: Mapping[str, Values]) -> None:
-        of_role = {
-            role: [name for name in columns if self.roles_[name] == role] for role in _NOT_USED
-        }
-        # Of several ids the first whose values are all different.
-        different = {name: columns[name].column.is_unique for name in of_role["id"]}
-        self.id_column_ = min(different, key=lambda name: not different[name], default=None)
-        self.class_column_ = next(iter(of_role["class"]), None)
-        self.weight_column_ = next(iter(of_role["weight"]), None)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.

@@ -40,13 +40,10 @@ def set_apart(
                 break
             name, _, level = names[column].partition("=")
             if "(season" not in name:
-                more = away[column] > 0
-                share = (
-                    "never" if mean[column] == 0 else "only " * (not more) + f"{mean[column]:.0%}"
-                )
-                share = f"{name}: {share} {level}"
+                more, share = away[column] > 0, f"{mean[column]:.0%}"
+                often = "never" if mean[column] == 0 else share if more else f"only {share}"
                 plain = f"{'high' if more else 'low'} {name}"
-                words.setdefault(name, share if level else plain)
+                words.setdefault(name, f"{name}: {often} {level}" if level else plain)
         said.append(", ".join(words.values()) or "near the average")
     return said
 
@@ -60,13 +57,11 @@ def typical_rows(
     rows: list[list[Any]] = [[] for _ in range(n_clusters)]
     for name in names:
         values = columns[name]
-        cells = values.column
-        is_date = values.kind == "moments"
         for cluster, row in enumerate(rows):
-            there: Any = cells[labels == cluster].dropna()
+            there: Any = values.column[labels == cluster].dropna()
             if there.empty:
                 row.append(None)
-            elif is_date:
+            elif values.kind == "moments":
                 row.append(str(there.quantile(0.5, interpolation="nearest"))[:10])
             elif values.kind == "numbers" and features.roles_[name] == "date":
                 row.append(float(there.quantile(0.5, interpolation="nearest")))
