@@ -271,6 +271,14 @@ def test_weights_that_are_none(cli, survey):
         assert "expected a number from 0" in " ".join(result.err.split())
 
 
+def test_a_soft_pair_of_a_row_with_gaps_is_counted_once(cli, customers, tmp_path):
+    """The note on pairs that are left out with their rows counts soft pairs like others."""
+    soft = tmp_path / "soft.csv"
+    soft.write_text("i,j,type,confidence\nC05,C08,ml,0.9\n")
+    said = cli("fit", customers, "-k", 3, "-c", soft, "--drop-gaps").err
+    assert "left out, and 1 pair with them." in " ".join(said.split())
+
+
 def test_rows_with_gaps_can_be_left_out(cli, customers, tmp_path, capsys):
     """--drop-gaps: such rows have no cluster, their pairs are left out, the rest is as usual."""
     with (tmp_path / "pairs.csv").open("a") as pairs:

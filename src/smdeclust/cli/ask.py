@@ -49,13 +49,18 @@ def ask(
         diagonal, learned (from pairs) or auto.
       --budget N: Maximum number of questions.
     """
-    from smdeclust.queries.answers import AnswerFile
+    from smdeclust.queries.answers import AnswerFile, shape_of
 
     given = list(constraints or ())
     file = answers or (given[-1] if given else None)
     if file is None:
         raise CommandError("Where should answers go? Name a CSV with --answers FILE.")
-    begun = _check_answers(file, reading)
+    if reading.format not in (None, "csv", "ids"):
+        raise CommandError(
+            f"Answers are added to a CSV, but --format {reading.format} applies to all files of "
+            "pairs. Leave it out, or make a CSV of the pairs with smdeclust convert."
+        )
+    begun = shape_of(file, reading.encoding) is not None
     present = [path for path in dict.fromkeys([*given, file]) if path != file or begun]
     inputs = opening.read_inputs(data, present, reading)
     opening.mention_columns(inputs)
@@ -78,18 +83,6 @@ def ask(
         session.say_known()
         raise Outcome(STOPPED if isinstance(stop, KeyboardInterrupt) else TERMINATED) from None
     session.say_known()
-
-
-def _check_answers(file: Path, reading: options.Reading) -> bool:
-    """Whether the file of answers has lines already; then it must be a CSV of pairs."""
-    from smdeclust.queries.answers import shape_of
-
-    if reading.format not in (None, "csv", "ids"):
-        raise CommandError(
-            f"Answers are added to a CSV, but --format {reading.format} applies to all files of "
-            "pairs. Leave it out, or make a CSV of the pairs with smdeclust convert."
-        )
-    return shape_of(file, reading.encoding) is not None
 
 
 @dataclass

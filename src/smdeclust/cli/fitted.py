@@ -105,12 +105,6 @@ class Fitted:
     model: dict[str, Any]
     soft_prices: dict[str, Any]
 
-    @property
-    def width(self) -> int:
-        """Coordinates of a point, before any learned distance."""
-        learned = self.model["map"]
-        return (self.model["centers"] if learned is None else learned).shape[1]
-
     def squares(self, points: Any) -> Any:
         """(n, K) squared distances of new points to the centers."""
         from scipy.spatial.distance import cdist
@@ -288,7 +282,9 @@ def _read_new(path: Path, fitted: Fitted, result: Path, reading: options.Reading
     new = opening.read_data(path, known, id_column=reading.id_column)
     if new.features is None:  # mere points: their scale is in the model
         new = replace(new, X=new.table.X)
-    if new.X.shape[1] != (n_fitted := fitted.width):
+    learned = fitted.model["map"]
+    n_fitted = (fitted.model["centers"] if learned is None else learned).shape[1]
+    if new.X.shape[1] != n_fitted:
         raise CommandError(
             f"{path}: there are {new.X.shape[1]} columns, but {n_fitted} were fitted."
         )

@@ -185,7 +185,7 @@ def _without_gaps(inputs: Inputs) -> Inputs:
     """Table, file and pairs of the rows that were kept."""
     file, table, known, kept = inputs.file, inputs.table, inputs.constraints, inputs.kept
     left = known[kept]
-    n_pairs = known.n_pairs + known.n_soft - left.n_pairs - left.n_soft
+    n_pairs = known.n_pairs - left.n_pairs
     screen.note(
         f"{screen.plural(len(table.X) - len(kept), 'row')} with a missing value left out"
         + (f", and {screen.plural(n_pairs, 'pair')} with them." if n_pairs else ".")

@@ -143,9 +143,7 @@ def progress(title: str, total: float | None = None) -> Iterator[Callable[..., N
             _live.remove(console)
 
 
-def solver_progress(
-    update: Callable[..., None], stop: Callable[[], bool] = lambda: False
-) -> Callable[[Any], bool]:
+def solver_progress(update: Callable[..., None], stop: Callable[[], bool]) -> Callable[[Any], bool]:
     """A callback for ``SMDEClust`` that shows the state of its run, and asks whether to stop it."""
     best = math.inf  # of all populations: the state has that of the present one
 

@@ -226,12 +226,8 @@ class Constraints(Store):
         ----------
         path
             One file, or several whose pairs are combined.
-        ids
-            Id of each point; files then contain ids (unless `by_row`).
-        n_points
-            Number of points, if there are no ids.
-        by_row
-            Whether files contain row positions even though there are `ids`.
+        ids, n_points, by_row
+            As in the constructor: with `ids`, files contain ids (unless `by_row`).
         options
             ``format``, ``kind``, ``index_base``, ``must_link_sign`` of
             :func:`smdeclust.io.read_constraints`.

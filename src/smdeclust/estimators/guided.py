@@ -99,14 +99,8 @@ class GuidedClustering(ConstrainedClusterer):
     max_time
         Seconds for the whole run, of which every view gets a share; views that do not finish in
         time are skipped. (Feasible labels are found first, in any case.) ``None``: no limit.
-    random_state
-        Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed gives the same
-        result.
-    callback
-        Called with the state of each search (see :class:`SMDEClust`). If it returns True, the run
-        ends.
-    verbose
-        1: log what is done.
+    random_state, callback, verbose
+        As in :class:`SMDEClust`; `callback` is called with the state of each search.
 
     Attributes
     ----------

@@ -144,11 +144,6 @@ def pair_costs(
         Seconds after which no further pair is tried.
     progress
         Called with the number of pairs done and the total number.
-
-    Returns
-    -------
-    PairCostTable
-        One entry per pair, the one that saves most first; ``to_frame()`` returns a data frame.
     """
     check_is_fitted(model, "labels_")
     if not isinstance(constraints, Constraints) or "init" not in model.get_params(deep=False):

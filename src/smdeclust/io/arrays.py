@@ -182,11 +182,9 @@ def check_points(
     bad = np.argwhere(~np.isfinite(X))
     if len(bad):
         row, column = bad[0].tolist()
-        line, found = (
-            None if lines is None else lines[row],
-            f"{X[row, column]} in column 'x{column}'",
-        )
+        line = None if lines is None else lines[row]
+        found = f"{X[row, column]} in column 'x{column}' (row {row})"
         count = f"{len(bad):,} of {X.size:,} values are not finite"
         todo = f"{count}: fill them in, or remove their rows."
-        raise bad_line(path, line, f"{found} (row {row})", "a finite number", todo)
+        raise bad_line(path, line, found, "a finite number", todo)
     return X

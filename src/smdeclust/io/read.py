@@ -23,7 +23,6 @@ from smdeclust.io.files import (
     read_bytes,
     shown,
 )
-from smdeclust.io.matrix import read_matrix
 from smdeclust.io.pair_forms import Entry, Reading
 from smdeclust.io.table import Table
 from smdeclust.io.tokens import (
@@ -43,7 +42,7 @@ _ENTRIES: dict[str, Callable[[bytes, Reading], Iterable[Entry]]] = {
     **{form: partial(pair_forms.read_lines, form=form) for form in pair_forms.LINE_FORMS},
 }
 _WHOLE: dict[str, Callable[[bytes, Reading], Constraints]] = {
-    "matrix": read_matrix,
+    "matrix": per_point.read_matrix,
     "groups": per_point.read_groups,
     "labels": per_point.read_labels,
 }

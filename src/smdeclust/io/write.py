@@ -51,13 +51,7 @@ _FORMULA = re.compile(r"\s*(?:=|[+@-](?s:.*)(?:[|!]|[A-Za-z][\w.]*\s*\())")
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
-    """Write a file, completely or not at all.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; what was there before is unchanged.
-    """
+    """Write a file, completely or not at all: an OSError leaves what was there before."""
     target = Path(path)
     if target.exists() and not target.is_file():
         # A device or a pipe cannot be replaced; a folder fails here by itself.

@@ -51,11 +51,6 @@ def plot_comparison(
     ax
         Where to draw: its area is divided into one inset axes per metric (``ax.child_axes``). By
         default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were divided.
     """
     if not results:
         raise InvalidInputError("a comparison needs the results of at least one method.")

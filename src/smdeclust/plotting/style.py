@@ -84,10 +84,7 @@ def series_style(s: int) -> dict[str, Any]:
 
 def get_axes(ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.2)) -> Axes:
     """The given axes, or those of a new figure whose layout makes room for outside legends."""
-    if ax is not None:
-        return ax
-    _, ax = plt.subplots(figsize=figsize, layout="constrained")
-    return ax
+    return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
 def inches(ax: Axes) -> tuple[float, float]:

@@ -97,11 +97,6 @@ def choose_n_clusters(
         Seed of folds and samples.
     progress
         Called with each K before it is tried.
-
-    Returns
-    -------
-    Choice
-        ``n_clusters``, ``reason``, ``least``, ``table``.
     """
     points = as_points(X)
     given = list(candidates)
@@ -122,8 +117,7 @@ def choose_n_clusters(
     known |= all_known(estimator, points, None, constraints, {}, soft=True, quotas=True)
     # The same folds and samples for every K.
     rng = np.random.default_rng(random_state)
-    n_pairs = len(known.must_link) + len(known.cannot_link) + known.n_soft
-    held_out = list(folds(known, rng, n_folds)) if n_pairs >= n_folds else []
+    held_out = list(folds(known, rng, n_folds)) if known.n_pairs >= n_folds else []
     n, size = len(points), max(1, int(SAMPLE * len(points)))
     samples = [np.sort(rng.choice(n, size, replace=False)) for _ in range(n_samples)]
     table: list[Candidate] = []

@@ -107,11 +107,6 @@ def suggest_pairs(
         Seed for random strategies.
     ids
         Id of each row, for the reasons.
-
-    Returns
-    -------
-    list of Suggestion
-        Each has ``pair`` (two rows), ``reason`` and ``expected``.
     """
     check_strategy("strategy", strategy)
     check_number("n_pairs", n_pairs, low=1, whole=True)
