@@ -9,13 +9,7 @@ from smdeclust.extras import MissingExtraError, optional
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
-
-    Parameters
-    ----------
-    arguments
-        What follows the program's name; None takes it from the command line.
-    """
+    """Run the command line, with these arguments or its own, and leave with its exit code."""
     try:
         with optional("The command line"):
             from smdeclust.cli.app import run

@@ -302,15 +302,8 @@ class Constraints(Store):
         return self._with(n_points=n_points, quotas=(*self.quotas, *more))
 
     def drop(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
-        """Return these constraints without some of their pairs (given in either order).
-
-        Parameters
-        ----------
-        must_link, cannot_link
-            As in the constructor: by id where there are ids (or ``by_row=True``), else by row.
-        more
-            ``soft_must_link``, ``soft_cannot_link``, ``by_row``.
-        """
+        """Return these constraints without some of their pairs, given as for :meth:`add`, in either
+        order; soft ones without confidences or prices."""
         gone = Constraints(must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more)
         for kind in KINDS:
             missing = gone.named(kind, ~among(getattr(gone, kind), getattr(self, kind)))
@@ -371,10 +364,7 @@ class Constraints(Store):
     def __getitem__(self, rows: Any) -> Constraints:
         """Restrict to some rows: the pairs with both ends among them, renumbered.
 
-        Parameters
-        ----------
-        rows
-            Integers (no row twice), a slice or a boolean mask.
+        Rows are integers (none twice), a slice or a boolean mask.
         """
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]  # how scikit-learn asks

@@ -93,15 +93,7 @@ class Store:
         return words + [f"cannot-link {i} - {j}" for i, j in cannot]
 
     def where(self, kind: str, index: int) -> str:
-        """Say where a pair was written, as in ``pairs.txt, line 12``.
-
-        Parameters
-        ----------
-        kind
-            One of ``must_link``, ``cannot_link``, ``soft_must_link``, ``soft_cannot_link``.
-        index
-            Position of the pair in the array of that kind.
-        """
+        """Say where a pair of a kind, by position, was written, as in ``pairs.txt, line 12``."""
         if kind not in KINDS:
             raise InvalidInputError(f"{kind!r} is not one of {list(KINDS)}.")
         file, first, second = self._origin(kind)[index].tolist()

@@ -132,19 +132,8 @@ def write_labels(
     id_name: str = "id",
     label_name: str = "label",
 ) -> None:
-    """Write one label per point as CSV, with the ids of the data or else row positions.
-
-    Parameters
-    ----------
-    path
-        The CSV file.
-    labels
-        One label per point.
-    ids
-        Id of each point; None writes row positions in a column ``row``.
-    id_name, label_name
-        Names of the two columns.
-    """
+    """Write one label per point as CSV, with the ids of the data, or else row positions in a column
+    ``row``; `id_name` and `label_name` are the names of the two columns."""
     column = np.asarray(labels)
     if column.ndim != 1:
         raise InvalidInputError(f"labels has shape {column.shape}, expected one label per point.")

@@ -13,15 +13,7 @@ from smdeclust.plotting import style
 
 
 def plot_choice(choice: Any, ax: Axes | None = None) -> Axes:
-    """Draw the table of :func:`smdeclust.choose_n_clusters`.
-
-    Parameters
-    ----------
-    choice
-        What it returned.
-    ax
-        Axes to draw on; new ones if ``None``.
-    """
+    """Draw the table of :func:`smdeclust.choose_n_clusters`, which returned `choice`."""
     axes = style.get_axes(ax)
     rows = [row for row in choice.table if np.isfinite(row.objective)]
     numbers, kept, error, stability = (
