@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.given import all_known, check_order, known_of_new
+from smdeclust.estimators.dask import lazy_predict, lazy_transform, least_squares, same_features
 from smdeclust.estimators.parameters import check_number, check_parameters
 from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
 from smdeclust.estimators.warm import Earlier, digest_of, new_numbers
@@ -232,8 +233,6 @@ class ConstrainedClusterer(
         known = known_of_new(X, constraints, must_link, cannot_link)
         if known is None and bounds is None:
             if is_dask(X) and self._by_centers:
-                from smdeclust.estimators.dask import lazy_predict
-
                 return lazy_predict(*self._lazily_in_distance(X))
             points = self._check_points(X, reset=False)
             return np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
@@ -266,8 +265,6 @@ class ConstrainedClusterer(
         """Return the (n, K) distances from points to centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.estimators.dask import lazy_transform
-
             return lazy_transform(*self._lazily_in_distance(X))
         points = self._in_distance(self._check_points(X, reset=False))
         return np.concatenate([np.sqrt(squares) for _, squares in squares_to(*points)])
@@ -276,8 +273,6 @@ class ConstrainedClusterer(
         """Return minus the sum of squared distances from points to their nearest centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
-            from smdeclust.estimators.dask import least_squares
-
             return -least_squares(*self._lazily_in_distance(X), sample_weight)
         points = self._check_points(X, reset=False)
         weight = as_weights(sample_weight, points.shape[0])
@@ -297,8 +292,6 @@ class ConstrainedClusterer(
         names = getattr(self, "feature_names_in_", None)
         if getattr(self, "distance_", None) is None:
             return X, self.cluster_centers_, names
-        from smdeclust.estimators.dask import same_features
-
         return *self._in_distance(same_features(X, self.cluster_centers_, names)), None
 
     def _check_points(self, X: Any, *, reset: bool) -> Any:

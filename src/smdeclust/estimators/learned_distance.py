@@ -18,7 +18,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
-from smdeclust.points.dask_arrays import in_memory
+from smdeclust.points.dask_arrays import as_dask_array, in_memory
 from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.groups import contract
@@ -194,8 +194,6 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self, "components_")
         if is_dask(X):
-            from smdeclust.points.dask_arrays import as_dask_array
-
             return self.map_points(as_dask_array(X))
         return self.map_points(self._check(X, reset=False))
 

@@ -19,6 +19,7 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.centers import cluster_means
 from smdeclust.points.choose import fits_contracted
+from smdeclust.points.dask_arrays import as_dask_array
 from smdeclust.points.validation import as_weights
 from smdeclust.views import HeldOut, folds, kept_as_hard
 
@@ -120,8 +121,6 @@ def fit_in_distance(
 def _admit(model: Any, X: Any) -> Any:
     """The points, validated; small sparse ones become dense."""
     if is_dask(X):
-        from smdeclust.points.dask_arrays import as_dask_array
-
         points = as_dask_array(X)
         model._remember_features(X, points.shape[1])
     else:

@@ -43,29 +43,15 @@ MOST_PRICED, PRICE_SECONDS = 10_000_000, 0.5
 
 @dataclass(frozen=True)
 class BrokenPair:
-    """A soft pair that the clustering does not keep.
+    """A soft pair that the clustering does not keep."""
 
-    Attributes
-    ----------
-    pair
-        Two rows.
-    kind
-        ``"must_link"`` or ``"cannot_link"``.
-    confidence
-        As given; NaN where a price was given instead.
-    price
-        What breaking it costs.
-    keeping
-        What keeping it would have cost instead, with the centers as they are and everything else
-        that is known: the least increase of the rest of the objective. Infinite where nothing
-        allows to keep it; NaN where that was not computed (only for the most expensive pairs) or
-        not proven.
-    """
-
-    pair: tuple[int, int]
-    kind: str
-    confidence: float
-    price: float
+    pair: tuple[int, int]  # two rows
+    kind: str  # "must_link" or "cannot_link"
+    confidence: float  # as given; NaN where a price was given instead
+    price: float  # what breaking it costs
+    # What keeping it would have cost instead, with the centers as they are and everything else that
+    # is known: the least increase of the rest of the objective. Infinite where nothing allows to
+    # keep it; NaN where that was not computed (only for the most expensive pairs) or not proven.
     keeping: float
 
 
