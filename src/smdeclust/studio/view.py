@@ -107,9 +107,9 @@ def _profile(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Pr
     whole, spread, counts = numbers.mean(), numbers.std(), np.bincount(own, minlength=n_clusters)
     gaps = np.bincount(own, numbers - whole, n_clusters) / np.where(counts > 0, counts, np.nan)
     by = gaps / spread if spread > 0 else gaps
-    more, less, show = "high", "low", float
-    if kind == "moments":  # numbers are days since 1970
-        more, less, show = "late", "early", lambda day: str(np.datetime64(round(day), "D"))
+    is_date = kind == "moments"  # its numbers are days since 1970
+    show: Any = (lambda day: str(np.datetime64(round(day), "D"))) if is_date else float
+    more, less = ("late", "early") if is_date else ("high", "low")
     shown = [None if np.isnan(mean) else show(mean) for mean in gaps + whole]
     return by, shown, [more if value > 0 else less for value in by]
 
