@@ -93,9 +93,9 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
         yield _claim(
             "nothing_better",
             improved == 0,
-            f"Of {len(done)} configurations tried, {proven} are proven optimal to a relative 1e-4 "
-            f"within the time limit (largest gap left {gap:.1e}); the search for a proof found a "
-            f"better clustering on {improved}.",
+            f"Of {len(done)} configurations tried, {proven} are proven optimal to a relative gap "
+            f"of 1e-4 within the time limit (largest remaining gap {gap:.1e}); the search for a "
+            f"proof found a better clustering for {improved} of them.",
         )
 
 
@@ -150,7 +150,7 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
     fails = cop[cop.index.str.endswith("_k2")]
     if len(fails):
         on = f"{fails.sum()} of {len(fails)} data sets with K = 2"
-        yield _claim("cop_fails", fails.all(), f"It fails on some configuration of {on}.")
+        yield _claim("cop_fails", fails.all(), f"On {on}, it fails on at least one configuration.")
 
 
 def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:

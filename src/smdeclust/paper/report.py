@@ -121,7 +121,8 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
     lines.append(
         "The objective, broken pairs and agreement with classes are computed from the labels, the "
         "same way for every method. Times are CPU seconds of `fit` on one thread, after data are "
-        "loaded and kernels are compiled. Runs that several experiments share are made once.\n"
+        "loaded and kernels are compiled. Runs that several experiments share are executed only "
+        "once.\n"
     )
     return "\n".join(lines)
 
@@ -146,8 +147,8 @@ def _claims_section(claims: list[Claim]) -> str:
     lines.append(
         "- **Not comparable.** Times: the paper ran on an Intel Xeon E5-2430 v2 with Gurobi 11. In "
         "Table 3 it counts the seconds until PC-SOS-SDP found its best solution; we count the "
-        "seconds of our own exact method, including its proof. In Table 4 both methods are ours, "
-        "compiled.\n"
+        "seconds of our own exact method, including its proof. In Table 4, both methods are our "
+        "own compiled implementations.\n"
     )
     return "\n".join(lines)
 
@@ -167,7 +168,7 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
         for dataset, counts in missing.items():
             alike[", ".join(f"{n} of {m}" for m, n in sorted(counts.items()))].append(dataset)
         lines += [
-            f"- {name}: runs not made on {', '.join(datasets)}: {shown}"
+            f"- {name}: missing runs on {', '.join(datasets)}: {shown}"
             + (" on each" if len(datasets) > 1 else "")
             for shown, datasets in alike.items()
         ]

@@ -151,7 +151,7 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         f"seeds; relative differences up to {TIE:g} count as equal. Time: against our exact "
         "method, proof of optimality included (the paper: until PC-SOS-SDP found its best "
         "solution). The paper's figures are SG-MDE's. Proven: configurations shown optimal to a "
-        "relative 1e-4."
+        "relative gap of 1e-4."
     ]
     if n_own:
         notes.append(f"For {n_own} configurations the best of the runs at hand is the reference.")
