@@ -12,7 +12,7 @@ from smdeclust import SMDEClust
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.local_search import local_search, prove, search_all
 from smdeclust.local_search.limits import Limits
-from smdeclust.local_search.loop import search_at_prices
+from smdeclust.local_search.search import search_at_prices
 from smdeclust.points.arrays import BlockPoints, DensePoints
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance

@@ -187,6 +187,4 @@ def _digest(kind: str, *arrays: NDArray[np.generic]) -> str:
 def first_seen_codes(y: NDArray[np.generic]) -> NDArray[np.int64]:
     """Number classes from 0 in the order in which they first occur."""
     _, first, inverse = np.unique(y, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
+    return np.argsort(np.argsort(first))[inverse]

@@ -12,6 +12,7 @@ from smdeclust.constraints.per_point import class_codes
 from smdeclust.datasets.catalog import Dataset, first_seen_codes, set3_name
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import Constraints
+from smdeclust.structure.pairs import check_number
 
 _MAX_PAIRS = 50_000_000
 
@@ -52,8 +53,6 @@ def make_synthetic(
     """
     from sklearn.datasets import make_blobs
 
-    from smdeclust.estimators.parameters import check_number
-
     for name, value in (("n", n), ("k", k), ("n_features", n_features)):
         check_number(name, value, low=1, whole=True)
     if k > n:
@@ -87,8 +86,6 @@ def make_constraints(
     random_state
         Seed of the legacy generator, or the generator.
     """
-    from smdeclust.estimators.parameters import check_number
-
     classes, known = _as_classes(y)
     n_points = len(known)
     check_number("n_constraints", n_constraints, low=0, whole=True)
@@ -128,8 +125,6 @@ def make_constraints_from_labels(
     random_state
         Seed or generator.
     """
-    from smdeclust.estimators.parameters import check_number
-
     classes, known = _as_classes(y)
     check_number("fraction", fraction, low=0, high=1)
     # 0.1 * 30 is a little above 3 in floating point, and is 3 all the same

@@ -142,12 +142,8 @@ class SparseRows(Rows):
             largest=largest,
         )
 
-    def squared_distances(self, centers: np.ndarray) -> np.ndarray:
-        """(n, K) squared distances of the rows to centers minus the offset."""
-        return self.squares_against(self.against(centers))
-
     def squares_against(self, there: Against) -> np.ndarray:
-        """The same, for centers that are prepared already."""
+        """(n, K) squared distances of the rows to centers minus the offset."""
         out = np.empty((self.n_rows, len(there.centers)))
         kernels.squares_of_rows(
             *self.arrays, self.sizes, self.offset, self.offset_norm, there.centers,
@@ -197,7 +193,7 @@ class SparseRows(Rows):
 
     def costs(self, centers: np.ndarray) -> np.ndarray:
         """(n, K) weighted squared distances."""
-        return self.squared_distances(centers) * self.weights[:, None]
+        return self.squares_against(self.against(centers)) * self.weights[:, None]
 
     def add_to(self, sums: ClusterSums, labels: np.ndarray) -> None:
         """Add the rows to their clusters."""
