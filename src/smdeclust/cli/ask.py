@@ -236,7 +236,7 @@ class _Session:
 
     def take(self, word: str, row: int, others: tuple[int, ...]) -> int:
         """Learn from an answer; returns by how much the number of the question grows."""
-        from smdeclust.queries.answers import DIFFERENT, SAME, Answer
+        from smdeclust.queries.answers import SAME, as_answer, as_label_answers
 
         before = (self.known, self.k, len(self.skipped))
         if word == "?":
@@ -247,11 +247,10 @@ class _Session:
             return 1
         if word == "u":
             return self.undo()
-        if self.by_label and word != "0":
-            told = [Answer((row, others[int(word) - 1]), SAME)]
+        if self.by_label:
+            told = as_label_answers(row, others, "none" if word == "0" else int(word) - 1)
         else:
-            verdict = SAME if word == "y" else DIFFERENT
-            told = [Answer((row, other), verdict) for other in others]
+            told = [as_answer((row, others[0]), word)]
         kind = "must_link" if told[0].verdict == SAME else "cannot_link"
         pairs = [answer.pair for answer in told]
         self.known = self.known.add(**{kind: pairs}, by_row=True)
