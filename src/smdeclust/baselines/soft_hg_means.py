@@ -113,10 +113,7 @@ class SoftHGMeans(UnweightedBaseline):
 
 @dataclass(frozen=True)
 class Model:
-    """The data of the likelihood, as the kernels want them.
-
-    Repeated pairs count each time, pairs of a point with itself not at all.
-    """
+    """The data of the likelihood; repeated pairs count each time, loops not at all."""
 
     points: np.ndarray  # (N, d'), maybe rotated
     n_features: int  # d, of the data as given

@@ -69,10 +69,7 @@ def part_size(n_clusters: int, n_groups: int, seconds: float) -> int:
 
 
 def prove_in_parts(jobs: Jobs, n_parts: int, tol: float, progress: Progress | None) -> Proven:
-    """Prove every part of feasible labels, and join parts while time is left; return all as one.
-
-    Stops at a relative gap of `tol`, or at the deadline.
-    """
+    """Prove every part, join parts until the gap is `tol` or time is over; return all as one."""
     problem, labels, deadline = jobs.problem, jobs.labels, jobs.deadline
     upper = cost_of(problem, labels)
     try:

@@ -46,18 +46,15 @@ class Node:
 
 @dataclass
 class Search:
-    """Raises the global lower bound to ``target(upper bound)``, or as far as time allows.
-
-    `deadline` is on the clock of `time.perf_counter`; `n_jobs` processes bound nodes side by side.
-    """
+    """Raises the global lower bound to ``target(upper bound)``, or as far as time allows."""
 
     data: PointData
     round_node: Round
     upper_bound: float  # cost of the best clustering known
     target: Callable[[float], float]
-    deadline: float = np.inf
+    deadline: float = np.inf  # on the clock of `time.perf_counter`
     settings: Settings = Settings()
-    n_jobs: int = 1
+    n_jobs: int = 1  # processes that bound nodes side by side
 
     def __post_init__(self) -> None:
         self.decisions = [(-1, 0, -1, -1)]  # parent, kind and pair of every node

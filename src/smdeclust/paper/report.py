@@ -183,10 +183,7 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
 
 
 def write_profiles(values: Mapping[str, Any], target: Path, title: str) -> list[Path]:
-    """Draw one panel per metric; write ``target`` with the ends ``.png`` and ``.svg``.
-
-    Returns the files, none where there is nothing to draw.
-    """
+    """Draw one panel per metric, as ``target`` with .png and .svg; returns the files, if any."""
     if values["objective"].empty:
         return []
     from matplotlib import pyplot as plt

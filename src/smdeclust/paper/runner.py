@@ -1,7 +1,4 @@
-"""Carries out runs on all cores; each ends as a row, whatever happens to it.
-
-One run is `execute`: load, warm up, fit, and judge the labels.
-"""
+"""Carries out runs on all cores, each by `execute`, and writes a row for each, however it ends."""
 
 from __future__ import annotations
 

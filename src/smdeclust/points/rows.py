@@ -55,14 +55,11 @@ class State:
 
 @dataclass(frozen=True)
 class Centers:
-    """Centers minus the offset, how far each moved, and the scale of their products.
-
-    Products are taken in single precision on that scale, so that nothing overflows.
-    """
+    """Centers minus the offset, how far each moved, and the scale of their products."""
 
     values: np.ndarray
     shift: np.ndarray
-    scale: float
+    scale: float  # of products in single precision, so that nothing overflows
 
     @cached_property
     def scaled_t(self) -> np.ndarray:
@@ -81,10 +78,7 @@ class Centers:
 
 
 class Rows(ABC):
-    """A block of rows of which the free ones (``None``: all) are groups of their own.
-
-    There are `n_rows` weights, or a single one for all.
-    """
+    """A block of rows, with weights or one for all; the `free` ones are groups of their own."""
 
     def __init__(self, n_rows: int, weights: np.ndarray, free: np.ndarray | None) -> None:
         self.n_rows, self.weights = n_rows, weights

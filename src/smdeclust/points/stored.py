@@ -96,10 +96,7 @@ class Points(ABC):
 
 
 class PointsInMemory(Points):
-    """Points that this process holds; its batches wait here for the next search.
-
-    `n_threads` work on blocks; by default as many as the process may use.
-    """
+    """Points that this process holds; its batches wait here for the next search."""
 
     def __init__(
         self,

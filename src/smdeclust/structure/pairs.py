@@ -115,10 +115,7 @@ def broken_pairs(
 def count_broken(
     must_link: np.ndarray, cannot_link: np.ndarray, labels: np.ndarray
 ) -> tuple[int, int]:
-    """Return how many must-links and how many cannot-links these (N,) labels break.
-
-    A pair that is listed again, either way round, is the same pair and counts once.
-    """
+    """How many must-links and cannot-links labels break; (i, j) and (j, i) are the same pair."""
     apart, together = broken_pairs(must_link, cannot_link, labels)
     return count_distinct(must_link[apart]), count_distinct(cannot_link[together])
 

@@ -69,10 +69,7 @@ def reject_uncolorable(
     coupling: Coupling,
     deadline: float = np.inf,
 ) -> np.ndarray | None:
-    """Raise an error if the cannot-links need more than K clusters, as far as that is known.
-
-    Returns colors that keep them, if found.
-    """
+    """Raise an error if cannot-links are known to need more than K clusters; else some colors."""
     result = find_coloring(indptr, indices, n_clusters, deadline=deadline)
     if result.verdict is Verdict.INFEASIBLE:
         assert result.witness is not None

@@ -91,10 +91,7 @@ def find_repair(
 def needed(
     items: Sequence[Any], still: Callable[[list[Any]], bool], deadline: float = np.inf
 ) -> list[Any]:
-    """Deletion in blocks that halve: items without any of which `still` would not hold.
-
-    More items than that at the `deadline` of ``time.monotonic()``.
-    """
+    """Deletion in blocks that halve: items without any of which `still` fails, or more if late."""
     items = list(items)
     size = (len(items) + 1) // 2
     while size:

@@ -288,10 +288,7 @@ class Structure:
         return labels
 
     def violations(self, point_labels: np.ndarray) -> tuple[int, int]:
-        """Return how many must-links and how many cannot-links these (N,) labels break.
-
-        A pair that is listed several times counts once.
-        """
+        """How many must-links and cannot-links these (N,) labels break; a pair counts once."""
         return count_broken(self.must_link, self.cannot_link, np.asarray(point_labels))
 
     def holds(self, point_labels: np.ndarray) -> bool:
