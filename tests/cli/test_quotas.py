@@ -177,3 +177,21 @@ def test_the_code_in_the_report_has_the_quotas(cli, pupils, tmp_path, capsys):
     document = json.loads((tmp_path / "result" / "result.json").read_text())
     assert known["model"].inertia_ == pytest.approx(document["objective"])
     assert sorted(known["model"].quotas_[0]["held"].tolist()) == [3, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("cells", "role"),
+    [
+        (["1.000,5", "2.000,5", "9.000,5", "8.000,5"], "id=id"),
+        (["0100", "0200", "0900", "0800"], "betrag=number"),  # codes, unless you say otherwise
+    ],
+)
+def test_numbers_are_read_as_the_table_reads_them(cli, tmp_path, cells, role):
+    """A quota on a column with the role number bounds the sum, however the numbers are written."""
+    path = tmp_path / "german.csv"
+    lines = [f'p{row},"{cell}",{row}' for row, cell in enumerate(cells)]
+    path.write_text("\n".join(["id,betrag,x", *lines]) + "\n")
+    options = ["-k", 2, "--role", role, "--quota", "betrag=..12000", "--json"]
+    result = cli("check", path, *options)
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["n_quotas"] == 1

@@ -209,6 +209,35 @@ def test_partial_labels(labels):
     assert len(c) == 5
 
 
+def test_text_that_means_missing():
+    """The spellings of nothing that tables know are no class, no group and no value to count."""
+    c = Constraints.from_labels(["a", "?", "k.A.", "-", "n/a", "b", "a", ""])
+    assert pairs_of(c.must_link) == {(0, 6)}
+    assert pairs_of(c.cannot_link) == {(0, 5)}
+    groups = pd.Series(["x@y", "-", "-", "k.A.", "k.A.", None, "x@y"])
+    assert pairs_of(Constraints.from_groups(groups).must_link) == {(0, 6)}
+    assert [q.value for q in Constraints().quota(["f", "-", "m", "n/a"], high=1).quotas] == [
+        "f",
+        "m",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (["1.000,5", "2", "-3", "", "4 €"], "numbers written as text"),
+        ([f"customer {i}" for i in range(30)], "30 different values in 30 rows"),
+    ],
+)
+def test_quotas_on_text_that_holds_no_categories(column, said):
+    """One bound for numbers written as text, or for names, is an error unless counts are meant."""
+    with pytest.raises(InvalidInputError, match=said):
+        Constraints().quota(column, high=100)
+    different = len({cell for cell in column if cell})
+    assert len(Constraints().quota(column, high=100, of="count").quotas) == different
+    assert len(Constraints().quota(column, high={column[0]: 100}).quotas) == 1
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(-1, 3), min_size=1, max_size=12),

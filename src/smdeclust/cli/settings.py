@@ -11,6 +11,7 @@ from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import read_labels
 from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import option
+from smdeclust.tables.values import as_numbers, mark_of_frame, values_of
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,15 @@ def with_quotas(inputs: Inputs, written: list[str] | None) -> Inputs:
                 f"--quota {each}: there is no column {name!r}; there are "
                 f"{', '.join(map(str, frame.columns))}."
             )
-        known = _added(known, frame[name], name, value, low, high)
+        numbers = _as_numbers(inputs, name)
+        if numbers is not None and value in (None, "sum", "mean"):
+            known = known.quota(numbers, low, high, of=value, name=name)
+        else:
+            known = _added(known, frame[name], name, value, low, high)
     return replace(inputs, constraints=known)
 
 
 def _added(known: Any, column: Any, name: str, value: str | None, low: Any, high: Any) -> Any:
-    numbers = _as_numbers(column)
-    if numbers is not None and value in (None, "sum", "mean"):
-        return known.quota(numbers, low, high, of=value, name=name)
     entries = [str(e) if there else None for e, there in zip(column, column.notna(), strict=True)]
     if value is None or (value in ("share", "count") and value not in entries):
         yes_or_no = {e.lower() for e in entries if e} <= {"true", "false"}
@@ -108,11 +110,16 @@ def _added(known: Any, column: Any, name: str, value: str | None, low: Any, high
     return known.quota(entries, *bounds, name=name)
 
 
-def _as_numbers(column: Any) -> list[float] | None:
-    try:
-        return [float(value) for value in column.tolist()]
-    except (TypeError, ValueError):
-        return None
+def _as_numbers(inputs: Inputs, name: str) -> Any:
+    """The numbers of a column as the table reads it; None where it holds something else."""
+    frame = inputs.file.frame
+    if frame[name].dtype == bool:
+        return frame[name].astype(float)
+    read = values_of(frame[name], mark_of_frame(frame, unclear=inputs.file.decimal))
+    said = inputs.features is not None and inputs.features.roles_.get(name) == "number"
+    if said and read.kind == "words":
+        read = as_numbers(read.column, read.decimal)
+    return read.column if read.kind == "numbers" else None
 
 
 def _parse(written: str) -> tuple[str, str | None, float | None, float | None]:

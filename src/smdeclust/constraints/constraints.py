@@ -159,7 +159,8 @@ class Constraints(Store):
         Parameters
         ----------
         labels
-            One entry per point. -1, ``None``, NaN, pandas' NA and empty text mean unknown.
+            One entry per point. -1, ``None``, NaN, pandas' NA and text that means missing (empty,
+            "-", "?", "n/a", "k.A.", "NULL" and the like, as in tables) mean unknown.
         ids
             Id of each point, if you want to add pairs by id later.
         """
@@ -175,8 +176,9 @@ class Constraints(Store):
         Parameters
         ----------
         groups
-            One entry per point (equal entries form a group; -1, ``None``, NaN: no group), or a list
-            of groups, each a list of ids or of row positions. Groups that share a point are merged.
+            One entry per point (equal entries form a group; -1, ``None``, NaN and text that means
+            missing, such as "", "-" or "n/a": no group), or a list of groups, each a list of ids or
+            of row positions. Groups that share a point are merged.
         kind
             ``"must_link"``: the points of a group are together. ``"cannot_link"``: no two of them
             are ("faces in one photo are different people"; here groups may share points).
@@ -277,9 +279,10 @@ class Constraints(Store):
         Parameters
         ----------
         column
-            One entry per point. Categories: each value is counted. (An empty cell is not a value,
-            but its point counts toward the size in shares.) True or False: True is counted.
-            Numbers: their sum is bounded. (0 and 1, with a fraction as a bound: the share of 1.)
+            One entry per point. Categories: each value is counted. (An empty cell, or text such as
+            "-" or "n/a", is a value only if `low` or `high` names it, but its point counts toward
+            the size in shares.) True or False: True is counted. Numbers, which may not be text:
+            their sum is bounded. (0 and 1, with a fraction as a bound: the share of 1.)
         low, high
             Minimum and maximum in every cluster: a number, or a mapping from values to numbers
             (other values have no bounds). Whole numbers are counts, fractions are shares of the

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.rows import as_list, is_missing
+from smdeclust.constraints.rows import as_list, is_nothing
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.groups import contract
 
@@ -53,8 +53,8 @@ class Column:
 def class_codes(values: Any, name: str) -> np.ndarray:
     """Return the (N,) number of each entry's class, -1 for entries that say nothing.
 
-    Unknown are -1, None, NaN, pandas' NA and empty text; the classes are numbered as they first
-    occur.
+    Unknown are -1, None, NaN, pandas' NA and text such as "", "-" or "n/a" (`rows.MISSING`); the
+    classes are numbered as they first occur.
     """
     if getattr(values, "ndim", 1) != 1:
         raise InvalidInputError(f"{name} must have one entry per point, got shape {values.shape}.")
@@ -102,8 +102,6 @@ def all_pairs_within(groups: list[np.ndarray]) -> np.ndarray:
 
 
 def _says_nothing(value: Any) -> bool:
-    if is_missing(value):
-        return True
     if isinstance(value, str):
-        return value.strip() in ("", "-1")
-    return bool(value == -1)
+        return is_nothing(value) or value.strip() == "-1"
+    return is_nothing(value) or bool(value == -1)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from smdeclust.constraints.rows import as_list, did_you_mean, is_missing
+from smdeclust.constraints.rows import as_list, did_you_mean, is_missing, is_nothing
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.quotas import Quota
 
 CATEGORIES, NUMBERS = ("count", "share"), ("sum", "mean")
+# A number written as text, and no code (01234).
+_WRITTEN = re.compile(r"[-+(]?(?!0\d)[$£€]?\s?\d[\d.,'\s]*(?:e[-+]?\d+)?\)?\s?[%$£€]?", re.I)
+_FEW = 10  # so many values may all be different
 
 
 def as_quotas(
@@ -32,7 +36,7 @@ def as_quotas(
         raise InvalidInputError(f"{where}: of must be count, share, sum or mean, got {of!r}.")
     by_value = isinstance(low, Mapping) or isinstance(high, Mapping)
     if _is_numbers(entries) and not by_value and of not in CATEGORIES:
-        numbers = np.array([np.nan if is_missing(e) else float(e) for e in entries])
+        numbers = np.array([np.nan if is_nothing(e) else float(e) for e in entries])
         if not np.isfinite(numbers).all():
             row = int(np.flatnonzero(~np.isfinite(numbers))[0])
             place = f"row {row}" if ids is None else f"{str(ids[row])!r} (row {row})"
@@ -46,7 +50,7 @@ def as_quotas(
     if of in NUMBERS:
         raise InvalidInputError(f"{where}: the {of} needs a column of numbers.")
     values = list(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
-    if by_value:
+    if by_value:  # a spelling of nothing, too, if it is named
         mappings = (bound for bound in (low, high) if isinstance(bound, Mapping))
         asked = list(dict.fromkeys(value for bound in mappings for value in bound))
         for value in asked:
@@ -54,8 +58,12 @@ def as_quotas(
                 hint = did_you_mean(str(value), [str(v) for v in values])
                 raise InvalidInputError(f"{where}: no point has the value {value!r}.{hint}")
         values = asked
-    elif all(isinstance(value, bool | np.bool_) for value in values):
-        values = [True]
+    else:
+        values = [value for value in values if not is_nothing(value)]
+        if all(isinstance(value, bool | np.bool_) for value in values):
+            values = [True]
+        elif of is None:
+            _check_categories(values, sum(not is_nothing(e) for e in entries), where)
     spans = [(_bound(low, value, where), _bound(high, value, where)) for value in values]
     if of is None:
         of = "count" if all(_whole(*span) for span in spans) else "share"
@@ -63,6 +71,23 @@ def as_quotas(
         make_quota(name, value, [not is_missing(e) and e == value for e in entries], *span, of)
         for value, span in zip(values, spans, strict=True)
     )
+
+
+def _check_categories(values: list[Any], n_present: int, where: str) -> None:
+    """Raise where one bound is for every value of text that holds no categories."""
+    if not values or not all(isinstance(value, str) for value in values):
+        return
+    instead = "if each different value is to be counted, say so (of='count'; in the shell, :count)"
+    if all(_WRITTEN.fullmatch(value.strip()) for value in values):
+        raise InvalidInputError(
+            f"{where}: the column holds numbers written as text, such as {values[0]!r}. Convert "
+            f"them to numbers first; {instead}."
+        )
+    if len(values) > max(_FEW, 0.9 * n_present):
+        raise InvalidInputError(
+            f"{where}: {len(values)} different values in {n_present} rows, which are hardly "
+            f"categories. Bound single values (a mapping from values to bounds); {instead}."
+        )
 
 
 def make_quota(name: str, value: Any, counts: Any, low: Any, high: Any, of: str) -> Quota:
@@ -121,7 +146,7 @@ def _bound(given: Any, value: Any, where: str) -> Any:
 
 
 def _is_numbers(entries: list[Any]) -> bool:
-    present = [entry for entry in entries if not is_missing(entry)]
+    present = [entry for entry in entries if not is_nothing(entry)]
     return bool(present) and all(
         isinstance(e, int | float | np.integer | np.floating) and not isinstance(e, bool | np.bool_)
         for e in present

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 _MAX_SUGGESTED_FROM = 20_000
 # A soft pair without a number is right 19 times of 20.
 DEFAULT_CONFIDENCE = 0.95
+# Spellings of nothing. "None", "unknown" and the like are levels of a category; in a column of
+# numbers they are missing too.
+MISSING = (
+    "", "NA", "N/A", "n/a", "na", "#N/A", "#N/A N/A", "#NA", "<NA>", "N.A.", "n.a.", "k.A.",
+    "k. A.", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "Null", "NaT", "?", "-", "--", ".",
+    "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!",
+)  # fmt: skip
 
 
 def as_ids(ids: Any) -> np.ndarray:
@@ -99,6 +106,11 @@ def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(value != value)
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether this is missing, or text that says so (`MISSING`)."""
+    return value.strip() in MISSING if isinstance(value, str) else is_missing(value)
 
 
 def as_rows(rows: Any, n_points: int | None) -> np.ndarray:

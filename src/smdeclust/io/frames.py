@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from smdeclust.constraints.rows import MISSING
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
 from smdeclust.io.arrays import header_of, read_arrays
@@ -34,7 +35,6 @@ from smdeclust.io.table_file import (
     read_csv,
     without_title,
 )
-from smdeclust.tables.values import MISSING
 
 ARRAY_FORMATS = ("npy", "npz", "text")
 TABLE_FORMATS = ("csv", *ARRAY_FORMATS, "excel", "parquet", "feather", "jsonl", "h5ad")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smdeclust.constraints.rows import MISSING
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import frugal, optional
 from smdeclust.io.files import (
@@ -29,7 +30,7 @@ from smdeclust.io.files import (
     some_of,
 )
 from smdeclust.io.tokens import parse_number
-from smdeclust.tables.values import MISSING, decimal_mark
+from smdeclust.tables.values import decimal_mark
 
 if TYPE_CHECKING:
     from pandas import DataFrame

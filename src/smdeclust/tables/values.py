@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smdeclust.constraints.rows import MISSING
 from smdeclust.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-# Spellings of nothing. "None", "unknown" and the like are levels of a category; in a column of
-# numbers they are missing too.
-MISSING = (
-    "", "NA", "N/A", "n/a", "na", "#N/A", "#N/A N/A", "#NA", "<NA>", "N.A.", "n.a.", "k.A.",
-    "k. A.", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "Null", "NaT", "?", "-", "--", ".",
-    "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!",
-)  # fmt: skip
 # This share of the nonempty cells must be numbers; the others are then missing, and a note says so.
 _NEARLY_ALL = 0.95
 # Currencies (a backslash is the yen of Japanese files), and marks between groups of three digits.
