@@ -334,3 +334,14 @@ def test_lines_and_labels_that_cost_nothing(cli, tmp_path):
     assert "Column 'sum', line 3: found 'much'" in " ".join(
         cli("predict", new, "--result", out).err.split()
     )
+
+
+def test_predict_names_new_values(cli, customers, tmp_path):
+    """A value that the fit has not seen is a note of predict, which goes on."""
+    out, _ = fit(cli, customers, tmp_path)
+    new = tmp_path / "new.csv"
+    new.write_bytes(customers.read_bytes().replace(b"partner", b"fax"))
+    result = cli("predict", new, "--result", out)
+    assert result.code == 0
+    said = " ".join(result.err.split())
+    assert "Note: column 'channel': 1 value not seen in the fit ('fax', 20 rows)" in said

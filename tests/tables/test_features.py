@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -348,3 +349,31 @@ def test_two_answers_are_said():
         {"a": np.arange(20.0) ** 2, "label": [0, 1] * 10, "target": ["p", "q"] * 10}
     )
     assert TableFeatures().fit(table).reasons_["label"].endswith("; target is the class")
+
+
+def test_unknown_values_are_named():
+    """Values not seen in the fit, and rows without a known value, are named in one warning."""
+    n = np.arange(40)
+    table = pd.DataFrame(
+        {
+            "id": [f"c{i}" for i in n],
+            "age": n**2,
+            "channel": np.array(["app", "shop", "phone"])[n % 3],
+            "news": np.array(["nein", "ja"])[n % 2],
+        }
+    )
+    features = TableFeatures().fit(table)
+    new = table.iloc[:4].astype(object)
+    new.loc[0, "channel"], new.loc[1:2, "news"] = "fax", "vielleicht"
+    new.loc[3, ["age", "channel", "news"]] = [None, "fax", None]
+    with pytest.warns(UserWarning, match="not seen in the fit") as caught:
+        found = features.transform(new)
+    assert [str(each.message) for each in caught] == [
+        "column 'channel': 1 value not seen in the fit ('fax', 2 rows) counts as missing; "
+        "column 'news': 1 value not seen in the fit ('vielleicht', 2 rows) counts as missing; "
+        "no value is known in these rows: 'c3'"
+    ]
+    assert not np.isnan(found).any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        features.transform(table.assign(age=[None, *n[1:]]))

@@ -201,6 +201,16 @@ class CategoryCoder(Coder):
             position = np.where(position < 0, len(self.levels), position)
         return position, missing
 
+    def unseen(self, values: Values, name: str) -> str:
+        """Which values count as missing because the fit has not seen them, in words."""
+        counts = count_levels(values).drop(self.levels, errors="ignore")
+        n, rows = len(counts), int(counts.sum())
+        if n == 0 or self.others:
+            return ""
+        these = f"{some(counts.index)}, {rows} row{'s' * (rows > 1)}"
+        said = f"column {name!r}: {n} value{'s' * (n > 1)} not seen in the fit ({these})"
+        return f"{said} count{'s' * (n == 1)} as missing"
+
     def units(self, values: Values, where: str) -> np.ndarray:
         position, missing = self._positions(values)
         level = position[:, None] == np.arange(len(self.names))
@@ -215,6 +225,11 @@ class CategoryCoder(Coder):
         of_level = np.vstack([self.factor * of_level, np.full(len(self.names), np.nan)])
         # a level never seen before is missing too: both are in the last line
         return of_level[np.where(missing, -1, position)]
+
+
+def some(names: Any) -> str:
+    """The first few of an array, for people."""
+    return ", ".join([f"{name!r:.40}" for name in names[:5].tolist()] + ["..."] * (len(names) > 5))
 
 
 def _different_levels(values: Values) -> tuple[np.ndarray, Series]:

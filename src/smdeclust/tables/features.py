@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import frugal, optional
-from smdeclust.tables.coding import CODERS, CategoryCoder, Coder, NumberCoder, coder_of
+from smdeclust.tables.coding import CODERS, CategoryCoder, Coder, NumberCoder, coder_of, some
 from smdeclust.tables.roles import Guess, check_roles, guess_roles
 from smdeclust.tables.values import Values, mark_of_frame, values_of
 
@@ -174,9 +175,28 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.
 
-        Columns that are not used may be missing, and additional columns are ignored.
+        Columns that are not used may be missing, and additional columns are ignored. A category
+        that was not seen in the fit counts as missing, with a warning.
         """
-        return self._coordinates(X, lambda coder: coder)
+        columns = self._used(X)
+        found = self._coordinates(columns, lambda coder: coder.code)
+        gaps = np.isnan(found)
+        if gaps.any():
+            said = [
+                coder.unseen(columns[name], name)
+                for name, coder in self._coders.items()
+                if isinstance(coder, CategoryCoder)
+            ]
+            unknown = np.flatnonzero(gaps.all(axis=1))
+            if len(unknown):
+                frame = as_frame(X, names=list(self.feature_names_in_))
+                ids = frame.get(self.id_column_, frame.index).to_numpy()[unknown]
+                said.append(f"no value is known in these rows: {some(ids)}")
+            if any(said):
+                warnings.warn("; ".join(filter(None, said)), stacklevel=3)
+            means = [mean for coder in self._coders.values() for mean in coder.mean]
+            np.copyto(found, means, where=gaps)
+        return found
 
     def in_units(self, X: Any) -> np.ndarray:
         """Return the same columns as `transform`, in the units of the table.
@@ -184,7 +204,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Numbers stay as they are (a missing one becomes the median), the values of a category become
         0 and 1, and dates become years.
         """
-        return self._coordinates(X, lambda coder: coder.units)
+        return self._coordinates(self._used(X), lambda coder: coder.units)
 
     def _used(self, X: Any) -> Columns:
         """The columns of a table that become coordinates."""
@@ -200,8 +220,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         used = frame[list(self._coders)]
         return Columns(used, mark_of_frame(used, unclear=self._decimal))
 
-    def _coordinates(self, X: Any, way: Callable[[Coder], Any]) -> np.ndarray:
-        columns = self._used(X)
+    def _coordinates(self, columns: Columns, way: Callable[[Coder], Any]) -> np.ndarray:
         found, at = np.empty((columns.n_rows, len(self.get_feature_names_out()))), 0
         with frugal():
             for name, coder in self._coders.items():
