@@ -331,6 +331,34 @@ def days_of(date: str) -> int:
     return (datetime.date.fromisoformat(date) - datetime.date(1970, 1, 1)).days
 
 
+@pytest.mark.parametrize(
+    ("dates", "said"),
+    [
+        (["03/04/2024", "05/06/2023", "07/07/2022"], "; 03/04/2024 read month first"),
+        (["03/04/2024", "25/06/2023", "07/07/2022"], "; 03/04/2024 read day first"),
+        (["3.4.2024", "5.6.2023", "7.7.2022"], "; 3.4.2024 read day first"),
+        (["03-04-2024", "06-25-2023", "07-07-2022"], "; 03-04-2024 read month first"),
+        (["2024-03-04", "2023-05-06", "2022-07-07"], ""),
+        (["13/04/2024", "25/06/2023", "07/07/2022"], ""),  # none of them can be read in two ways
+    ],
+)
+@pytest.mark.parametrize("roles", [None, {"when": "date"}])
+def test_dates_that_can_be_read_in_two_ways(dates, said, roles):
+    """The description says whether the day or the month was read first, with an example."""
+    done = TableFeatures(roles).fit(pd.DataFrame({"when": dates * 3})).done_["when"]
+    assert done.endswith("softly clipped at 3" + said)
+
+
+@pytest.mark.parametrize("name", ["class", "Klasse", "Etikett", "classe", "clase", "Étiquette"])
+def test_classes_in_other_languages(name):
+    """A column is a class by its name in several languages, even if most of it is empty."""
+    table = pd.DataFrame({"x": np.arange(40.0) ** 2, name: ["a", "b", "c"] * 13 + ["a"]})
+    assert TableFeatures().fit(table).class_column_ == name
+    table.loc[5:, name] = None
+    features = TableFeatures().fit(table)
+    assert (features.class_column_, features.columns_out()) == (name, ["x"])
+
+
 def test_words_among_dates():
     """A few words among dates are missing, and said; in new rows others are an error."""
     table = pd.DataFrame({"seen": [f"2022-01-{1 + i % 28:02}" for i in range(60)]})

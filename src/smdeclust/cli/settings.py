@@ -113,23 +113,19 @@ def _added(known: Any, column: Any, name: str, value: str | None, low: Any, high
 def _as_numbers(inputs: Inputs, name: str) -> Any:
     """The numbers of a column as the table reads it; None where it holds something else."""
     frame = inputs.file.frame
-    if frame[name].dtype == bool:
-        return frame[name].astype(float)
-    read = values_of(frame[name], mark_of_frame(frame, unclear=inputs.file.decimal))
-    said = inputs.features is not None and inputs.features.roles_.get(name) == "number"
-    if said and read.kind == "words":
+    column = frame[name].astype(float) if frame[name].dtype == bool else frame[name]
+    read = values_of(column, mark_of_frame(frame, unclear=inputs.file.decimal))
+    if read.kind == "words" and inputs.features and inputs.features.roles_.get(name) == "number":
         read = as_numbers(read.column, read.decimal)
     return read.column if read.kind == "numbers" else None
 
 
 def _parse(written: str) -> tuple[str, str | None, float | None, float | None]:
-    left, equals, right = written.rpartition("=")
-    if not equals or not left or not right:
-        raise CommandError(f"--quota {written}: {_FORM}.")
+    left, _, right = written.rpartition("=")
     name, _, value = left.partition(":")
     ends = right.split("..") if ".." in right else [right, right]
     try:
-        low, high = (_end(end) for end in ends)
+        low, high = (_end(end) for end in ends if left and right)
     except ValueError:
         raise CommandError(f"--quota {written}: {_FORM}.") from None
     return name.strip(), value.strip() or None, low, high

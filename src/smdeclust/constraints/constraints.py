@@ -176,9 +176,8 @@ class Constraints(Store):
         Parameters
         ----------
         groups
-            One entry per point (equal entries form a group; -1, ``None``, NaN and text that means
-            missing, such as "", "-" or "n/a": no group), or a list of groups, each a list of ids or
-            of row positions. Groups that share a point are merged.
+            One entry per point (equal entries form a group, unknown ones as in `from_labels` none),
+            or a list of groups by ids or row positions. Groups that share a point are merged.
         kind
             ``"must_link"``: the points of a group are together. ``"cannot_link"``: no two of them
             are ("faces in one photo are different people"; here groups may share points).

@@ -62,8 +62,7 @@ def class_codes(values: Any, name: str) -> np.ndarray:
     codes = []
     for row, value in enumerate(as_list(values)):
         try:
-            nothing = _says_nothing(value)
-            codes.append(-1 if nothing else number.setdefault(value, len(number)))
+            codes.append(-1 if _says_nothing(value) else number.setdefault(value, len(number)))
         except (TypeError, ValueError):  # a list, an array: no name of a class
             raise InvalidInputError(
                 f"{name} must have one entry per point, a number or name; entry {row} is {value!r}."
@@ -102,6 +101,5 @@ def all_pairs_within(groups: list[np.ndarray]) -> np.ndarray:
 
 
 def _says_nothing(value: Any) -> bool:
-    if isinstance(value, str):
-        return is_nothing(value) or value.strip() == "-1"
-    return is_nothing(value) or bool(value == -1)
+    unknown = value.strip() == "-1" if isinstance(value, str) else value == -1
+    return is_nothing(value) or bool(unknown)

@@ -15,7 +15,6 @@ from smdeclust.structure.quotas import Quota
 CATEGORIES, NUMBERS = ("count", "share"), ("sum", "mean")
 # A number written as text, and no code (01234).
 _WRITTEN = re.compile(r"[-+(]?(?!0\d)[$£€]?\s?\d[\d.,'\s]*(?:e[-+]?\d+)?\)?\s?[%$£€]?", re.I)
-_FEW = 10  # so many values may all be different
 
 
 def as_quotas(
@@ -35,7 +34,8 @@ def as_quotas(
     if of is not None and of not in (*CATEGORIES, *NUMBERS):
         raise InvalidInputError(f"{where}: of must be count, share, sum or mean, got {of!r}.")
     by_value = isinstance(low, Mapping) or isinstance(high, Mapping)
-    if _is_numbers(entries) and not by_value and of not in CATEGORIES:
+    present = [entry for entry in entries if not is_nothing(entry)]
+    if _is_numbers(present) and not by_value and of not in CATEGORIES:
         numbers = np.array([np.nan if is_nothing(e) else float(e) for e in entries])
         if not np.isfinite(numbers).all():
             row = int(np.flatnonzero(~np.isfinite(numbers))[0])
@@ -49,21 +49,19 @@ def as_quotas(
         return (make_quota(name, None, numbers, *span, of),)
     if of in NUMBERS:
         raise InvalidInputError(f"{where}: the {of} needs a column of numbers.")
-    values = list(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
-    if by_value:  # a spelling of nothing, too, if it is named
+    values = list(dict.fromkeys(present))
+    if by_value:
         mappings = (bound for bound in (low, high) if isinstance(bound, Mapping))
         asked = list(dict.fromkeys(value for bound in mappings for value in bound))
         for value in asked:
-            if value not in values:
+            if not any(not is_missing(e) and e == value for e in entries):
                 hint = did_you_mean(str(value), [str(v) for v in values])
                 raise InvalidInputError(f"{where}: no point has the value {value!r}.{hint}")
         values = asked
-    else:
-        values = [value for value in values if not is_nothing(value)]
-        if all(isinstance(value, bool | np.bool_) for value in values):
-            values = [True]
-        elif of is None:
-            _check_categories(values, sum(not is_nothing(e) for e in entries), where)
+    elif all(isinstance(value, bool | np.bool_) for value in values):
+        values = [True]
+    elif of is None and all(isinstance(value, str) for value in values):
+        _check_categories(values, len(present), where)
     spans = [(_bound(low, value, where), _bound(high, value, where)) for value in values]
     if of is None:
         of = "count" if all(_whole(*span) for span in spans) else "share"
@@ -73,20 +71,17 @@ def as_quotas(
     )
 
 
-def _check_categories(values: list[Any], n_present: int, where: str) -> None:
+def _check_categories(values: list[str], n_present: int, where: str) -> None:
     """Raise where one bound is for every value of text that holds no categories."""
-    if not values or not all(isinstance(value, str) for value in values):
-        return
-    instead = "if each different value is to be counted, say so (of='count'; in the shell, :count)"
+    wrong = ""
     if all(_WRITTEN.fullmatch(value.strip()) for value in values):
+        wrong = f"numbers written as text, such as {values[0]!r}. Convert them to numbers first"
+    elif len(values) > max(10, 0.9 * n_present):
+        wrong = f"{len(values)} different values in {n_present} rows. Bound single ones (a mapping)"
+    if wrong:
         raise InvalidInputError(
-            f"{where}: the column holds numbers written as text, such as {values[0]!r}. Convert "
-            f"them to numbers first; {instead}."
-        )
-    if len(values) > max(_FEW, 0.9 * n_present):
-        raise InvalidInputError(
-            f"{where}: {len(values)} different values in {n_present} rows, which are hardly "
-            f"categories. Bound single values (a mapping from values to bounds); {instead}."
+            f"{where}: the column holds {wrong}; if each different value is to be counted, say so "
+            "(of='count'; in the shell, COLUMN:count=...)."
         )
 
 
@@ -145,8 +140,7 @@ def _bound(given: Any, value: Any, where: str) -> Any:
     return numbers[0] if each is not given else numbers
 
 
-def _is_numbers(entries: list[Any]) -> bool:
-    present = [entry for entry in entries if not is_nothing(entry)]
+def _is_numbers(present: list[Any]) -> bool:
     return bool(present) and all(
         isinstance(e, int | float | np.integer | np.floating) and not isinstance(e, bool | np.bool_)
         for e in present

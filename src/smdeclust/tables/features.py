@@ -170,7 +170,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             self._coders[name] = coder
             missing = int(values.column.isna().sum())
             filled = f"; {missing:,} missing, placed at the mean" if missing else ""
-            self.done_[name] = coder.done + filled
+            self.done_[name] = coder.done + values.order + filled
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.

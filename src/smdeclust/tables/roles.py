@@ -32,7 +32,7 @@ _YES_NO = [
 ]  # fmt: skip
 _CLASS = {
     "class", "label", "labels", "target", "outcome", "y", "truth", "cluster", "segment",
-    "diagnosis", "species",
+    "diagnosis", "species", "klasse", "etikett", "classe", "clase", "etiqueta", "étiquette",
 }  # fmt: skip
 _ID = {
     "id", "ids", "key", "uuid", "guid", "index", "rownames", "rowname", "row", "serial", "nr",
@@ -117,10 +117,11 @@ def guess_role(values: Values, name: str, *, may_be_class: bool = True) -> Guess
     words = _words_of(name)
     if n == 0:
         return Guess("left out", "no values")
-    few = 2 <= unique <= max(2, min(_MOST_CLASSES, n // 4))
+    mostly_empty = n < (1 - MOST_EMPTY) * len(column)  # then a class may have only a row or two
+    few = 2 <= unique <= max(2, min(_MOST_CLASSES, n if mostly_empty else n // 4))
     if may_be_class and few and len(words) == 1 and words & _CLASS:
         return Guess("class", f"its name, {unique} values")
-    if n < (1 - MOST_EMPTY) * len(column):
+    if mostly_empty:
         return Guess("left out", f"{1 - n / len(column):.0%} empty")
     if unique == 1:
         return Guess("left out", f"one value ({_short(there.iloc[0])})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,8 @@ _DATE = re.compile(
     r"|\d{1,2}(?:\.? |-)[^\W\d]{3,9}(?:\.? |-)\d{2}|\d{4}-\d{2}"
     r"|\d{4} ?[年년] ?\d{1,2} ?[月월] ?\d{1,2} ?[日일]"
 )
+# Both numbers could be the month, and they differ.
+_UNCLEAR = re.compile(r"(0?[1-9]|1[0-2])[/.-](?!\1[/.-])(?:0?[1-9]|1[0-2])[/.-]")
 # How months begin in English and other languages.
 _MONTHS = (
     "jan jän ene gen", "feb fév fev", "mar mär mrt", "apr avr abr", "may mai mei mag",
@@ -64,6 +66,7 @@ class Values:
     # Words among numbers or dates, which count as missing, and the row where each stands first.
     odd: Mapping[str, int] = field(default_factory=dict)
     decimal: str = "."  # the mark of numbers that are written as text
+    order: str = ""  # how dates were read that could be read in two ways, in words
 
 
 def values_of(column: Series, decimal: str = ".") -> Values:
@@ -241,14 +244,18 @@ def as_moments(words: Series) -> Values:
     dates = dates.str.replace(r"^[^\W\d]+\.?, ?", "", regex=True)  # the day of the week
     dates = dates.str.replace(_MONTH, lambda found: _MONTH_OF[found[1]], regex=True)
     dates = dates.mask(dates.str.fullmatch(r"(?!(?:19|20)\d{6}$)\d*[.,]?\d*"))
-    read = pd.Series(pd.NaT, dates.index, dtype="datetime64[s]")
+    read, order = pd.Series(pd.NaT, dates.index, dtype="datetime64[s]"), ""
     how: Any = {"errors": "coerce", "format": "mixed", "utc": True}
     marks = dates.str.extract(r"^\d{1,2}([/.-])\d{1,2}[/.-]", expand=False).fillna("")
     for mark, some in dates.groupby(marks):
-        both = [pd.to_datetime(some, dayfirst=first, **how) for first in _orders(some, str(mark))]
-        read[some.index] = _without_zone(max(both, key=lambda each: each.notna().sum()))
+        both = {f: pd.to_datetime(some, dayfirst=f, **how) for f in _orders(some, str(mark))}
+        first = max(both, key=lambda f: both[f].notna().sum())
+        read[some.index] = _without_zone(both[first])
+        unclear = [date for date in some[both[first].notna()] if mark and _UNCLEAR.match(date)]
+        if unclear:
+            order += f"; {unclear[0]} read {'day' if first else 'month'} first"
     moments = np.append(read.to_numpy("datetime64[s]"), np.datetime64("NaT", "s"))
-    return _read(words, "moments", codes, moments)
+    return replace(_read(words, "moments", codes, moments), order=order)
 
 
 def _orders(dates: Series, mark: str) -> tuple[bool, ...]:
