@@ -75,6 +75,7 @@ def test_finds_long_clusters(moons, fitted):
     assert sum(fitted.view_weights_.values()) == pytest.approx(1.0)
     assert fitted.view_weights_["graph"] > fitted.view_weights_["given"]
     assert "graph" in fitted.notes_[0]
+    assert "corrected for chance" in fitted.notes_[0]
     for seen in fitted.views_.values():
         assert holds(seen.labels, **pairs)
     for k in range(2):

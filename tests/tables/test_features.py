@@ -405,3 +405,14 @@ def test_unknown_values_are_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         features.transform(table.assign(age=[None, *n[1:]]))
+
+
+@pytest.mark.parametrize(("yes", "no"), [("ja", "nein"), ("Yes", "No"), (1, 0), (True, False)])
+def test_yes_has_the_coordinate(yes, no):
+    """A column of yes and no has one coordinate, which is about yes, however rare; and says so."""
+    table = pd.DataFrame({"news": [no, no, yes] * 8})
+    features = TableFeatures().fit(table)
+    assert features.get_feature_names_out().tolist() == [f"news={yes}"]
+    assert features.done_["news"] == f"one coordinate: {yes} or {no}"
+    assert features.in_units(table).mean() == pytest.approx(1 / 3)
+    assert features.transform(table).mean() == pytest.approx(0)

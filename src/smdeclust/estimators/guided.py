@@ -419,7 +419,8 @@ def _words(guided: Guided, left_out: list[str]) -> list[str]:
     if kept:
         order = sorted(kept, key=lambda name: -guided.weights[name])
         told = ", ".join(f"{name} {kept[name]:.0%}" for name in order)
-        notes.append(f"Of the pairs held out, the views kept: {told}.")
+        how = "weights count must-links and cannot-links alike, corrected for chance"
+        notes.append(f"Of the pairs held out, the views kept: {told} ({how}).")
     elif len(guided.seen) > 1:
         notes.append("There were no pairs to hold out: views count by how much they agree.")
     if guided.share_right is not None:

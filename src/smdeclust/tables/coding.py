@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.tables.roles import YES_NO
 from smdeclust.tables.values import Values, as_moments, as_numbers
 
 if TYPE_CHECKING:
@@ -47,10 +48,6 @@ class Coder(ABC):
 
     def units(self, values: Values, where: str) -> np.ndarray:
         """(n, d) the same in the units of the table, without gaps, for people to read."""
-        return self(values, where)
-
-    def __call__(self, values: Values, where: str) -> np.ndarray:
-        """(n, d) coordinates, missing values at the mean."""
         coordinates = self.code(values, where)
         coordinates[np.isnan(coordinates[:, 0])] = self.mean
         return coordinates
@@ -168,6 +165,8 @@ class CategoryCoder(Coder):
         frequent = counts[counts >= max(2, 0.005 * n)].iloc[:_MOST_LEVELS]
         if len(frequent) < 2:
             frequent = counts.iloc[:_MOST_LEVELS]
+        if tuple(str(level).lower() for level in frequent.index[::-1]) in YES_NO:
+            frequent = frequent[::-1]  # the one coordinate is about yes
         shares = (frequent / n).tolist()
         levels = [str(level) for level in frequent.index]
         others = len(frequent) < len(counts)
@@ -187,6 +186,8 @@ class CategoryCoder(Coder):
         rest = " and (other)" if self.others else ""
         if len(self.levels) > 6:
             return f"one coordinate for each of {len(self.levels)} values{rest}"
+        if len(self.shares) == 2:
+            return f"one coordinate: {' or '.join(self.levels)}"
         return f"one coordinate per value ({', '.join(self.levels)}{rest})"
 
     def _positions(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
@@ -293,7 +294,7 @@ class DateCoder(Coder):
         return np.column_stack([elapsed, np.sin(angle), np.cos(angle)])
 
     def units(self, values: Values, where: str) -> np.ndarray:
-        coordinates = self(values, where)
+        coordinates = super().units(values, where)
         days = _days(values, where, self.odd)
         coordinates[:, 0] = 1970 + np.where(np.isnan(days), self.days["center"], days) / _YEAR
         return coordinates

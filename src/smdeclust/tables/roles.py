@@ -24,11 +24,11 @@ _ALSO = {
     "leftout": "left out", "none": "left out",
 }  # fmt: skip
 
-_YES_NO = [
-    {"yes", "no"}, {"y", "n"}, {"true", "false"}, {"t", "f"}, {"0", "1"}, {"on", "off"},
-    {"present", "absent"}, {"ja", "nein"}, {"j", "n"}, {"oui", "non"}, {"o", "n"},
-    {"vrai", "faux"}, {"wahr", "falsch"}, {"si", "no"}, {"sí", "no"}, {"s", "n"},
-    {"sì", "no"}, {"sim", "não"}, {"да", "нет"}, {"はい", "いいえ"}, {"是", "否"},
+YES_NO = [
+    ("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"), ("on", "off"),
+    ("present", "absent"), ("ja", "nein"), ("j", "n"), ("oui", "non"), ("o", "n"),
+    ("vrai", "faux"), ("wahr", "falsch"), ("si", "no"), ("sí", "no"), ("s", "n"),
+    ("sì", "no"), ("sim", "não"), ("да", "нет"), ("はい", "いいえ"), ("是", "否"),
 ]  # fmt: skip
 _CLASS = {
     "class", "label", "labels", "target", "outcome", "y", "truth", "cluster", "segment",
@@ -127,7 +127,7 @@ def guess_role(values: Values, name: str, *, may_be_class: bool = True) -> Guess
         return Guess("left out", f"one value ({_short(there.iloc[0])})")
     if values.kind == "moments":
         return Guess("date", "dates" + _as_missing(values))
-    if unique == 2 and {_short(value).lower() for value in there.unique()} in _YES_NO:
+    if unique == 2 and {_short(value).lower() for value in there.unique()} in map(set, YES_NO):
         return Guess("yes/no", " or ".join(sorted(_short(value) for value in there.unique())))
     if values.kind == "numbers":
         return _guess_numbers(values, words, n, unique)
