@@ -20,6 +20,8 @@ def test_fit_guided(cli, flowers):
     placed = cli("predict", flowers, "--result", out)
     assert placed.code != 0
     assert "--method guided" in placed.err.replace("\n", " ")
+    said = " ".join(cli("certify", flowers, "--result", out, "--max-time", 5).err.split())
+    assert "the fit (guided) did not minimize this sum of squares" in said
 
 
 def test_compare_guided(cli, flowers):

@@ -345,3 +345,34 @@ def test_predict_names_new_values(cli, customers, tmp_path):
     assert result.code == 0
     said = " ".join(result.err.split())
     assert "Note: column 'channel': 1 value not seen in the fit ('fax', 20 rows)" in said
+
+
+def test_a_proof_is_about_the_problem_of_the_fit(cli, flowers, tmp_path):
+    """certify and verify take pairs and sizes from the folder of a fit; options on pairs win."""
+    lines = flowers.read_text().splitlines()
+    known = [f"{line},{line[-5:] if row % 4 == 0 else ''}" for row, line in enumerate(lines[1:])]
+    flowers.write_text("\n".join([f"{lines[0]},known", *known]) + "\n")
+    out, proof = tmp_path / "out", tmp_path / "proof.npz"
+    sized = ("--class-column", "known", "--size-max", 22, "--no-report", "--out", out)
+    assert cli("fit", flowers, "-k", 3, *sized).code == 0
+    fitted = json.loads((out / "result.json").read_text())
+    assert fitted["roles"]["known"] == "class"
+    assert not [name for name in fitted["settings"] if name.startswith("_")]
+    flowers.write_text("\n".join([f"{lines[0]},known", *known[::-1]]) + "\n")  # pairs are by id
+    proven = cli("certify", flowers, "--result", out, "--out", proof)
+    assert "proven optimal" in proven.out, proven.err
+    assert "pairs taken from the fit" in proven.err
+    assert cli("verify", flowers, proof, "--result", out).code == 0
+    none = tmp_path / "none.csv"
+    none.write_text("i,j,type\nf0,f4,ml\n")
+    free = json.loads(cli("certify", flowers, "-r", out, "-c", none, "--json").out)
+    assert free["upper_bound"] < fitted["objective"] * (1 - 1e-6)
+    assert "Which labels?" in cli("certify", flowers).err
+    # where the pairs are unknown, that comes before any verdict
+    del fitted["must_link"]
+    (out / "result.json").write_text(json.dumps(fitted))
+    said = cli("certify", flowers, "--labels", out / "labels.csv")
+    assert "about the problem without them" in " ".join(said.err.split())
+    assert "not optimal" not in said.out
+    (out / "result.json").write_text('{"settings": 3}')
+    assert "does not match the data" in " ".join(cli("certify", flowers, "-r", out).err.split())

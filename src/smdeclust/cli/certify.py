@@ -11,8 +11,9 @@ import typer
 
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import beside, read_labels, read_weights
+from smdeclust.cli.fitted import beside, read_json, read_labels, read_weights
 from smdeclust.cli.folder import check_file
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exact.certificate import above_best
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.io import write_bytes
@@ -25,6 +26,7 @@ WeightFile = Annotated[
 ]
 
 _BETTER = "not optimal: a better clustering was found"
+_BETTER_ELSEWHERE = "a better clustering was found, but of another problem (see the notes)"
 _STATUS = {
     "optimal": "proven optimal",
     "interrupted": "not proven: interrupted",
@@ -38,8 +40,8 @@ _STATUS = {
 
 def certify(
     data: options.DataFile,
-    labels: Path,
     reading: options.Reading,
+    labels: Path | None = None,
     constraints: options.ConstraintFiles = None,
     out: Path | None = None,
     tol: Annotated[float, {"min": 0, "max": 0.999}] = 1e-4,
@@ -54,16 +56,16 @@ def certify(
     """Prove a lower bound on the objective of every feasible clustering, to show how good yours is.
 
     The bound is tight for up to about 1,000 groups. Above that, points are split into parts, and
-    the sum of their bounds is weaker. Columns are prepared as in the fit whose folder has the
-    labels, or else as the options say. The result is about the labels you give, even if better
-    ones are found. Ctrl-C ends the search and keeps the bound found so far. 'smdeclust verify'
-    checks the certificate independently.
+    the sum of their bounds is weaker. Columns, pairs and sizes are those of the fit whose folder
+    has the labels (or --result), unless the options name other pairs. The result is about the
+    labels you give, even if better ones are found. Ctrl-C ends the search and keeps the bound found
+    so far. 'smdeclust verify' checks the certificate independently.
 
     Example:
       smdeclust certify people.csv --labels result/labels.csv -c pairs.csv --out proof.npz
 
     Options:
-      --labels -l FILE: labels.csv of a fit.
+      --labels -l FILE: labels.csv of a fit (default: that of --result).
       --out -o FILE: Certificate to write (.npz).
       --tol GAP: Largest relative gap that counts as optimal.
       --parts auto|N: Number of parts to split large data into; more parts give weaker bounds.
@@ -76,8 +78,10 @@ def certify(
     with screen.progress("Proving") as update:
         update("reading")
         reading = replace(reading, result=reading.result or beside(labels))
-        inputs = opening.read_inputs(data, constraints, reading)
-        opening.mention_quotas(inputs)
+        if (about := labels or reading.result) is None:
+            raise CommandError("Which labels? Pass --labels FILE, or --result DIR of a fit.")
+        labels = labels or (about if about.is_dir() else about.parent) / "labels.csv"
+        inputs, sizes, differs = _read_problem(data, constraints, reading)
         opening.mention_soft(inputs, "only hard pairs can be certified")
         found = read_labels(labels, inputs.table)
         weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
@@ -88,6 +92,7 @@ def certify(
             must_link=inputs.constraints.must_link,
             cannot_link=inputs.constraints.cannot_link,
             sample_weight=weight,
+            **sizes,
             tol=tol,
             max_time=max_time,
             n_jobs=jobs,
@@ -115,11 +120,12 @@ def certify(
     if as_json:
         screen.print_json(document)
         return
+    better_found = _BETTER_ELSEWHERE if differs else _BETTER
     rows = [
-        ("result", _BETTER if better else _STATUS.get(certificate.status, certificate.status)),
+        ("result", better_found if better else _STATUS.get(certificate.status, certificate.status)),
         ("objective of the labels given", screen.number(given, 12)),
         ("lower bound", screen.number(certificate.lower_bound, 12)),
-        ("gap", f"{100 * gap:.4f}%"),
+        ("gap", f"{100 * gap:.4f}% of this objective"),
         ("quality", sentence),
         ("nodes", f"{certificate.n_nodes:,}"),
         ("time", screen.seconds(certificate.seconds)),
@@ -167,8 +173,7 @@ def verify(
     from smdeclust.exact import verify as check
 
     with screen.progress("Verifying"):
-        inputs = opening.read_inputs(data, constraints, reading)
-        opening.mention_quotas(inputs)
+        inputs, sizes, _ = _read_problem(data, constraints, reading)
         check_path(certificate)
         about = None if labels is None else read_labels(labels, inputs.table)
         weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
@@ -179,6 +184,7 @@ def verify(
                 must_link=inputs.constraints.must_link,
                 cannot_link=inputs.constraints.cannot_link,
                 sample_weight=weight,
+                **sizes,
                 n_clusters=clusters if clusters is not None else inputs.table.n_clusters,
                 tol=tol,
                 labels=about,
@@ -187,10 +193,7 @@ def verify(
             raise
         except Exception as error:
             # A damaged file may hold anything, so anything may go wrong while it is checked.
-            kind = type(error).__name__
-            raise CommandError(
-                f"{certificate}: this is not a certificate ({kind}: {error})."
-            ) from error
+            raise CommandError(f"{certificate}: this is not a certificate ({error!r}).") from error
     names = ("lower_bound", "upper_bound", "gap", "optimal", "n_clusters", "tol", "n_parts")
     document = {"valid": True, **{name: getattr(bound, name) for name in names}}
     document["n_leaves"] = len(bound.leaf_bounds)
@@ -202,6 +205,39 @@ def verify(
     costs = {"objective": bound.upper_bound, "lower bound": bound.lower_bound}
     rows += [(name, screen.number(value, 12)) for name, value in costs.items()]
     screen.print_table([*rows, ("gap", f"{100 * bound.gap:.4f}%")])
+
+
+def _read_problem(data: Path, pairs: Any, reading: Any) -> tuple[Any, dict[str, Any], bool]:
+    """Data and pairs (of the fit, if none are given), sizes, and whether the fit's differ."""
+    inputs, place = opening.read_inputs(data, pairs, reading), reading.result
+    opening.mention_quotas(inputs)
+    differs = bool(inputs.constraints.quotas or inputs.constraints.n_soft)
+    file = Path() if place is None else (place if place.is_dir() else place.parent) / "result.json"
+    if not file.is_file():
+        return inputs, {}, differs
+    fit = read_json(file, "the result.json of a fit")
+    try:
+        sizes = {name: fit["settings"].get(name) for name in ("size_min", "size_max")}
+        left_out = {"soft pair": fit["n_soft_pairs"], "quota": len(fit.get("quotas", ()))}
+        if inputs.pair_paths or any(inputs.pair_columns.values()):
+            left_out["soft pair"] = 0
+        elif "must_link" not in fit or fit["broken_must_links"] + fit["broken_cannot_links"]:
+            left_out["pair"] = fit["n_must_links"] + fit["n_cannot_links"]
+        elif n_pairs := len(fit["must_link"]) + len(fit["cannot_link"]):
+            row_of = {name: row for row, name in enumerate(inputs.table.ids or ())}
+            rows = [row_of[name] for name in fit["ids"]] if "ids" in fit else range(len(inputs.X))
+            must, cannot = ([[rows[i], rows[j]] for i, j in fit[kind]] for kind in KINDS[:2])
+            inputs = replace(inputs, constraints=Constraints(must, cannot, n_points=len(inputs.X)))
+            screen.note(f"{screen.plural(n_pairs, 'pair')} taken from the fit in {file.parent}.")
+        counts = " and ".join(screen.plural(n, what) for what, n in left_out.items() if n)
+        other = fit.get("distance") or (fit["method"] == "guided" and "guided")
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise CommandError(f"{file}: it does not match the data ({error!r}).") from error
+    if counts:
+        screen.note(f"the fit had {counts}. This certificate is about the problem without them.")
+    if other:
+        screen.note(f"the fit ({other}) did not minimize this sum of squares: a gap is expected.")
+    return inputs, sizes, bool(differs or counts or other)
 
 
 def as_bytes(certificate: Any) -> bytes:

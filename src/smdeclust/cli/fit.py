@@ -115,6 +115,7 @@ def fit(
             document = {
                 **result,
                 **labels_document(inputs.table, run.labels),
+                **{kind: getattr(inputs.constraints, kind) for kind in KINDS[:2]},
                 "model": model_document(inputs, run, k),
                 "history": run.history,
             }
@@ -175,10 +176,6 @@ def prove(
     from smdeclust.exact import certify
 
     setup.update("computing a certificate")
-    sizes: dict[str, Any] = {  # those that differ between clusters count by their extremes
-        name: extreme(given) if isinstance(given := setup.settings.get(name), list) else given
-        for name, extreme in (("size_min", min), ("size_max", max))
-    }
     left = setup.patience.left()
     certificate = certify(
         inputs.X,
@@ -188,7 +185,8 @@ def prove(
         sample_weight=inputs.weight if methods.takes_weights(run.method) else None,
         max_time=_PROOF_SECONDS if left is None else left,
         progress=setup.update,
-        **sizes,
+        size_min=setup.settings.get("size_min"),
+        size_max=setup.settings.get("size_max"),
     )
     without = " without the quotas, which the bound ignores" if inputs.constraints.quotas else ""
     document = {
@@ -209,6 +207,7 @@ def result_document(
     from smdeclust.tables.profile import set_apart
 
     pairs, names = inputs.constraints, list(inputs.table.feature_names)
+    made = {column: what for what, column in inputs.pair_columns.items() if column is not None}
     document: dict[str, Any] = {
         "objective": run.objective,
         "method": run.method,
@@ -226,7 +225,7 @@ def result_document(
         **run.facts,
         "columns": inputs.features.used_columns if inputs.is_table else names,
         "coordinates": names,
-        "roles": None if inputs.features is None else inputs.features.roles_,
+        "roles": None if inputs.features is None else inputs.features.roles_ | made,
         "set_apart": set_apart(inputs.table.X, names, run.labels, k),
         **{f"{what}_column": getattr(inputs.table, f"{what}_name") for what in _SPECIAL},
         "class_column": inputs.pair_columns.get("class"),

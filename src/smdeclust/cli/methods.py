@@ -214,7 +214,7 @@ def run_method(setup: Setup, X: Any, constraints: Any, weight: Any = None) -> Ru
     patience.can_stop = False
     broken = count_broken(constraints.must_link, constraints.cannot_link, model.labels_)
     soft = count_broken(constraints.soft_must_link, constraints.soft_cannot_link, model.labels_)
-    used = {k: v for k, v in model.get_params(deep=False).items() if k != "callback"}
+    used = {k: v for k, v in model.get_params(False).items() if k != "callback" and k[0] != "_"}
     used = {k: v for k, v in used.items() if not (isinstance(v, str) and v == "deprecated")}
     if "max_time" in used:
         used["max_time"] = setup.max_time
