@@ -200,7 +200,7 @@ def test_ctrl_c_while_it_searches(cli, flowers, tmp_path, monkeypatch, n_presses
 def test_progress_shows_the_best_of_the_run():
     """A new population that begins worse does not raise the best shown."""
     said = []
-    show = screen.solver_progress(said.append)
+    show = screen.solver_progress(said.append, lambda: False)
     for island, objective in ((0, 5.0), (1, 9.0), (1, 4.0)):
         best = SimpleNamespace(objective=objective)
         assert not show(SimpleNamespace(best=best, island=island, generation=0, n_local_searches=1))
