@@ -60,6 +60,19 @@ def test_filling_clusters_ends():
     assert found.cost == pytest.approx(costs[rows, columns].sum(), rel=1e-12)
 
 
+def test_prices_of_labels_out_of_the_question_prove_nothing():
+    """Where one label costs 1e10 times the answer, no bound at prices of that size is a proof."""
+    costs = np.array([
+        [8.9e18, 103.0, 942.0], [8.9e20, 64778.0, 11507.0], [8.9e18, 1274.0, 704.0],
+        [8.9e22, 1.1e7, 3.5e7], [3.0e8, 2.0e8 + 1.5, 2.0e8],
+    ])  # fmt: skip
+    graph = PairGraph.hard(*cannot_link_graph(np.array([[0, 1], [2, 4], [3, 4]]), 5))
+    bounds = Bounds.none_empty(np.ones(5), np.zeros(3))
+    found, cost, bound = assign(costs, graph, bounds)
+    assert found.tolist() == [1, 2, 2, 1, 0]
+    assert bound == cost == costs[np.arange(5), found].sum()
+
+
 def test_empty_clusters_are_filled_after_the_deadline():
     """With no time left the answer is feasible all the same."""
     rng = np.random.default_rng(0)

@@ -33,6 +33,8 @@ MOST_STEPS = 40
 MOST_ORDERS = 10
 # A gap of this share of the cost is rounding.
 ROUNDING = 1e-15
+# A bound proves nothing if the numbers it is a sum of are this many times the cost.
+HOLLOW = 1e3
 
 
 @dataclass
@@ -200,6 +202,10 @@ def assign_bounded(
     if upper is not None and bounds.hold(upper):
         found.offer(upper, market.cost_of(upper))
     _bargain(found, market)
+    if found.is_proven() and found.scale > HOLLOW * abs(found.cost):
+        capped = _cap(costs, found.cost)
+        if not np.array_equal(capped, costs):
+            return assign_bounded(capped, graph, bounds, found.labels, budget, None, market.active)
     if found.labels is None and found.bound < np.inf and bounds.packing is not None:
         packing = bounds.packing
         if (bounds.low == bounds.low[:, :1]).all() and (bounds.high == bounds.high[:, :1]).all():
@@ -218,6 +224,13 @@ def assign_bounded(
     if found.is_proven():
         found.bound = found.cost
     return found
+
+
+def _cap(costs: np.ndarray, cost: float) -> np.ndarray:
+    """The costs, those of labels that are in no solution below `cost` just high enough for that."""
+    nearest = costs.min(axis=1)
+    highest = nearest + 2 * (cost - nearest.sum())
+    return np.where(costs < np.inf, np.minimum(costs, highest[:, None]), np.inf)
 
 
 def _assign_in_any_order(
