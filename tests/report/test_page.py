@@ -102,10 +102,12 @@ def test_profiles():
     median = np.median(raw[labels == 1, 2])
     assert first["bars"][2]["quantiles"][2] == median
     assert first["bars"][1]["median"] < first["bars"][0]["median"] < first["bars"][2]["median"]
-    assert set_apart(raw, content.feature_names, labels, 2) == ["low telling", "high telling"]
+    for role, low, high in (("number", "low", "high"), ("date", "early", "late")):
+        words = set_apart(raw, content.feature_names, labels, 2, {"telling": role})
+        assert words == [f"{low} telling", f"{high} telling"]
     shares = np.array([[1.0, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0], [0] * 6]).T
-    words = set_apart(shares, ["a=x", "b=y", "c=z"], np.repeat([0, 1], 3), 2, most=1)
-    assert words == ["a: 100% x", "a: never x"]
+    words = set_apart(shares, ["a=x", "b=y", "c=z"], np.repeat([0, 1], 3), 2, {})
+    assert [said.split(", ")[0] for said in words] == ["a: 100% x", "a: never x"]
 
 
 def test_says_whether_columns_were_standardised(report):

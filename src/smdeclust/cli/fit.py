@@ -208,6 +208,7 @@ def result_document(
 
     pairs, names = inputs.constraints, list(inputs.table.feature_names)
     made = {column: what for what, column in inputs.pair_columns.items() if column is not None}
+    roles = None if inputs.features is None else inputs.features.roles_ | made
     document: dict[str, Any] = {
         "objective": run.objective,
         "method": run.method,
@@ -225,8 +226,8 @@ def result_document(
         **run.facts,
         "columns": inputs.features.used_columns if inputs.is_table else names,
         "coordinates": names,
-        "roles": None if inputs.features is None else inputs.features.roles_ | made,
-        "set_apart": set_apart(inputs.table.X, names, run.labels, k),
+        "roles": roles,
+        "set_apart": set_apart(inputs.table.X, names, run.labels, k, roles or {}),
         **{f"{what}_column": getattr(inputs.table, f"{what}_name") for what in _SPECIAL},
         "class_column": inputs.pair_columns.get("class"),
         "weight_column": inputs.weight_name,

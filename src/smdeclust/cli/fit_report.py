@@ -94,6 +94,7 @@ def make_report(
         snippet=snippet(inputs, reading, run, setup, quotas),
         weight=inputs.weight if methods.takes_weights(run.method) else None,
         bounds=(BOUNDS, bound_rows(result)),
+        roles=result["roles"] or {},
         provenance=[
             *((f"{name}", version) for name, version in result["versions"].items()),
             (f"SHA-256 of {inputs.path}", result["data"]["sha256"]),

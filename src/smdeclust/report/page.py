@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -61,6 +61,7 @@ class Content:
     snippet: str = ""  # the same in Python
     provenance: Lines = ()
     weight: np.ndarray | None = None  # how much each point counts
+    roles: Mapping[str, str] = field(default_factory=dict)  # of the columns, where they have one
     bounds: tuple[Sequence[str], Sequence[Sequence[object]]] = ((), ())  # a header and rows
 
     def name(self, row: int) -> str:
@@ -130,7 +131,7 @@ def _clusters(content: Content, sizes: np.ndarray) -> list[list[object]]:
     labels, k, known = content.labels, content.n_clusters, content.constraints
     columns = [
         range(k), sizes.tolist(), np.round(100 * sizes / len(labels), 2).tolist(),
-        set_apart(content.raw, content.feature_names, labels, k),
+        set_apart(content.raw, content.feature_names, labels, k, content.roles),
         np.bincount(labels, content.squares(content.centers(content.X)), minlength=k).tolist(),
         np.bincount(labels[known.must_link[:, 0]], minlength=k).tolist(),
         np.bincount(labels[known.cannot_link].ravel(), minlength=k).tolist(),

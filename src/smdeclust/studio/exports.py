@@ -142,5 +142,6 @@ def report(
             costs_note="The studio shows what each pair costs.",
             snippet=recipe(wishes, sheet, folder),
             weight=sheet.weight,
+            roles=sheet.roles,
         )
     )

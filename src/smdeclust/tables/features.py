@@ -194,8 +194,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 said.append(f"no value is known in these rows: {some(ids)}")
             if any(said):
                 warnings.warn("; ".join(filter(None, said)), stacklevel=3)
-            means = [mean for coder in self._coders.values() for mean in coder.mean]
-            np.copyto(found, means, where=gaps)
+            np.copyto(found, np.concatenate([c.mean for c in self._coders.values()]), where=gaps)
         return found
 
     def in_units(self, X: Any) -> np.ndarray:

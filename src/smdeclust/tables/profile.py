@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 
 # A mean this many standard deviations away from that of all points stands out.
 _STANDS_OUT = 0.5
+_MOST_WORDS = 3
 
 
 def set_apart(
-    units: np.ndarray, names: Sequence[str], labels: np.ndarray, n_clusters: int, most: int = 3
+    units: np.ndarray, names: Sequence[str], labels: np.ndarray, k: int, roles: Mapping[str, str]
 ) -> list[str]:
     """For each cluster, what differs most from all points: ``high income, channel: 70% retail``.
 
     `units` and `names` are as of `TableFeatures.in_units`: ``a=b`` is the value b of the category
-    a, and its mean is a share.
+    a, and its mean is a share. Of columns whose role is date one says early and late.
     """
     whole, spread = units.mean(axis=0), units.std(axis=0)
     said = []
-    for cluster in range(n_clusters):
+    for cluster in range(k):
         members = labels == cluster
         if not members.any():
             said.append("")
@@ -36,13 +37,14 @@ def set_apart(
         away = (mean - whole) / np.where(spread > 0, spread, 1.0)
         words: dict[str, str] = {}
         for column in np.argsort(-np.abs(away), kind="stable"):
-            if abs(away[column]) < _STANDS_OUT or len(words) == most:
+            if abs(away[column]) < _STANDS_OUT or len(words) == _MOST_WORDS:
                 break
             name, _, level = names[column].partition("=")
             if "(season" not in name:
                 more, share = away[column] > 0, f"{mean[column]:.0%}"
                 often = "never" if mean[column] == 0 else share if more else f"only {share}"
-                plain = f"{'high' if more else 'low'} {name}"
+                low, high = ("early", "late") if roles.get(name) == "date" else ("low", "high")
+                plain = f"{high if more else low} {name}"
                 words.setdefault(name, f"{name}: {often} {level}" if level else plain)
         said.append(", ".join(words.values()) or "near the average")
     return said
