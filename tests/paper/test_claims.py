@@ -50,7 +50,7 @@ def test_table_2_is_won_only_on_every_configuration() -> None:
         best = next(claim for claim in claims if "best objective" in claim.text)
         assert best.holds is not ahead
         assert ("n500_k20 (85.7%)" in best.evidence) is ahead
-        assert ("At most 11% above" in best.evidence) is ahead  # 10 where the best has 9
+        assert ("at most 11% above" in best.evidence) is ahead  # 10 where the best has 9
 
 
 def test_feasible_counts_of_the_soft_rival() -> None:

@@ -81,8 +81,8 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
         yield _claim(
             "sg_mde_reaches_best",
             reached > len(theirs) / 2,
-            f"At the best known objective on {reached} of {len(theirs)} configurations; largest "
-            f"mean excess {100.0 * excess:.2g}% (the paper: 0.479%).",
+            f"It reaches the best known objective on {reached} of {len(theirs)} configurations; "
+            f"its largest mean excess is {100.0 * excess:.2g}% (the paper: 0.479%).",
         )
     proofs = [rows.get(run.key) for run in plan.runs() if run.method.name == "exact"]
     done = [row for row in proofs if row is not None and row["status"] == "ok"]
@@ -116,11 +116,12 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
         yield _claim("soft_feasible", all(n == total for n, total in easy), evidence)
     if "glass" in counts:
         n, total = counts["glass"]
-        yield _claim("soft_breaks_glass", n <= total / 3, f"{n} of {total} (paper 3 of 30).")
+        evidence = f"It does so on {n} of {total} configurations (paper 3 of 30)."
+        yield _claim("soft_breaks_glass", n <= total / 3, evidence)
     ours, soft, n = ours[feasible], soft[feasible], feasible.sum()
     if n:
         good = (if_feasible(ours, "objective") <= soft["objective"] * (1 + TIE)).sum()
-        yield _claim("soft_not_better", good == n, f"{good} of {n} configurations.")
+        yield _claim("soft_not_better", good == n, f"This holds on {good} of {n}.")
         quicker = (ours["seconds"] < soft["seconds"]).sum()
         evidence = f"SG-MDE is quicker on {quicker} of {n} configurations."
         yield _claim("soft_quicker", quicker < n / 2, evidence)
@@ -135,14 +136,14 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         """Whether SG-MDE is always best, and on how many rows; the others by name."""
         share = {name: shares(cases, metric)["SG-MDE"] for name, cases in by_dataset(found)}
         below = [f"{name} ({value:.1f}%)" for name, value in share.items() if value < 100.0]
-        others = f"; the others: {', '.join(below)}" if below else ""
-        return not below, f"{len(share) - len(below)} of {len(share)} rows at 100%{others}"
+        others = f"; the others are {', '.join(below)}" if below else ""
+        return not below, f"{len(share) - len(below)} of {len(share)} rows are at 100%{others}"
 
     best, shown = on_every_row("objective")
     if not best:
         values = if_feasible(found, "objective").unstack("method")
         behind = 100.0 * max((values["SG-MDE"] / values.min(axis=1) - 1.0).max(), 0.0)
-        shown += f". At most {behind:.2g}% above the best"
+        shown += f". Its objective is at most {behind:.2g}% above the best"
     yield _claim("synthetic_best", best, f"{shown}.")
     fewest, shown = on_every_row("local_iterations")
     yield _claim("synthetic_fewest", fewest, f"{shown}.")
@@ -214,5 +215,6 @@ def _violations(plan: Plan, tables: Mapping[str, Table]) -> Iterator[Claim]:
             yield _claim(
                 f"shares_set{number}",
                 largest <= tolerance,
-                f"Median difference {median:.1f} points, largest {largest:.1f} ({name}, {column}).",
+                f"The differences are {median:.1f} points in the median and {largest:.1f} at most "
+                f"({name}, {column}).",
             )

@@ -119,10 +119,11 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
         )
     lines += ["", to_markdown(Table("runs", "", tuple(counts)))]
     lines.append(
-        "The objective, broken pairs and agreement with classes are computed from the labels, the "
-        "same way for every method. Times are CPU seconds of `fit` on one thread, after data are "
-        "loaded and kernels are compiled. Runs that several experiments share are executed only "
-        "once.\n"
+        "The objective (O.F.), broken pairs and agreement with classes are computed from the "
+        "labels, the same way for every method. Times are CPU seconds of `fit` on one thread, "
+        "after data are loaded and kernels are compiled. L.S. is a local search, Δ a difference "
+        "in percent of the reference, and %S the percentage of configurations on which a method "
+        "is at least as good as all others. Runs that experiments share are executed only once.\n"
     )
     return "\n".join(lines)
 
@@ -159,7 +160,7 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
         reasons: dict[str, list[str]] = defaultdict(list)
         for item in plan.skipped:
             reasons[item.reason].append(item.what)
-        lines += [f"- {name}: {', '.join(what)}: {reason}" for reason, what in reasons.items()]
+        lines += [f"- {name}, {', '.join(what)}: {reason}" for reason, what in reasons.items()]
         missing: dict[str, Counter[str]] = defaultdict(Counter)
         for run in plan.runs():
             if run.key not in rows:
@@ -168,12 +169,12 @@ def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
         for dataset, counts in missing.items():
             alike[", ".join(f"{n} of {m}" for m, n in sorted(counts.items()))].append(dataset)
         lines += [
-            f"- {name}: missing runs on {', '.join(datasets)}: {shown}"
+            f"- {name}, missing runs on {', '.join(datasets)}: {shown}"
             + (" on each" if len(datasets) > 1 else "")
             for shown, datasets in alike.items()
         ]
         lines += [
-            f"- {name}: {run}: {rows[run.key]['status']} ({rows[run.key]['reason']})"
+            f"- {name}, {run}: {rows[run.key]['status']} ({rows[run.key]['reason']})"
             for run in plan.runs()
             if run.key in rows and rows[run.key]["status"] in ("failed", "crashed", "timeout")
         ]

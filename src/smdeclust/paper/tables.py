@@ -86,7 +86,7 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
             rows_of_table.append({"Dataset": Cell(str(name))} | cells)
         title = f"Pairs broken without constraints, in percent, set {number} (Table 1)"
         who = "our solver" if number == 1 else "k-means"
-        note = f"Mean over configurations and runs; clustered by {who}, without pairs."
+        note = f"Means over configurations and runs, clustered by {who} without pairs."
         tables.append(Table(f"table1_set{number}", title, tuple(rows_of_table), notes=(note,)))
     return [table for table in tables if table.rows]
 
@@ -147,11 +147,11 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         row["exact: proven"] = Cell(f"{n_proven} of {len(proven)}")
         body.append(row | {"configurations x seeds": _extent(ours)})
     notes = [
-        "O.F.: against the lowest objective known (the paper: that of PC-SOS-SDP); averages over "
-        f"seeds; relative differences up to {TIE:g} count as equal. Time: against our exact "
-        "method, proof of optimality included (the paper: until PC-SOS-SDP found its best "
-        "solution). The paper's figures are SG-MDE's. Proven: configurations shown optimal to a "
-        "relative gap of 1e-4."
+        "Objectives (O.F.) are averages over seeds, compared with the lowest known (the paper: "
+        f"that of PC-SOS-SDP); relative differences up to {TIE:g} count as equal. Times are "
+        "compared with our exact method, including its proof (the paper: PC-SOS-SDP until it "
+        "found its best solution). The paper's figures are for SG-MDE. Configurations are proven "
+        "optimal to a relative gap of 1e-4."
     ]
     if n_own:
         notes.append(f"For {n_own} configurations the best of the runs at hand is the reference.")
@@ -183,8 +183,8 @@ def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
         body.append(row)
     name = _name("table4", method, usual="SG-MDE")
     title = f"{method} against S-HG-MEANS where the latter breaks no pair (Table 4)"
-    which = "Configurations on which every run of S-HG-MEANS satisfies all pairs"
-    return Table(name, title, tuple(body), notes=(f"{which}; Δ in percent of its value.",))
+    note = "Only configurations on which every run of S-HG-MEANS satisfies all pairs are compared."
+    return Table(name, title, tuple(body), notes=(note,))
 
 
 def comparison_table(plan: Plan, rows: Rows) -> Table:
