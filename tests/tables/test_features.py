@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from smdeclust import Constraints, InvalidInputError, SMDEClust, TableFeatures
+from smdeclust.tables.values import values_of
 
 
 def customers(n: int = 120) -> pd.DataFrame:
@@ -416,3 +417,29 @@ def test_yes_has_the_coordinate(yes, no):
     assert features.done_["news"] == f"one coordinate: {yes} or {no}"
     assert features.in_units(table).mean() == pytest.approx(1 / 3)
     assert features.transform(table).mean() == pytest.approx(0)
+
+
+def test_dates_of_new_tables_are_read_in_the_order_of_the_fit():
+    """03/04 is the day or the month as in the fit; a date with the other order is an error."""
+    dates = ["03/04/2024", "25/06/2023", "07/07/2022"] * 3
+    table = pd.DataFrame({"since": dates, "x": np.arange(9.0)})
+    features = TableFeatures.from_dict(TableFeatures({"x": "number"}).fit(table).as_dict())
+    for mark in "/-.":
+        new = pd.DataFrame({"since": [f"03{mark}04{mark}2024", "2024-04-03"], "x": [1.0, 1.0]})
+        found = features.transform(new)
+        assert np.array_equal(found[0], found[1])
+    new = pd.DataFrame({"since": ["03/04/2024", "04/13/2024"], "x": [1.0, 1.0]})
+    with pytest.raises(InvalidInputError, match=r"row 1: found '04/13/2024'.* or 31/03/2024"):
+        features.transform(new)
+    plain = table.assign(since=[f"2024-0{month}-03" for month in range(1, 10)])
+    clear = TableFeatures({"x": "number"}).fit(plain)
+    with pytest.warns(UserWarning, match="03/04/2024 read month first"):
+        clear.transform(new)
+
+
+def test_order_of_unclear_dates():
+    """Most clear dates decide, then a decimal comma; clear ones of the other order are named."""
+    mixed = values_of(pd.Series(["03/04/2024", "25/06/2023", "26/06/2023", "06/25/2023"]))
+    assert mixed.order == "; 03/04/2024 read day first, but 06/25/2023 month first"
+    assert mixed.column.notna().all()
+    assert values_of(pd.Series(["03/04/2024"]), ",").order == "; 03/04/2024 read day first"

@@ -6,6 +6,7 @@ anything by this column. What is learned can be written as JSON and read back.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +16,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.tables.roles import YES_NO
-from smdeclust.tables.values import Values, as_moments, as_numbers
+from smdeclust.tables.values import DayFirst, Values, as_moments, as_numbers
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -266,6 +267,7 @@ class DateCoder(Coder):
 
     days: dict[str, Any] = field(default_factory=dict)
     season: bool = False
+    day_first: dict[str, bool] = field(default_factory=dict)  # as in `Values`
 
     @classmethod
     def learn(cls, values: Values, name: str) -> DateCoder:
@@ -278,7 +280,10 @@ class DateCoder(Coder):
         dense = len(np.unique(there.astype(np.int64) % 366)) > 12  # not only years or months
         season = bool(seasonal and dense and np.ptp(there) > 2 * _YEAR)
         names = [name, *([f"{name} (season, sine)", f"{name} (season, cosine)"] * season)]
-        return cls(names, days=asdict(number), season=season, odd=list(values.odd))
+        made = cls(names, days=asdict(number), season=season, odd=list(values.odd))
+        read = values if values.kind == "moments" else as_moments(levels_of(values), values.decimal)
+        made.day_first = dict(read.day_first)
+        return made
 
     @property
     def done(self) -> str:
@@ -286,7 +291,9 @@ class DateCoder(Coder):
         return scaled + ("; and the season" if self.season else "")
 
     def code(self, values: Values, where: str) -> np.ndarray:
-        days = _days(values, where, self.odd)
+        days = _days(values, where, self.odd, self.day_first)
+        if values.order and values.day_first.keys() - self.day_first.keys() - {"."}:
+            warnings.warn(f"{where}: the fit has no dates like these{values.order}", stacklevel=5)
         elapsed = NumberCoder(**self.days).code(_numbers(days), where)
         if not self.season:
             return elapsed
@@ -295,7 +302,7 @@ class DateCoder(Coder):
 
     def units(self, values: Values, where: str) -> np.ndarray:
         coordinates = super().units(values, where)
-        days = _days(values, where, self.odd)
+        days = _days(values, where, self.odd, self.day_first)
         coordinates[:, 0] = 1970 + np.where(np.isnan(days), self.days["center"], days) / _YEAR
         return coordinates
 
@@ -306,7 +313,9 @@ def _numbers(numbers: np.ndarray) -> Values:
     return Values("numbers", pd.Series(numbers))
 
 
-def _days(values: Values, where: str, known: list[str] | None = None) -> np.ndarray:
+def _days(
+    values: Values, where: str, known: list[str] | None = None, day_first: DayFirst | None = None
+) -> np.ndarray:
     """Days since 1970; a year alone is its first day. Words not `known` are an error."""
     import pandas as pd
 
@@ -316,8 +325,11 @@ def _days(values: Values, where: str, known: list[str] | None = None) -> np.ndar
             return (years - 1970) * _YEAR
     read = values
     if values.kind != "moments":
-        known, read = known or [], as_moments(levels_of(values))
-    _check_odd(read.odd, known, where, "a date such as 2024-03-31")
+        known, read = known or [], as_moments(levels_of(values), values.decimal, day_first)
+    like = [("31{}03{}2024" if first else "03{}31{}2024").format(mark, mark)
+            for mark, first in (day_first or {}).items()]  # fmt: skip
+    expected = "".join(f", or {date} with the order of the fit" for date in like[:1])
+    _check_odd(read.odd, known, where, f"a date such as 2024-03-31{expected}")
     column = read.column
     seconds = column.to_numpy("datetime64[s]").astype(np.int64).astype(np.float64)
     return np.where(pd.isna(column), np.nan, seconds / _DAY)

@@ -14,7 +14,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import frugal, optional
 from smdeclust.tables.coding import CODERS, CategoryCoder, Coder, NumberCoder, coder_of, some
 from smdeclust.tables.roles import Guess, check_roles, guess_roles
-from smdeclust.tables.values import Values, mark_of_frame, values_of
+from smdeclust.tables.values import DayFirst, Values, mark_of_frame, values_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -217,7 +217,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"{', '.join(map(str, list(frame.columns)[:20]))}."
             )
         used = frame[list(self._coders)]
-        return Columns(used, mark_of_frame(used, unclear=self._decimal))
+        day_first = {n: getattr(coder, "day_first", {}) for n, coder in self._coders.items()}
+        return Columns(used, mark_of_frame(used, unclear=self._decimal), day_first)
 
     def _coordinates(self, columns: Columns, way: Callable[[Coder], Any]) -> np.ndarray:
         found, at = np.empty((columns.n_rows, len(self.get_feature_names_out()))), 0
@@ -355,11 +356,14 @@ def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:
 class Columns(Mapping[str, Values]):
     """The values of every column, by name; read when asked for: a large table takes memory."""
 
-    def __init__(self, frame: DataFrame, decimal: str) -> None:
+    def __init__(
+        self, frame: DataFrame, decimal: str, day_first: Mapping[str, DayFirst] | None = None
+    ) -> None:
         self._frame, self._decimal, self.n_rows = frame, decimal, len(frame)
+        self._day_first = day_first or {}
 
     def __getitem__(self, name: str) -> Values:
-        return values_of(self._frame[name], self._decimal)
+        return values_of(self._frame[name], self._decimal, self._day_first.get(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._frame.columns)

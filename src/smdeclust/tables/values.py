@@ -57,6 +57,9 @@ _LOOK = 2_000
 _NUMERIC = ("integer", "floating", "mixed-integer-float", "decimal")
 
 
+DayFirst = Mapping[str, bool]  # by the mark between the numbers of a date: / . -
+
+
 @dataclass(frozen=True)
 class Values:
     """The cells of one column; missing ones are NaN or NaT."""
@@ -67,10 +70,14 @@ class Values:
     odd: Mapping[str, int] = field(default_factory=dict)
     decimal: str = "."  # the mark of numbers that are written as text
     order: str = ""  # how dates were read that could be read in two ways, in words
+    day_first: DayFirst = field(default_factory=dict)  # how dates were read, by their mark
 
 
-def values_of(column: Series, decimal: str = ".") -> Values:
-    """Read a column of any type; `decimal` is the mark of numbers that are written as text."""
+def values_of(column: Series, decimal: str = ".", day_first: DayFirst | None = None) -> Values:
+    """Read a column of any type; `decimal` is the mark of numbers that are written as text.
+
+    `day_first` is how an earlier table was read: dates that contradict it are not read.
+    """
     import pandas as pd
 
     kinds = pd.api.types
@@ -98,7 +105,8 @@ def values_of(column: Series, decimal: str = ".") -> Values:
         if plain.dtype != object and (held != "integer" or plain.abs().max() <= _WHOLE):
             return values_of(plain, decimal)
     words = _words(column, decimal)
-    return numbers_in(words, decimal) or dates_in(words) or Values("words", words, decimal=decimal)
+    dates = numbers_in(words, decimal) or dates_in(words, decimal, day_first)
+    return dates or Values("words", words, decimal=decimal)
 
 
 def _words(column: Series, decimal: str) -> Series:
@@ -149,12 +157,12 @@ def numbers_in(words: Series, decimal: str) -> Values | None:
     return _if_nearly_all(words, as_numbers(words, decimal))
 
 
-def dates_in(words: Series) -> Values | None:
+def dates_in(words: Series, decimal: str, day_first: DayFirst | None) -> Values | None:
     """Dates written as text; None where too few of the cells are dates."""
     some = words.dropna().iloc[:_LOOK].astype(object)
     if not len(some) or some.map(lambda w: bool(_DATE.fullmatch(w))).mean() < _NEARLY_ALL:
         return None
-    return _if_nearly_all(words, as_moments(words))
+    return _if_nearly_all(words, as_moments(words, decimal, day_first))
 
 
 def _if_nearly_all(words: Series, read: Values) -> Values | None:
@@ -234,8 +242,12 @@ def mark_of_frame(frame: DataFrame, unclear: str = ".") -> str:
     return decimal_mark((cell for column in text for cell in column.iloc[:_LOOK]), unclear)
 
 
-def as_moments(words: Series) -> Values:
-    """Dates written as text; a number is one only if it is written as 20240331 is."""
+def as_moments(words: Series, decimal: str = ".", day_first: DayFirst | None = None) -> Values:
+    """Dates written as text; a number is one only if it is written as 20240331 is.
+
+    Without `day_first`, see `values_of`, the order is that of most dates that have only one, else
+    the day first where numbers have a decimal comma. The others are read, too.
+    """
     import pandas as pd
 
     codes, found = pd.factorize(words)
@@ -247,20 +259,31 @@ def as_moments(words: Series) -> Values:
     read, order = pd.Series(pd.NaT, dates.index, dtype="datetime64[s]"), ""
     how: Any = {"errors": "coerce", "format": "mixed", "utc": True}
     marks = dates.str.extract(r"^\d{1,2}([/.-])\d{1,2}[/.-]", expand=False).fillna("")
+    given, used = day_first or {}, {}
     for mark, some in dates.groupby(marks):
-        both = {f: pd.to_datetime(some, dayfirst=f, **how) for f in _orders(some, str(mark))}
-        first = max(both, key=lambda f: both[f].notna().sum())
-        read[some.index] = _without_zone(both[first])
-        unclear = [date for date in some[both[first].notna()] if mark and _UNCLEAR.match(date)]
-        if unclear:
-            order += f"; {unclear[0]} read {'day' if first else 'month'} first"
+        first, strict = _order_of(some, str(mark), decimal, given)
+        beyond = r"^\d+\D(?:1[3-9]|[2-9]\d)\D" if first else r"^(?:1[3-9]|[2-9]\d)\D"
+        other = some[some.str.match(beyond)] if mark else some[:0]
+        some = some.drop(other.index) if strict else some
+        read[some.index] = _without_zone(pd.to_datetime(some, dayfirst=first, **how))
+        unclear = [date for date in some[read[some.index].notna()] if _UNCLEAR.match(date)]
+        if mark:
+            used[str(mark)] = first
+        if mark and unclear and not strict:
+            ways = ("day", "month") if first else ("month", "day")
+            but = f", but {other.iloc[0]} {ways[1]} first" if len(other) else ""
+            order += f"; {unclear[0]} read {ways[0]} first{but}"
     moments = np.append(read.to_numpy("datetime64[s]"), np.datetime64("NaT", "s"))
-    return replace(_read(words, "moments", codes, moments), order=order)
+    return replace(_read(words, "moments", codes, moments), order=order, day_first=used)
 
 
-def _orders(dates: Series, mark: str) -> tuple[bool, ...]:
-    """Whether to read the day first: where a first number is above 12, or points divide."""
+def _order_of(dates: Series, mark: str, decimal: str, given: DayFirst) -> tuple[bool, bool]:
+    """Whether the day is first, and whether that is known from an earlier table."""
+    if mark in given:
+        return given[mark], True
     if mark in ("", "."):
-        return (mark == ".",)
-    first, second = dates.str.extract(r"^(\d+).(\d+)").astype(int).max()
-    return (True,) if first > 12 else (False,) if second > 12 else (False, True)
+        return mark == ".", False
+    if len(set(given.values())) == 1:
+        return next(iter(given.values())), True
+    day, month = (dates.str.extract(r"^(\d+).(\d+)").astype(int) > 12).sum()
+    return day > month or (day == month and decimal == ","), False
