@@ -268,7 +268,7 @@ def test_weights_that_are_none(cli, survey):
         result = cli("fit", path, "-k", 2, "--role", "weight=weight")
         assert result.code == 1
         assert "row 3" in result.err
-        assert "expected a number from 0" in " ".join(result.err.split())
+        assert "expected a number of at least 0" in " ".join(result.err.split())
 
 
 def test_a_soft_pair_of_a_row_with_gaps_is_counted_once(cli, customers, tmp_path):

@@ -80,7 +80,7 @@ def test_integer_ids_are_ids_and_not_rows():
         ({"ids": ["a"], "n_points": 2}, "1 ids for 2 points"),
         ({"must_link": [(0, 5)], "n_points": 5}, "rows are numbered 0 to 4"),
         ({"must_link": [(0, -1)]}, "rows are numbered from 0"),
-        ({"n_points": -1}, "n_points must be an integer from 0 or None, got -1"),
+        ({"n_points": -1}, "n_points must be an integer of at least 0 or None, got -1"),
         ({"soft_must_link": [(0, 1, 0.3)]}, "opposite is more likely.*confidence 0.7"),
         ({"soft_must_link": [(0, 1, 1.3)]}, "expected 0.5 to 1"),
         ({"soft_must_link": [(0, 1, 0.8)], "soft_must_link_confidence": 0.9}, "already"),

@@ -66,12 +66,12 @@ def test_it_is_a_small_value():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"population_size": 3}, "population_size must be an integer from 4"),
+        ({"population_size": 3}, "population_size must be an integer of at least 4"),
         ({"assignment": "lucky"}, "assignment must be one of"),
         ({"mutation": 1}, "mutation must be True or False"),
         ({"scale_factor": (0.9, 0.1)}, "scale_factor"),
         ({"scale_factor": (0.1, 0.5, 0.9)}, "scale_factor"),
-        ({"alpha": 2}, "alpha must be a number from 0 up to 1"),
+        ({"alpha": 2}, "alpha must be a number of at least 0 and at most 1"),
         ({"max_local_searches": "many"}, "max_local_searches"),
         ({"max_populations": 2}, "max_populations"),
         ({"colour": "red"}, "has no colour"),

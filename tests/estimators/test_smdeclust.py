@@ -170,8 +170,8 @@ def test_callback_sees_every_local_search():
     [
         ({"assignment": "fast"}, "assignment must be one of"),
         ({"local_search": "x"}, "local_search must be one of"),
-        ({"population_size": 3}, "population_size must be an integer from 4"),
-        ({"alpha": 2}, "alpha must be a number from 0 up to 1"),
+        ({"population_size": 3}, "population_size must be an integer of at least 4"),
+        ({"alpha": 2}, "alpha must be a number of at least 0 and at most 1"),
         ({"max_time": -1}, "max_time"),
         ({"scale_factor": (0.8, 0.5)}, "scale_factor"),
         ({"max_generations": 1.5}, "max_generations"),

@@ -75,7 +75,7 @@ def test_smoke_needs_no_data_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("SMDECLUST_DATA", raising=False)
     plan = paper_plan("exact", "smoke")
     assert {run.dataset for run in plan.runs()} == {"sklearn-iris", "sklearn-wine"}
-    assert any(item.what == "iris" and "stands in" in item.reason for item in plan.skipped)
+    assert any(item.what == "iris" and "is used" in item.reason for item in plan.skipped)
     assert paper_plan("large", "smoke").runs() == []
 
 

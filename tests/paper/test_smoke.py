@@ -28,7 +28,7 @@ def test_smoke_scale_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     text = result.report.read_text(encoding="utf-8")
     for heading in ("What was run", "What agrees", "Table 2", "Table 3", "Table 4", "left out"):
         assert heading in text
-    assert "sklearn-iris with made pairs stands in" in text
+    assert "sklearn-iris with generated pairs is used" in text
     assert "banana" in text
     linked = re.findall(r"\]\(([^)]+\.png)\)", text)
     assert linked

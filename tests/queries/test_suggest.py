@@ -141,7 +141,7 @@ def test_bad_input() -> None:
     model = SMDEClust(3, random_state=0).fit(X)
     with pytest.raises(InvalidInputError, match="strategy must be influence or random"):
         suggest_pairs(model, X, strategy="best")
-    with pytest.raises(InvalidInputError, match="n_pairs must be an integer from 1"):
+    with pytest.raises(InvalidInputError, match="n_pairs must be an integer of at least 1"):
         suggest_pairs(model, X, n_pairs=0)
     with pytest.raises(InvalidInputError, match="X has 10 rows"):
         suggest_pairs(model, X[:10])

@@ -169,8 +169,8 @@ class MultiStart(ConstrainedClusterer):
     """The best of ``n_init`` starts."""
 
     _attributes = {  # noqa: RUF012
-        "n_local_searches_, n_local_iterations_": "Number of starts, and of all their iterations.",
-        "n_failed_starts_": "Starts that failed.",
+        "n_local_searches_, n_local_iterations_": "Starts, and their iterations in total.",
+        "n_failed_starts_": "Number of starts that failed.",
     }
 
     n_init: int = whole(10, "Number of starts; the best one is kept.", low=1)

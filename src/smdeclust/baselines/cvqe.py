@@ -19,7 +19,7 @@ AT_REST = 1e-12
 
 @documented
 class CVQE(FromCenters, SoftBaseline):
-    """CVQE (Davidson & Ravi 2005): k-means that charges broken pairs by distances of centers.
+    """CVQE (Davidson & Ravi 2005): k-means that charges broken pairs by distances between centers.
 
     A broken must-link costs the squared distance between its two centers; a broken cannot-link, the
     squared distance from its center to the nearest other one. Each pair is placed where the total

@@ -43,8 +43,8 @@ class HGMeans(SoftBaseline):
         "history_": "Arrays of equal length, one entry per choice of survivors.",
     }
 
-    population_size: int = whole(10, "Solutions that survive.", low=2)
-    largest_population: int = whole(20, "Solutions at which survivors are chosen.", low=3)
+    population_size: int = whole(10, "Number of solutions that survive.", low=2)
+    largest_population: int = whole(20, "Population size at which survivors are chosen.", low=3)
     max_no_improvement: int = whole(
         500, "Stop after this many offspring in a row that do not improve the best solution.", low=1
     )

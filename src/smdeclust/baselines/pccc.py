@@ -98,14 +98,14 @@ class PCCC(FromCenters, Baseline):
         constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Cluster the rows of `X`: as `SMDEClust.fit`, with confidences of any size.
+        """Cluster the rows of `X`, like `SMDEClust.fit`, but with confidences of any size.
 
         Parameters
         ----------
         X, y, must_link, cannot_link, constraints, sample_weight
-            As there.
+            As in `SMDEClust.fit`.
         soft_must_link, soft_cannot_link
-            Pairs that should, or should not; they may contradict each other and the hard ones.
+            Soft pairs, which may contradict each other and the hard ones.
             A pair listed several times costs the sum of its prices.
         soft_must_link_confidence, soft_cannot_link_confidence
             Confidence in the soft pairs, above 0 and up to 1: one number, or one per pair. ``None``

@@ -183,8 +183,8 @@ def read_weights(path: Path, table: Any) -> Any:
 
 # What is read -> its type, what it must be below, and words for that.
 _KINDS: dict[str, tuple[Callable[[str], float], float, str]] = {
-    "label": (int, 2**31, "a whole number from 0"),
-    "weight": (float, float("inf"), "a number from 0"),
+    "label": (int, 2**31, "a whole number of at least 0"),
+    "weight": (float, float("inf"), "a number of at least 0"),
 }
 
 

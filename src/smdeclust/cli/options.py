@@ -128,7 +128,7 @@ class Reading:
       --role COLUMN=ROLE: What a column is: number, category, yes/no, date, text, id, class, weight
         or 'left out' (default: guessed, and shown); repeat for more.
       --id COLUMN (id_column): Column of ids, short for --role COLUMN=id.
-      --label COLUMN: Column of known classes, which clusters do not use ('fit --class-column' uses
+      --label COLUMN: Column of known classes, not used for clustering ('fit --class-column' uses
         them); short for --role COLUMN=class.
       --features A,B,...: The only columns to use (default: those with a suitable role).
       --sheet NAME: Sheet of a spreadsheet (default: the first with more than one column).

@@ -51,7 +51,7 @@ def format_of(path: Any) -> str:
 
 
 class Constraints(Store):
-    """Pairs of points that must, or must not, share a cluster; hard and soft.
+    """Everything known about the points: hard and soft pairs, labels, groups and quotas.
 
     An object of this class never changes: ``add``, ``drop``, ``|``, ``-`` and ``[rows]`` return new
     ones. Pairs stay in the order given, including repetitions and contradictions; ``check`` finds
@@ -60,18 +60,17 @@ class Constraints(Store):
     Parameters
     ----------
     must_link, cannot_link
-        Pairs that must, or must not, share a cluster: an (m, 2) array, a table of two columns, or
-        any iterable of pairs. Pairs of ids if `ids` are given, otherwise of row positions.
+        Hard pairs: an (m, 2) array, a table of two columns, or any iterable of pairs. They contain
+        ids if `ids` are given, and otherwise row positions.
     soft_must_link, soft_cannot_link
-        Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``. A confidence is the
-        probability that the pair is right, from 0.5 (worth nothing) to 1 (as good as a hard pair);
-        0.95 if none is given.
+        Soft pairs: ``(i, j)`` or ``(i, j, confidence)``. The confidence is the probability that the
+        pair is right, from 0.5 (no information) to 1 (a hard pair); 0.95 if none is given.
     soft_must_link_confidence, soft_cannot_link_confidence
         The confidences, if they are not in the pairs: one number, or one per pair.
     soft_must_link_price, soft_cannot_link_price
         Instead of confidences: what each broken pair costs, in units of the objective.
     ids
-        Id of each point, all different: a column or the index of a data frame, any sequence.
+        Id of each point, all different: a column or the index of a data frame, or any sequence.
     n_points
         Number of points, if there are no ids. Without either, pairs can be stored and fitted, but
         not sliced.

@@ -157,11 +157,11 @@ class ConstrainedClusterer(
         y
             Not used. For partial labels see ``Constraints.from_labels``.
         must_link, cannot_link
-            Pairs of row positions that must, or must not, share a cluster: (m, 2) integers.
+            Hard pairs of row positions: (m, 2) integers.
         soft_must_link, soft_cannot_link
-            Pairs that should, or should not: ``(i, j)`` or ``(i, j, confidence)``, the confidence
-            from 0.5 (worth nothing) to 1 (hard), 0.95 if none is given. They may be broken, at a
-            price. (Methods that support only hard pairs reject them.)
+            Soft pairs, which may be broken at a price: ``(i, j)`` or ``(i, j, confidence)``. The
+            confidence is from 0.5 (no information) to 1 (hard), 0.95 if none is given. Methods that
+            support only hard pairs reject them.
         constraints
             All constraints as a :class:`~smdeclust.Constraints`, instead of bare pairs.
         sample_weight
@@ -200,7 +200,7 @@ class ConstrainedClusterer(
         cannot_link: Any = None,
         max_time: float | None = None,
     ) -> np.ndarray:
-        """Return the label of each new point: its nearest center, or the best that is allowed.
+        """Return the label of each new point: the nearest center, or the best one allowed.
 
         Parameters
         ----------

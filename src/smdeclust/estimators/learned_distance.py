@@ -106,7 +106,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Learn the distance of the rows of `X`.
+        """Learn a distance from the rows of `X` and their pairs.
 
         Parameters
         ----------

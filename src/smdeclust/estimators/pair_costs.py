@@ -58,7 +58,7 @@ class PairCost:
 
 @dataclass(frozen=True, eq=False)
 class PairCostTable(Sequence[PairCost]):
-    """What pairs cost, those that save most first.
+    """The costs of pairs, most expensive first.
 
     Attributes
     ----------
@@ -222,8 +222,8 @@ def _chosen(known: Constraints, pairs: Any) -> list[tuple[str, int]]:
 
 
 def implied_pairs(must: np.ndarray, cannot: np.ndarray, n_points: int) -> dict[str, set[int]]:
-    """Positions of pairs that the others imply: must-links that are no bridge, cannot-links beside
-    another between the same groups."""
+    """Positions of pairs that the others imply: must-links that are not bridges, and cannot-links
+    between groups that another cannot-link joins."""
     bridges = set(find_bridges(must).links.tolist())
     grouping = contract(n_points, must, cannot)
     edges = np.sort(grouping.of_point[cannot], axis=1)

@@ -152,11 +152,11 @@ class SMDEClust(ConstrainedClusterer):
     verbose
         1: log one line per generation.
     assignment, mutation, local_search, population_size, max_populations, n_agree
-        Deprecated, like the next ones: now fields of :class:`Search`.
+        Deprecated: now a field of :class:`Search`.
     max_no_improvement, tol, relative, scale_factor, alpha, max_local_searches
-        Deprecated.
+        Deprecated: now a field of :class:`Search`.
     max_generations, max_local_iter, replacement
-        Deprecated.
+        Deprecated: now a field of :class:`Search`.
 
     Attributes
     ----------

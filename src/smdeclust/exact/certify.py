@@ -110,7 +110,7 @@ def certify(
     check_number("max_time", max_time, low=0, optional=True)
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and (n_jobs >= 1 or n_jobs == -1)):
         raise InvalidInputError(
-            f"n_jobs must be a whole number from 1, -1 for all cores, or None, got {n_jobs!r}"
+            f"n_jobs must be a positive whole number, -1 for all cores, or None, got {n_jobs!r}"
         )
     seconds = np.inf if max_time is None else max_time
     names, given = np.unique(_cluster_names(labels), return_inverse=True)
@@ -226,6 +226,6 @@ def _estimate(problem: Problem) -> str:
     seconds = 2e-3 * (n / 300.0) ** 3
     gigabytes = 12 * 8 * n * n / 2**30
     return (
-        f"{n} groups are more than {MAX_GROUPS}, the most that are tried: a proof would need about "
+        f"{n} groups are more than the limit of {MAX_GROUPS}: a proof would need about "
         f"{gigabytes:.1f} GiB of memory and {1000 * seconds / 3600:.1f} hours for the root alone"
     )

@@ -40,7 +40,7 @@ def read_groups(content: bytes, reading: Reading) -> Constraints:
     numbers = [parse_whole(word) for word in words]
     for word, number, line in zip(words, numbers, lines, strict=True):
         if number is None or number < -1:
-            expected = "a group: a whole number from 0, or -1 for a free point"
+            expected = "a group: a whole number of at least 0, or -1 for no group"
             raise bad_line(reading.path, line, shown(word), expected)
     return pairs_of(rows, [str(number) for number in numbers], lines, reading)
 

@@ -109,7 +109,7 @@ def read_constraints(
     whole = isinstance(n_points, int | np.integer) and not isinstance(n_points, bool)
     if n_points is not None and (not whole or n_points < 0):
         raise InvalidInputError(
-            f"n_points is {n_points!r}, expected a whole number from 0 or None."
+            f"n_points is {n_points!r}, expected a whole number of at least 0, or None."
         )
     row_of_id = None
     if ids is not None:

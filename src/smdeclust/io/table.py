@@ -107,7 +107,7 @@ def read_table(
     path
         Any file that :func:`read_frame` reads.
     format, header, encoding
-        As there.
+        As in :func:`read_frame`.
     label
         Column (in ``.npz`` the array) of the classes. None takes a last column named class or
         label if there is one (in ``.npz`` also an array y), False takes none.

@@ -84,7 +84,7 @@ class TableFile:
 
     @cached_property
     def frame(self) -> DataFrame:
-        """The columns; of points, their coordinates and what stands beside them."""
+        """The columns of a table, or the coordinates of points and the columns beside them."""
         if self.table is not None:
             return self.table
         with optional(f"{self.path}: reading a table"):

@@ -100,7 +100,7 @@ class RowResolver:
         """What was found, what was expected, and what to do."""
         base = self.index_base
         if number is None:
-            expected = f"a row position (a whole number from {base})"
+            expected = f"a row position (a whole number of at least {base})"
             ids = f"If the file names points by their ids, pass the ids ({argument('ids')})."
             return shown(word), expected, ids
         if number < base:

@@ -167,7 +167,7 @@ def paper_plan(experiment: str, scale: str = "paper") -> Plan:
     skipped = {name: item.reason for name, item in found.items() if isinstance(item, Skipped)}
     for name, d in data.items():
         if d.name != name:
-            skipped[name] = f"not in SMDECLUST_DATA; {d.name} with made pairs stands in"
+            skipped[name] = f"not in SMDECLUST_DATA, so {d.name} with generated pairs is used"
     skipped |= {name: f"not part of the scale {scale}" for name in of.paper if name not in found}
     if len(seeds) < of.seeds[-1]:
         skipped[f"seeds {len(seeds)} to {of.seeds[-1] - 1}"] = f"scale {scale} has fewer"

@@ -132,7 +132,7 @@ def run_all(
         Called with each run and its outcome once the row is written.
     """
     if jobs is not None and jobs < 1:
-        raise InvalidInputError(f"jobs is {jobs}, expected a whole number from 1 or None.")
+        raise InvalidInputError(f"jobs is {jobs}, expected a positive whole number or None.")
     todo = deque(run for run in runs if not store.is_done(run))
     before, now = len(runs) - len(todo), 0
     end = float("inf") if budget is None else time.monotonic() + budget

@@ -54,7 +54,7 @@ def plot_constraint_graph(
         How many groups to draw at most: whole components, those with violations and the largest
         first; of a component that is too large by itself, the groups with the most cannot-links.
     seed
-        For the first positions of the layout.
+        Random seed of the layout.
     ax
         Where to draw. By default a new figure.
     """

@@ -240,7 +240,7 @@ def find_coloring(
 
     Nodes with fewer than K neighbors can always be colored last, so only the K-core matters.
     There, the search looks for a clique of more than K nodes, then tries colors exhaustively, most
-    saturated node first (DSATUR), for at most `budget` placements beyond a straight run; then a
+    saturated node first (DSATUR), for at most `budget` placements beyond one per node; then a
     tabu search makes at most `MOST_MOVES` moves, until `deadline` (of ``time.perf_counter()``).
     Apart from the DSATUR budget and the moves, time and memory are linear in the pairs.
     """

@@ -59,7 +59,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that is wrong with some pairs.
+    """All contradictions among some pairs, and a repair.
 
     Attributes
     ----------

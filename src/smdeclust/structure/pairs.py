@@ -71,9 +71,9 @@ def check_number(
     fits = isinstance(value, kinds) and not isinstance(value, bool)
     if not fits or not low <= value <= high or value >= below < np.inf:
         kind = "an integer" if whole else "a number"
-        span = f" from {low:g}" if low > -np.inf else ""
-        span += f" up to {high:g}" if high < np.inf else ""
-        span += f" to below {below:g}" if below < np.inf else ""
+        span = f" of at least {low:g}" if low > -np.inf else ""
+        span += f" and at most {high:g}" if high < np.inf else ""
+        span += f" and below {below:g}" if below < np.inf else ""
         raise InvalidInputError(
             f"{name} must be {kind}{span}{' or None' if optional else ''}, got {value!r}."
         )

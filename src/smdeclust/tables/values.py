@@ -196,8 +196,8 @@ def as_weights(values: Values, name: str, row_name: Callable[[int], str] = str) 
         row = int(wrong[0])
         raise InvalidInputError(
             f"Column {name!r} has the role weight, and row {row_name(row)} has "
-            f"{str(values.column.iloc[row])!r}, expected a number from 0. Correct the value, or "
-            "give the column another role."
+            f"{str(values.column.iloc[row])!r}, expected a number of at least 0. Correct the "
+            "value, or give the column another role."
         )
     return weight
 

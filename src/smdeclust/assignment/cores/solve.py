@@ -52,8 +52,8 @@ def solve_core(
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.ndim != 2 or graph.n_nodes != len(costs):
         raise InvalidInputError(
-            f"costs of shape {costs.shape} and a graph of {graph.n_nodes} nodes do not belong "
-            f"together; pass costs (n, K) for n nodes"
+            f"costs of shape {costs.shape} and a graph of {graph.n_nodes} nodes do not match; "
+            f"pass costs (n, K) for n nodes"
         )
     if np.isnan(costs).any() or np.isneginf(costs).any():
         raise InvalidInputError("costs must be numbers or +inf; found nan or -inf")
