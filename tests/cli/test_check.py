@@ -7,7 +7,7 @@ import json
 
 def test_feasible(cli, flowers, tmp_path):
     """Feasible pairs: code 0, the counts, and how many plain k-means breaks."""
-    result = cli("check", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--json")
+    result = cli("check", flowers, "-k", 3, "--pairs", tmp_path / "pairs.csv", "--json")
     assert result.code == 0
     document = json.loads(result.out)
     assert document["verdict"] == "feasible"

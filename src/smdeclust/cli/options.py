@@ -104,7 +104,7 @@ NClusters = Annotated[
 ]
 ConstraintFiles = Annotated[
     list[Path] | None,
-    option("--constraints -c FILE", "File of pairs, in any format; repeat for more files."),
+    option("--constraints --pairs -c FILE", "File of pairs, in any format; repeat for more files."),
 ]
 
 
