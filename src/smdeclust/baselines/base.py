@@ -66,7 +66,7 @@ class Baseline(ConstrainedClusterer):
 
     _attributes = SOLUTION
 
-    n_clusters: int = anything(3, "K.", kw_only=False)
+    n_clusters: int = anything(3, "Number of clusters, K.", kw_only=False)
     max_time: float | None = number(
         None, "Seconds, after which the best solution so far is returned.", low=0
     )

@@ -48,7 +48,7 @@ class Check:
     repaired
         The constraints without the pairs of the repair.
     n_clusters
-        K.
+        Number of clusters, K.
     quotas
         Why the quotas cannot hold although the pairs can; empty if they can, or if there are none.
     """

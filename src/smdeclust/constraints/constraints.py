@@ -175,8 +175,8 @@ class Constraints(Store):
         Parameters
         ----------
         groups
-            One entry per point (equal entries form a group, unknown ones as in `from_labels` none),
-            or a list of groups by ids or row positions. Groups that share a point are merged.
+            One entry per point (equal entries form a group; unknown ones, as in `from_labels`, do
+            not), or a list of groups of ids or row positions. Groups that share a point are merged.
         kind
             ``"must_link"``: the points of a group are together. ``"cannot_link"``: no two of them
             are ("faces in one photo are different people"; here groups may share points).
@@ -277,15 +277,15 @@ class Constraints(Store):
         Parameters
         ----------
         column
-            One entry per point. Categories: each value is counted. (An empty cell, or text such as
-            "-" or "n/a", is a value only if `low` or `high` names it, but its point counts toward
-            the size in shares.) True or False: True is counted. Numbers, which may not be text:
-            their sum is bounded. (0 and 1, with a fraction as a bound: the share of 1.)
+            One entry per point. Each value of a category is counted. (An empty cell, or text such
+            as "-" or "n/a", is a value only if `low` or `high` names it, but its point counts
+            toward the size in shares.) Of True and False, True is counted. Numbers are summed; with
+            a fraction as a bound, a column of 0 and 1 is bounded by its share of 1.
         low, high
             Minimum and maximum in every cluster: a number, or a mapping from values to numbers
             (other values have no bounds). Whole numbers are counts, fractions are shares of the
-            cluster. Instead of a number, a list of K (``None``: no bound), which the search assigns
-            to the clusters together with the j-th sizes.
+            cluster. A list of K numbers (``None``: no bound) has one for each cluster; the search
+            decides which, and keeps j-th bounds and j-th sizes together.
         of
             What the bounds mean, if that is ambiguous: ``"count"`` or ``"share"`` of a value,
             ``"sum"`` or ``"mean"`` of numbers.
@@ -303,8 +303,8 @@ class Constraints(Store):
         return self._with(n_points=n_points, quotas=(*self.quotas, *more))
 
     def drop(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
-        """Return these constraints without some of their pairs, given as for :meth:`add`, in either
-        order; soft ones without confidences or prices."""
+        """Return these constraints without the given pairs. The arguments are those of :meth:`add`;
+        soft pairs are given without confidences or prices."""
         gone = Constraints(must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more)
         for kind in KINDS:
             missing = gone.named(kind, ~among(getattr(gone, kind), getattr(self, kind)))
@@ -385,7 +385,7 @@ class Constraints(Store):
         return some
 
     def hardened(self) -> Constraints:
-        """Return the same with soft pairs of confidence 1 (or an infinite price) as hard ones."""
+        """Return a copy in which soft pairs of confidence 1 (or infinite price) are hard."""
         if not self.n_soft:
             return self
         masks, hard = {}, {}
@@ -418,7 +418,7 @@ class Constraints(Store):
         Parameters
         ----------
         n_clusters
-            K.
+            Number of clusters, K.
         soft
             Whether soft pairs must hold as well; the repair then drops pairs of low confidence
             first. Otherwise they are ignored, because they may be broken.

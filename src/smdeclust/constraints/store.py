@@ -80,7 +80,7 @@ class Store:
         return self._with(**fields, origins=origins, columns=columns)
 
     def named(self, kind: str, some: Any = slice(None)) -> list[tuple[Any, Any]]:
-        """Return the pairs of a kind (or some, by position) by id, or by row without ids."""
+        """Return the pairs of a kind (or some of them) as ids, or as rows if there are no ids."""
         pairs = getattr(self, kind)[some]
         if self.ids is None:
             return [(i, j) for i, j in pairs.tolist()]
@@ -93,7 +93,7 @@ class Store:
         return words + [f"cannot-link {i} - {j}" for i, j in cannot]
 
     def where(self, kind: str, index: int) -> str:
-        """Say where a pair of a kind, by position, was written, as in ``pairs.txt, line 12``."""
+        """Return where a pair, given by kind and position, was written: ``pairs.txt, line 12``."""
         if kind not in KINDS:
             raise InvalidInputError(f"{kind!r} is not one of {list(KINDS)}.")
         file, first, second = self._origin(kind)[index].tolist()

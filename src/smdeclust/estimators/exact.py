@@ -25,7 +25,7 @@ class ExactMSSC(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters
-        K.
+        Number of clusters, K.
     tol
         Relative gap that counts as proven.
     max_time

@@ -87,7 +87,7 @@ class GuidedClustering(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters
-        K.
+        Number of clusters, K.
     views
         ``"auto"``: all of them (without pairs: those that need no pairs). Otherwise a name or a
         list of names (``"given"``, ``"learned"``, ``"compact"``, ``"graph"``, ``"graph-learned"``,

@@ -104,7 +104,7 @@ class SMDEClust(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters
-        K.
+        Number of clusters, K.
     search
         How much to search: ``"standard"``; ``"quick"``, about as long as k-means with ten starts;
         ``"paper"``, the published method (see :meth:`from_paper`); or a :class:`Search`.

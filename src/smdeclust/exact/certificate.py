@@ -137,7 +137,7 @@ class Certificate:
     labels
         (N,) best known clustering, at least as good as the one given.
     n_clusters
-        K.
+        Number of clusters, K.
     lower_bound, upper_bound
         No feasible clustering costs less than the first; ``labels`` cost the second.
     gap

@@ -62,16 +62,16 @@ def read_frame(
     ----------
     path
         CSV (any separator, decimal mark and encoding), Excel or OpenDocument, Parquet, Feather,
-        JSON lines, ``.h5ad``, ``.npy``, ``.npz``, or text headed ``n d`` or ``n d k``.
+        JSON lines, ``.h5ad``, ``.npy``, ``.npz``, or text that starts with ``n d`` or ``n d k``.
     format
         ``csv``, ``excel``, ``parquet``, ``feather``, ``jsonl``, ``h5ad``, ``npy``, ``npz`` or
         ``text``; None detects it from the content.
     sheet
-        Sheet of a spreadsheet, by name or number from 1; None takes the first
-        with more than one column.
+        Sheet of a spreadsheet, by name or number (the first is 1); None takes the first sheet with
+        more than one column.
     header
         Whether the first line of a CSV names the columns (otherwise they are called x0, x1, ...);
-        None decides by looking at it.
+        None decides from the content.
     encoding
         Encoding of text; None recognizes it.
 

@@ -76,8 +76,8 @@ def read_constraints(
         two files have the must-links and the cannot-links, in this order.
     format
         One of ``json``, ``links``, ``csv``, ``signed``, ``graphs``, ``two-column``, ``matrix``,
-        ``groups``, ``labels``; None detects it from the content of each file, which is an error if
-        the content fits more than one. ``ids`` is any of the pair forms, detected, with ids.
+        ``groups``, ``labels``, or ``ids`` (any format of pairs, with ids); None detects it from the
+        content of each file, and raises an error if the content fits more than one.
     n_points
         Number of rows of the data: rows beyond it are an error. None does not check.
     ids
@@ -148,7 +148,7 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
         ``"ml"``: rows of a group go together; ``"cl"``: they go apart; ``"class"``: groups are
         classes, together within a class and apart across classes.
     path
-        The file of the table; ``where`` names it.
+        The file of the table, for the messages of ``where``.
     """
     if table.groups is None:
         raise InvalidInputError(

@@ -24,7 +24,7 @@ REPORT_NAME = "reproduction.md"
 
 @dataclass(frozen=True)
 class PaperResult:
-    """The result of a call.
+    """What `run_paper` and `run_plans` return.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ class Data:
         Names of its configurations, each one instance of the problem.
     loader
         ``"module:function"``, called as ``function(name, configuration)``; returns an
-        `~smdeclust.paper.data.Instance`. The configuration ``"none"`` has no pairs.
+        `smdeclust.paper.Instance`. The configuration ``"none"`` has no pairs.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Plan:
     Attributes
     ----------
     name
-        Short name, as ``--experiment`` takes it.
+        Short name, for ``--experiment``.
     title
         A heading.
     parts

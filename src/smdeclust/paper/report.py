@@ -33,8 +33,7 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
     store
         The SQLite file.
     target
-        The Markdown file to write, tables and figures included; the tables as CSV and LaTeX and
-        the figures as PNG and SVG go to the folder of the same name beside it.
+        The Markdown file to write; tables and figures go to the folder of the same name.
     remark
         Your own paragraph on how the runs were made.
     """
@@ -66,7 +65,10 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         sections.append(f"## {plan.title}\n")
         for table in by_plan[name]:
             notes = f"\n{' '.join(table.notes)}\n" if table.notes else ""
-            sections.append(f"### {table.title}\n\n{to_markdown(table)}{notes}")
+            shown = f"### {table.title}\n\n{to_markdown(table)}{notes}"
+            if table.name.endswith("_methods") and len(by_plan[name]) > 1:
+                shown = f"All methods: [{table.name}.csv]({folder.name}/{table.name}.csv)\n"
+            sections.append(shown)
         sections += [
             f"![{plan.title}]({folder.name}/{path.name})\n"
             for path in _figures(plan, rows, folder)

@@ -57,12 +57,10 @@ def is_feasible(row: Row) -> bool:
 
 
 def compared(plan: Plan, rows: Rows) -> DataFrame:
-    """The runs to compare by data set, configuration, method and seed: done or not, feasible (its
-    labels break no pair) or not (the method gave up, or they break pairs), and their figures.
+    """Return the runs to compare, by data set, configuration, method and seed.
 
-    Seconds are processor time, which does not depend on what else the machine does; like the two
-    counts they are those of all runs that ended by themselves. The objective and the agreement with
-    classes are those of feasible ones.
+    A run is feasible if its labels break no pair. CPU seconds and counts cover all runs that ended
+    by themselves; objectives and agreement with classes cover only the feasible ones.
     """
     with optional("The comparison of runs"):
         import pandas as pd
@@ -85,8 +83,8 @@ def compared(plan: Plan, rows: Rows) -> DataFrame:
 
 
 def averages(plan: Plan, rows: Rows, *methods: str) -> DataFrame:
-    """The averages over seeds by data set, configuration and method, of the instances where each of
-    these methods (default: all) has ended a run; NaN where there is nothing to average."""
+    """Return averages over seeds by data set, configuration and method, for the instances on which
+    each of these methods (default: all) has ended a run; NaN if there is nothing to average."""
     by = compared(plan, rows).groupby(level=[*_CASE, "method"], sort=False)
     found = by[["adjusted_rand", *METRICS]].mean()
     found["best"], found["worst"] = by["objective"].min(), by["objective"].max()
@@ -114,7 +112,7 @@ def if_feasible(found: DataFrame, metric: str) -> Series:
 
 
 def values_by_run(plan: Plan, rows: Rows) -> dict[str, DataFrame]:
-    """For each metric one row an instance and seed, those that all methods have ended."""
+    """For each metric, one row per instance and seed, if all methods have ended there."""
     table, methods = compared(plan, rows), plan.methods()
     done = table["done"].unstack("method", sort=False).reindex(columns=methods)
     ended = done.eq(True).all(axis=1)
@@ -125,7 +123,7 @@ def values_by_run(plan: Plan, rows: Rows) -> dict[str, DataFrame]:
 
 
 def values_by_instance(plan: Plan, rows: Rows) -> dict[str, DataFrame]:
-    """For each metric one row an instance, averages over seeds, those that all have ended."""
+    """For each metric, one row per instance: averages over seeds, if all methods have ended."""
     found, methods = averages(plan, rows), plan.methods()
     return {
         metric: if_feasible(found, metric).unstack("method", sort=False).reindex(columns=methods)
@@ -158,8 +156,7 @@ def spread(
 ) -> Spread:
     """Compare a method with a reference, one value a configuration; NaN where there is none.
 
-    Relative differences up to `tol` count as equal; `of` is what the share is a share of, if not
-    the number of values.
+    Relative differences up to `tol` count as equal. The share is of `of`, or of all values.
     """
     delta = relative_difference(values, references)
     if len(delta) == 0:

@@ -120,9 +120,9 @@ def run_all(
     Parameters
     ----------
     runs
-        In the order in which they are started.
+        The runs, in the order in which they start.
     store
-        Where each run's row goes as it ends.
+        Gets the row of each run when the run ends.
     jobs
         Number of processes; by default one per core.
     budget

@@ -46,15 +46,15 @@ class Contracted:
 
     @property
     def n_linked(self) -> int:
-        """Number of groups with a pair."""
+        """Number of groups with a pair to another group."""
         return self.graph.n_nodes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem(Structure):
-    """A semi-supervised MSSC problem: a structure and points. Make one with :meth:`Problem.build`.
+    """Points and constraints, validated and contracted. Make one with :meth:`Problem.build`.
 
-    The structure holds the constraints; `points` knows how the numbers are stored.
+    `structure` holds the constraints; `points` knows how the numbers are stored.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Problem(Structure):
         size_by
             What sizes count: ``"points"``, or ``"weight"`` for sums of `sample_weight`.
         soft
-            Pairs that may be broken, with their prices; rows and prices are taken as valid.
+            Pairs that may be broken, with their prices; they are not validated.
         quotas
             Bounds on what each cluster contains: ``Constraints.quota(...).quotas``.
         deadline

@@ -39,7 +39,7 @@ class Conflict:
     must_link, cannot_link
         Positions of the pairs in the arrays given, sorted.
     n_clusters
-        K.
+        Number of clusters, K.
     minimal
         Whether each of the pairs is proven to be needed: without it, the others can hold.
         False only if time or the budget of a coloring ended the search.
