@@ -12,7 +12,7 @@ from smdeclust.points import sparse_kernels as kernels
 from smdeclust.points.protocol import Abilities, ClusterSums, Moves
 from smdeclust.points.row_batch import RENEW_EVERY, RowBatch, cut
 from smdeclust.points.rows import half_gaps, moved_by
-from smdeclust.points.sparse_rows import Against, SparseRows, Tally
+from smdeclust.points.sparse_rows import ReadyCenters, SparseRows, Tally
 from smdeclust.points.stored import CoupledRows, PointsInMemory
 from smdeclust.points.validation import read_only
 
@@ -89,7 +89,7 @@ class SparseBatch(RowBatch):
             n += whole.n_rows
         super().__init__(points, blocks, [*starts, n], wholes[0].free, wholes[0].n_rows)
 
-    def _ready(self, centers: np.ndarray) -> Against:
+    def _ready(self, centers: np.ndarray) -> ReadyCenters:
         return self.wholes[0][0].against(np.ascontiguousarray(centers))
 
     def _assign(self) -> tuple[ClusterSums, int]:

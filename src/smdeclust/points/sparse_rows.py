@@ -22,7 +22,7 @@ ONE = read_only(np.ones(1))
 
 
 @dataclass(frozen=True)
-class Against:
+class ReadyCenters:
     """Centers minus the offset, and what comparing rows with them needs."""
 
     # (K, d), and (d, K) for rows that meet all of them
@@ -109,7 +109,7 @@ class SparseRows(Rows):
         part.sizes = self.sizes[start:stop]
         return part
 
-    def assign(self, state: State, at: Against, gaps: np.ndarray, shift: np.ndarray) -> None:
+    def assign(self, state: State, at: ReadyCenters, gaps: np.ndarray, shift: np.ndarray) -> None:
         """Label the free rows by their nearest center."""
         kernels.assign_rows(
             *self.arrays, self.sizes, self.free, self.offset, self.offset_norm, at.centers,
@@ -117,24 +117,24 @@ class SparseRows(Rows):
             state.upper, state.lower,
         )  # fmt: skip
 
-    def regrets(self, state: State, at: Against) -> np.ndarray:
+    def regrets(self, state: State, at: ReadyCenters) -> np.ndarray:
         squares, weights = self.squares_against(at), self.weights_of(slice(None))
         own = state.labels[:, None].astype(np.int64)
         regrets = (squares - np.take_along_axis(squares, own, axis=1)) * weights[:, None]
         regrets[~self.free | (weights <= 0)] = np.inf
         return regrets
 
-    def squares_to(self, rows: np.ndarray, at: Against) -> np.ndarray:
+    def squares_to(self, rows: np.ndarray, at: ReadyCenters) -> np.ndarray:
         return self.take(rows).squares_against(at)
 
-    def against(self, centers: np.ndarray) -> Against:
+    def against(self, centers: np.ndarray) -> ReadyCenters:
         """Prepare centers (minus the offset) to be compared with these rows."""
         # Sums of numpy are pairwise: their rounding grows with log d, which 40 covers.
         norms = np.array([(y * y).sum() for y in centers])
         lean = np.array([(self.offset * y).sum() for y in centers])
         largest = float(np.sqrt(norms.max(initial=0.0))) * (1 + 1e-12)
         reach = largest * (largest + 2.0 * self.offset_norm)
-        return Against(
+        return ReadyCenters(
             centers=centers,
             centers_t=np.ascontiguousarray(centers.T),
             bias=norms + 2.0 * lean,
@@ -142,7 +142,7 @@ class SparseRows(Rows):
             largest=largest,
         )
 
-    def squares_against(self, there: Against) -> np.ndarray:
+    def squares_against(self, there: ReadyCenters) -> np.ndarray:
         """(n, K) squared distances of the rows to centers minus the offset."""
         out = np.empty((self.n_rows, len(there.centers)))
         kernels.squares_of_rows(
