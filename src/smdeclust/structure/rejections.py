@@ -56,8 +56,9 @@ def reject_too_few_groups(n_filling: int, n_groups: int, n_points: int, n_cluste
         return
     why = "" if n_filling == n_groups else " with positive weight"
     _reject(
-        f"n_clusters={n_clusters}, but the must-links leave only {n_filling} groups{why} of the "
-        f"{n_points} points, and every cluster needs one. Use at most {n_filling} clusters.",
+        f"n_clusters={n_clusters}, but the must-links leave fewer groups{why} of the "
+        f"{n_points} points ({n_filling}), and every cluster needs one. Use n_clusters={n_filling} "
+        "or fewer.",
         "too_few_groups", n_groups=n_filling, n_clusters=n_clusters,
     )  # fmt: skip
 
