@@ -235,7 +235,7 @@ def test_all_columns_are_shown(cli, ask, people, tmp_path, monkeypatch):
     done = ask(["q"], "--answers", tmp_path / "answers.csv", "--features", "a,b")
     assert done.code == 0
     assert re.search(r"job +(nurse|baker|pilot|clerk|smith)", done.out)
-    assert re.search(r"fax +- +- +0.0", done.out)
+    assert re.search(r"fax +- +- +\n", done.out)
 
 
 def test_labels(ask, cli, people, tmp_path):
@@ -269,3 +269,31 @@ def test_more_clusters_are_offered(ask, tmp_path, words, strategy):
     assert "Use 3 clusters from now on?" in said
     assert ("so it is not kept" in said) == (words == "n")
     assert len(pairs.read_text().splitlines()) > 3
+
+
+def german(n):
+    """A table as a German Excel writes it: dates with points, decimal commas, codes of places."""
+    lines = [f"K-{i:03d};{1 + i % 28:02d}.03.{2010 + i % 9};{1 + i % 7}.00{i % 9},5;1011{i % 3}"
+             for i in range(n)]  # fmt: skip
+    return "Kundennr;Kunde seit;Umsatz;PLZ\n" + "\n".join(lines) + "\n"
+
+
+def test_numbers_and_dates_as_people_write_them(ask, people, tmp_path):
+    """Their differences are in standard deviations, the largest first; codes have none."""
+    people.write_text(german(30))
+    shown = ask(["q"], "--answers", tmp_path / "answers.csv").out
+    gaps = dict(re.findall(r"^ (Kunde seit|Umsatz|PLZ).*?(\d\.\d)? *$", shown, re.MULTILINE))
+    assert [bool(gaps[name]) for name in ("Kunde seit", "Umsatz", "PLZ")] == [True, True, False]
+    found = [float(gap) for gap in gaps.values() if gap]
+    assert found == sorted(found, reverse=True)
+
+
+def test_narrow_terminals(ask, people, tmp_path, monkeypatch):
+    """Records that do not fit beside each other are in several tables: no word is broken."""
+    people.write_text(german(40))
+    for width, n_tables in ((80, 2), (120, 1)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown = ask(["q"], "--answers", tmp_path / "answers.csv", "--labels", "-k", 4).out
+        assert shown.count("Question 1") == n_tables
+        assert all(f"{number}: K-0" in shown for number in range(1, 5))
+        assert len(re.findall(r"\d\d\.03\.20\d\d", shown)) == 4 + n_tables

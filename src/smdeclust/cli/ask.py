@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.io.table import texts_of
+from smdeclust.tables.features import Columns
+from smdeclust.tables.values import mark_of_frame
 
 # Columns shown for a question: those that differ most. Clusters shown at once.
 MOST_COLUMNS = 40
 MOST_CLUSTERS = 6
+_NAMES = ("category", "yes/no", "id", "class")  # roles of numbers that are not compared by size
 KEYS = "? don't know, u undo, q quit"
 KEY_OF = {"same": "y", "different": "n", "unknown": "?", "undo": "u", "quit": "q"}
 
@@ -173,7 +177,7 @@ class _Session:
         screen.say(f"{screen.plural(n_pairs, 'pair')} known; answers are in {self.saved.path}.")
 
     def show(self, row: int, others: tuple[int, ...], number: int) -> None:
-        """The rows side by side, what differs most first."""
+        """The rows side by side, what differs most first; in several tables if they are wide."""
         rows = (row, *others)
         lines = self.columns(rows)
         hidden = len(lines) - MOST_COLUMNS
@@ -188,9 +192,30 @@ class _Session:
         if self.by_label:
             title = f"Question {number}: to which of these does {names[0]} belong?"
             names[1:] = [f"{at}: {name}" for at, name in enumerate(names[1:], start=1)]
-        head = ["", *names, "differ by (std)"]
-        screen.print_table(lines, header=head, title=title, caption=self.reason)
+        lines.insert(0, ["", *names, "differ by (std)"])
+        last = len(rows) + 1
+        wide = [3 + min(24, max(len(line[at]) for line in lines)) for at in range(last + 1)]
+        room = screen.width() - wide[0] - wide[1] - wide[last]
+        fit = min(len(others), max(1, room // max(wide[2:last])))
+        for begin in range(2, last, fit):
+            shown = [0, 1, *range(begin, min(begin + fit, last)), last]
+            head, *body = ([line[at] for at in shown] for line in lines)
+            reason = self.reason if begin + fit >= last else None
+            screen.print_table(body, header=head, title=title, caption=reason)
         sys.stdout.flush()
+
+    @cached_property
+    def amounts(self) -> dict[str, np.ndarray]:
+        """The columns of numbers and dates, in their standard deviations."""
+        file, found = self.inputs.file, {}
+        roles = self.inputs.features.roles_ if self.inputs.features else {}
+        for name, values in Columns(file.frame, mark_of_frame(file.frame, file.decimal)).items():
+            column = values.column
+            if values.kind == "moments":
+                column = (column - column.min()).dt.total_seconds()
+            if values.kind != "words" and roles.get(name) not in _NAMES and column.std() > 0:
+                found[name] = (column / column.std(ddof=0)).to_numpy(np.float64)
+        return found
 
     def columns(self, rows: tuple[int, ...]) -> list[list[str]]:
         """Every column of the table for these rows: those that differ most first."""
@@ -198,18 +223,16 @@ class _Session:
         for name, column in self.inputs.file.frame.items():
             if name == self.inputs.table.id_name:
                 continue
-            values = column.to_numpy()
-            cells = values[list(rows)]
-            if values.dtype.kind in "fiu":
-                there = values[np.isfinite(values)]
-                spread = float(there.std() if len(there) else 0.0) or 1.0
-                gap = float(np.nanmax(np.abs(cells - cells[0]), initial=0.0)) / spread
+            cells = column.iloc[list(rows)]
+            words = [word.removesuffix(" 00:00:00") for word in texts_of(cells)]
+            if cells.dtype.kind in "fiu":
                 words = [screen.number(float(cell)) for cell in cells]
-                found.append((gap, [str(name), *words, f"{gap:.1f}"]))
-            else:
-                words = texts_of(column.iloc[list(rows)])
-                words = [word.removesuffix(" 00:00:00") for word in words]
-                found.append((float(len(set(words)) > 1), [str(name), *words, ""]))
+            gap, said = float(len(set(words)) > 1), ""
+            if name in self.amounts:
+                there = self.amounts[name][list(rows)]
+                gap = float(np.nanmax(np.abs(there - there[0]), initial=0.0))
+                said = "" if np.isnan(there - there[0])[1:].all() else f"{gap:.1f}"
+            found.append((gap, [str(name), *words, said]))
         found.sort(key=lambda item: -item[0])
         return [line for _, line in found]
 

@@ -51,9 +51,13 @@ def print_result(text: str) -> None:
 def print_words(text: str) -> None:
     """Write sentences to standard output, broken between words where that is a terminal."""
     if sys.stdout.isatty():
-        width = _console(stderr=False).width
-        text = "\n".join(textwrap.fill(line, width) for line in text.split("\n"))
+        text = "\n".join(textwrap.fill(line, width()) for line in text.split("\n"))
     print_result(text)
+
+
+def width() -> int:
+    """Characters that a line of standard output holds."""
+    return _console(stderr=False).width
 
 
 def print_json(document: Any) -> None:
