@@ -175,7 +175,7 @@ function quotas(app) {
     const [few, many] = at < 0 ? [Math.min(...counts), Math.max(...counts)] : [counts[at], counts[at]];
     const [from, low_most, high_least, to] = { share: [0, (100 * few) / n, (100 * many) / n, 100], count: [0, Math.floor(few / k), Math.ceil(many / k), many], sum: [Math.min(0, least * n), (mean * n) / k, (mean * n) / k, Math.max(0, most * n)], mean: [least, mean, mean, most] }[unit.value];
     for (const [range, min, max, none, input] of [[lows, from, low_most, from, low], [highs, high_least, to, to, high]]) { Object.assign(range, { min, max }); range.value = input.value === "" ? none : input.value; range.dataset.none = String(none); }
-    possible.textContent = `Possible: at least ${number(low_most)} or less, and at most ${number(high_least)} or more (${UNITS[unit.value]}).`;
+    possible.textContent = `The lower bound can be at most ${number(low_most)} and the upper bound at least ${number(high_least)} (${UNITS[unit.value]}).`;
   };
   const fill = () => {
     const chosen = columns.find(({ name }) => name === column.value), units = chosen?.amount ? ["sum", "mean"] : ["share", "count"];
