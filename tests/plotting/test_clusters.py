@@ -36,13 +36,13 @@ def test_any_dimension(blobs, n_features: int) -> None:
 
 
 def test_violated_pairs_are_counted(blobs) -> None:
-    """Split must-links and joined cannot-links, and only those, are called violated."""
+    """Split must-links and joined cannot-links, and only those, are called broken."""
     X, labels = blobs
     ax = plot_clusters(
         X, labels, must_link=[(0, 1), (0, 30)], cannot_link=[(0, 2), (1, 3), (0, 59)]
     )
-    assert "1 must-link violated" in _texts(ax)
-    assert "2 cannot-links violated" in _texts(ax)
+    assert "1 must-link broken" in _texts(ax)
+    assert "2 cannot-links broken" in _texts(ax)
     assert _segments(ax) == 5
 
 
@@ -131,4 +131,4 @@ def test_paper_set_3(paper_data) -> None:
         table[:, :2], table[:, 2].astype(int), must_link=pairs["ml"], cannot_link=pairs["cl"]
     )
     ax.figure.canvas.draw()
-    assert not any("violated" in t for t in _texts(ax))
+    assert not any("broken" in t for t in _texts(ax))

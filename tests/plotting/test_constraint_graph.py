@@ -62,7 +62,7 @@ def test_violations_by_hand() -> None:
     assert graph.broken_edge.tolist().count(True) == 1  # 0 and 4 share cluster 0
     ax = plot_constraint_graph(6, must_link=must, cannot_link=cannot, labels=[0, 1, 2, 2, 0, 1])
     texts = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert {"violated cannot-link", "violated must-link group"} <= set(texts)
+    assert {"broken cannot-link", "broken must-link group"} <= set(texts)
 
 
 def test_group_takes_the_cluster_of_its_points() -> None:

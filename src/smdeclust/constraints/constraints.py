@@ -279,13 +279,13 @@ class Constraints(Store):
         column
             One entry per point. Each value of a category is counted. (An empty cell, or text such
             as "-" or "n/a", is a value only if `low` or `high` names it, but its point counts
-            toward the size in shares.) Of True and False, True is counted. Numbers are summed; with
-            a fraction as a bound, a column of 0 and 1 is bounded by its share of 1.
+            toward the size in shares.) Of True and False, True is counted. Numbers are summed; in a
+            column of 0 and 1, a fraction bounds the share of 1.
         low, high
             Minimum and maximum in every cluster: a number, or a mapping from values to numbers
             (other values have no bounds). Whole numbers are counts, fractions are shares of the
-            cluster. A list of K numbers (``None``: no bound) has one for each cluster; the search
-            decides which, and keeps j-th bounds and j-th sizes together.
+            cluster. A list of K numbers (``None``: no bound) has one for each cluster. The search
+            decides which cluster gets which; j-th bounds and j-th sizes stay together.
         of
             What the bounds mean, if that is ambiguous: ``"count"`` or ``"share"`` of a value,
             ``"sum"`` or ``"mean"`` of numbers.

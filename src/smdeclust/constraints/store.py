@@ -93,7 +93,7 @@ class Store:
         return words + [f"cannot-link {i} - {j}" for i, j in cannot]
 
     def where(self, kind: str, index: int) -> str:
-        """Return where a pair, given by kind and position, was written: ``pairs.txt, line 12``."""
+        """Return where a pair, given by kind and position, was written (``pairs.txt, line 12``)."""
         if kind not in KINDS:
             raise InvalidInputError(f"{kind!r} is not one of {list(KINDS)}.")
         file, first, second = self._origin(kind)[index].tolist()

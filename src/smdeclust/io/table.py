@@ -48,7 +48,7 @@ class Table:
     lines
         Line of each point in a text file, else None.
     repeated_ids
-        Why the id column cannot name rows, if so, in a sentence.
+        If the id column cannot name the rows, a sentence that says why.
     """
 
     X: NDArray[np.float64]

@@ -94,9 +94,9 @@ def write_constraints(constraints: Constraints, path: PathLike, format: str = "j
     Raises
     ------
     InvalidInputError
-        If the format is another one, or cannot store what is to be written. ``links`` stores no
-        soft pairs and no ids of several words, ``links`` and ``csv`` store no quotas, and none of
-        them stores prices instead of confidences.
+        If the format is not one of these, or cannot store the constraints: ``links`` stores no soft
+        pairs and no ids with spaces, ``links`` and ``csv`` store no quotas, and no format stores
+        prices instead of confidences.
     """
     check_writable(constraints, format)
     write_text(path, WRITERS[format](constraints))

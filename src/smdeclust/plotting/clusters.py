@@ -49,7 +49,7 @@ def plot_clusters(
     centers
         (K, d) centers, row k for label k. By default the cluster means.
     feature_names
-        Names of the features, for the axes of at most two.
+        Names of the features, to label the axes if there are at most two features.
     max_points
         Approximate maximum number of points to draw; each cluster keeps its share.
     max_pairs
@@ -59,7 +59,7 @@ def plot_clusters(
     ax
         Where to draw. By default a new figure.
     constraints
-        The pairs as a :class:`~smdeclust.Constraints`, soft ones among them drawn like the others.
+        The pairs as a :class:`~smdeclust.Constraints`; soft pairs are drawn like hard ones.
     """
     if constraints is not None:
         given = {"must_link": must_link, "cannot_link": cannot_link}
@@ -134,7 +134,7 @@ def _draw_pairs(
         ends = plane[pairs[bad]]
         style.add_lines(ax, ends, style.VIOLATED, 1.7, ls=dashes, zorder=1.8)
         style.add_crosses(ax, ends.mean(axis=1), 30 if len(bad) <= 60 else 14, 1.7)
-        caption = f"{style.count_of(len(bad), int(broken.sum()), kind)} violated"
+        caption = f"{style.count_of(len(bad), int(broken.sum()), kind)} broken"
         looks: dict[str, Any] = {"ls": line_style, "lw": 1.8, "marker": "x", "mew": 2}
         handles.append(style.handle(caption, style.VIOLATED, **looks))
     return handles

@@ -51,8 +51,8 @@ def plot_constraint_graph(
     labels
         One integer label per point.
     max_groups
-        How many groups to draw at most: whole components, those with violations and the largest
-        first; of a component that is too large by itself, the groups with the most cannot-links.
+        Maximum number of groups to draw. Components with broken pairs and large ones come first; of
+        a component that does not fit as a whole, the groups with the most cannot-links are drawn.
     seed
         Random seed of the layout.
     ax
@@ -196,7 +196,7 @@ def _draw_edges(
         style.add_lines(ax, lines[broken], style.VIOLATED, 1.8, linestyles=[style.DASHES], zorder=3)
         style.add_crosses(ax, (start + end + lean * along) / 2, 40, 2)
         looks |= {"lw": 1.8, "marker": "x", "mew": 2}
-        handles.append(style.handle("violated cannot-link", style.VIOLATED, **looks))
+        handles.append(style.handle("broken cannot-link", style.VIOLATED, **looks))
     return handles
 
 
@@ -231,7 +231,7 @@ def _draw_groups(
         circle = MarkerStyle("o").get_path()
         draw(np.flatnonzero(broken), circle, facecolor="white", edgecolor=style.VIOLATED, lw=2.0)
         looks: dict[str, Any] = {"marker": "o", "mec": style.VIOLATED, "mew": 1.8, "ms": 7}
-        handles.append(style.handle("violated must-link group", "white", **looks))
+        handles.append(style.handle("broken must-link group", "white", **looks))
     font = _font_size(ax, places, radii) if len(shown) <= _MAX_NUMBERED else 0.0
     if font >= 5.0:
         for i in np.flatnonzero(graph.sizes[shown] > 1):

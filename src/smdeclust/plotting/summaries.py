@@ -43,7 +43,7 @@ def plot_sizes(model: Any, *, quota: int | None = None, ax: Axes | None = None) 
     model
         Fitted with ``size_min`` or ``size_max``, or with quotas.
     quota
-        Which of ``model.quotas_`` to draw, from 0; ``None``: the sizes.
+        Position of the quota in ``model.quotas_``; ``None`` draws the sizes.
     ax
         Where to draw. By default a new figure.
     """

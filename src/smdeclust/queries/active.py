@@ -101,8 +101,8 @@ class ActiveClustering:
     refit_every
         Cluster again after this many answers (and always after one that was unexpected).
         ``None``: after each; with `GuidedClustering`, after ten, or fewer if they are unexpected.
-        Then only its view with the largest weight is clustered again; all views are weighted again
-        when the number of answers has grown by half, and at the end.
+        Most of its refits cluster only the view with the largest weight; all views are weighted
+        again when the number of answers has grown by half, and at the end.
     save_to
         A file of pairs to which every used answer is added as it arrives; if the file exists, its
         answers are used, and those questions are not asked again.

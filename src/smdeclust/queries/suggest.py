@@ -85,9 +85,9 @@ def suggest_pairs(
 ) -> list[Suggestion]:
     """Return the pairs of rows whose answers would help most.
 
-    Pairs whose answer follows from the constraints (soft pairs count if the model keeps them) or
-    that have a soft answer are skipped. Fewer than `n_pairs` are returned if fewer are worth
-    asking. If there are several, they come from different regions.
+    Pairs are skipped if they have a soft answer, or if their answer follows from the constraints
+    (including soft pairs that the model keeps). Fewer than `n_pairs` are returned if fewer are
+    worth asking. If there are several, they come from different regions.
 
     Parameters
     ----------

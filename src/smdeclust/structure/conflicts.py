@@ -29,7 +29,7 @@ _MAX_PATHS = 500
 
 @dataclass(frozen=True)
 class Conflict:
-    """Pairs that no clustering into K clusters can keep together.
+    """Pairs that cannot all hold in K clusters.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def find_conflicts(
     Parameters
     ----------
     n_points, n_clusters
-        N and K.
+        Number of points, N, and of clusters, K.
     must_link, cannot_link
         (m, 2) valid pairs of row positions.
     must_link_cost, cannot_link_cost
