@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_feasible(cli, flowers, tmp_path):
     """Feasible pairs: code 0, the counts, and how many plain k-means breaks."""
@@ -59,6 +61,25 @@ def test_all_contradictions_and_the_least_repair(cli, flowers, tmp_path):
     assert "Smallest repair: drop these 10 pairs" in " ".join(said.split())
     assert cli("check", flowers, "-k", 3, "-c", bad, "--repair", mended).code == 1  # it exists
     assert "--repair" in cli("fit", flowers, "-k", 3, "-c", bad).err
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [b"Zeile1;Zeile2;Art\r\n", b"f0;f1;ml\r\n", b"f1;f2;ml\r\n", b"f0;f2;cl\r\n"],
+        [b"\xef\xbb\xbfnote\ti\tj\ttype\n", b'"two\nlines"\tf0\tf1\tsame\n', b"\tf1\tf2\tsame\n\n",
+         b"\tf0\tf2\tapart"],
+    ],
+)  # fmt: skip
+def test_repair_keeps_the_form_of_the_file(cli, flowers, tmp_path, records):
+    """Header, delimiter, words, notes, line ends and marks stay; only a pair is missing."""
+    pairs, mended = tmp_path / "pairs.csv", tmp_path / "mended.csv"
+    pairs.write_bytes(b"".join(records))
+    assert cli("check", flowers, "-k", 3, "-c", pairs, "--repair", mended).code == 2
+    after = [line for line in mended.read_bytes().split(b"\n") if line]
+    others = ([r for r in records if r != dropped] for dropped in records[1:])
+    assert after in [[line for line in b"".join(r).split(b"\n") if line] for r in others]
+    assert cli("check", flowers, "-k", 3, "-c", mended).code == 0
 
 
 def test_repair_prefers_little_confidence(cli, flowers, tmp_path):

@@ -321,8 +321,24 @@ WRONG = {
     "line 2: found '2 3 5', expected 'i j 1'": "0 1 -1\n2 3 5\n",
     "deeply nested": "[" * 100_000,
     "the file is empty": "\n# nothing\n",
-    "expected one of the formats json, links": "hello world again\n",
+    "expected pairs: a CSV with the header i,j,type": "hello world again\n",
 }
+
+
+@pytest.mark.parametrize(
+    "words", [("gleich", "verschieden"), ("ml", "cl"), ("juntos", "separados")]
+)
+def test_headers_in_other_languages(tmp_path: Path, words: tuple[str, str]) -> None:
+    """Three columns that end with kinds of pairs are read by position, and a warning says so."""
+    lines = ["Kunde 1;Kunde 2;Art", f"K-1;K-2;{words[0]}", f"K-2;K-3;{words[1]}", ""]
+    path = save(tmp_path, "\r\n".join(lines))
+    with pytest.warns(UserWarning, match="'Kunde 1;Kunde 2;Art' is read as i,j,type"):
+        found = read_constraints(path, ids=["K-1", "K-2", "K-3"])
+    assert found.must_link.tolist() == [[0, 1]]
+    assert found.cannot_link.tolist() == [[1, 2]]
+    path = save(tmp_path, "x;y;n\n1;2;1\n2;3;1\n")  # a table, not pairs
+    with pytest.raises(InvalidInputError, match="expected pairs"):
+        read_constraints(path)
 
 
 @pytest.mark.parametrize("message", WRONG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,9 @@ from smdeclust.cli.folder import check_file
 from smdeclust.cli.settings import Quotas, Settings, with_quotas
 from smdeclust.constraints.check import REASONS
 from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.io.files import as_utf8, decode, read_bytes
+from smdeclust.io.pair_forms import header_of
+from smdeclust.io.table_file import records
 from smdeclust.structure import Structure
 from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import count_broken
@@ -50,7 +54,8 @@ def check(
       smdeclust check people.csv -k 4 --constraints pairs.csv --repair repaired.csv
 
     Options:
-      --repair FILE: Write the pairs that remain after dropping the fewest (.csv, .json or .txt).
+      --repair FILE: Write the pairs that remain after dropping the fewest (.csv, .json or .txt);
+        of one CSV of pairs, the other lines as they are.
       --soft: Check soft pairs too; those with the lowest confidence are dropped first.
     """
     if repair is not None:
@@ -76,7 +81,7 @@ def check(
             require_possible(inputs.X, k, found.judged, sizes)
         result = examine(inputs, k, found, seed, update) | ({"sizes": sizes} if sizes else {})
         if repair is not None:
-            found.repaired.write(repair)
+            _write_repaired(repair, found, inputs, reading.encoding)
             result["repaired"] = str(repair)
     if as_json:
         screen.print_json(result)
@@ -84,6 +89,26 @@ def check(
         _show(result, inputs)
     if result["verdict"] == "infeasible":
         raise Outcome(INFEASIBLE)
+
+
+def _write_repaired(path: Path, found: Any, inputs: Any, encoding: str | None) -> None:
+    """Write the pairs that can hold: of one CSV, its lines without the others."""
+    source, *others = inputs.pair_paths or (None,)
+    if source and not others and not any(inputs.pair_columns.values()) and path.suffix == ".csv":
+        content = read_bytes(source)
+        text = "" if b"\0" in content else decode(as_utf8(content, source, encoding), source)
+        if header := header_of(text):
+            dropped = {
+                int(found.judged._origin(kind)[position, 1])
+                for kind in ("must_link", "cannot_link")
+                for position in (getattr(found.repair, kind) if found.repair else ())
+            }
+            lines = content.splitlines(keepends=True)
+            begins = [begin for begin, _ in records(text, header[1], source)] + [len(lines) + 1]
+            kept = [lines[a - 1 : b - 1] for a, b in pairwise(begins) if a not in dropped]
+            path.write_bytes(b"".join(line for record in kept for line in record))
+            return
+    found.repaired.write(path)
 
 
 def require_possible(X: Any, k: int, pairs: Any, sizes: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -145,13 +146,21 @@ _STANDARD = {
 _TYPES = {"must_link": "ml", "cannot_link": "cl"}
 
 
-def header_of(line: str) -> tuple[list[str], str] | None:
-    """Return the column names and the delimiter where ``line`` is the header of a pairs CSV."""
+def header_of(text: str) -> tuple[list[str], str] | None:
+    """Return the column names and the delimiter of a pairs CSV, None where it is none.
+
+    Names in other languages count by position if every line below ends with a kind of pair (in
+    words: a table may have columns of 1).
+    """
+    lines = [line for line in text.split("\n", 1000)[:1000] if line.strip()] or [""]
     for delimiter in (",", ";", "\t"):
-        words = [name.strip().strip('"').lower() for name in line.split(delimiter)]
-        names = [_STANDARD.get(re.sub("[ -]", "_", word), word) for word in words]
+        head, *rows = ([cell.strip(' "\r') for cell in line.split(delimiter)] for line in lines)
+        names = [_STANDARD.get(re.sub("[ -]", "_", word.lower()), word.lower()) for word in head]
         if set(_NEEDED) <= set(names):
             return names, delimiter
+        kinds = [len(row) == 3 and parse_kind(row[2].strip("+-1")) for row in rows]
+        if kinds and all(kinds) and len(head) == 3 and parse_kind(head[2]) is None:
+            return [*_NEEDED], delimiter
     return None
 
 
@@ -159,10 +168,12 @@ def read_csv(content: bytes, reading: Reading) -> Iterator[Entry]:
     """Read the pairs below the header; columns may stand in any order."""
     path, text = reading.path, decode(content, reading.path)
     first, _, _ = text.partition("\n")
-    header = header_of(first)
+    header = header_of(text)
     if header is None:
         raise bad_line(path, 1, shown(first), f"a header {SPELLINGS}", "Add the header.")
     names, delimiter = header
+    if header_of(first) is None:
+        warnings.warn(f"{path}: the header {shown(first)} is read as i,j,type.", stacklevel=2)
     if not set(names) <= {*_NEEDED, *_OPTIONAL} or len(set(names)) != len(names):
         expected = f"these columns, once each: {SPELLINGS}"
         raise bad_line(path, 1, shown(first), expected, "Remove the other columns.")

@@ -278,9 +278,9 @@ def _detect(content: bytes, path: PathLike, n_points: int | None, by_id: bool) -
         )
     first = next((line for _, line in data_lines(content, path)), "")
     raise InvalidInputError(
-        f"{path}, line 1: found {shown(first)}, expected one of the formats "
-        f"{', '.join(_NAMES)}. Name the format ({argument('format')}), or write "
-        f"lines 'ML i j' / 'CL i j', or a CSV headed {pair_forms.SPELLINGS}."
+        f"{path}, line 1: found {shown(first)}, expected pairs: a CSV with the header i,j,type "
+        "and a line such as 4,7,ml (must-link) or 4,8,cl (cannot-link) per pair, with ids or row "
+        f"numbers. Other formats: {', '.join(_NAMES)} ({argument('format')})."
     )
 
 
@@ -302,7 +302,7 @@ def _candidates(content: bytes, path: PathLike, n_points: int | None, by_id: boo
     # Ids may be called anything, also ML: then a row of three words still reads as links.
     if split_words(first)[0].upper() in pair_forms.KEYWORDS:
         return ["links"]
-    if pair_forms.header_of(first) is not None:
+    if pair_forms.header_of("\n".join(line for _, line in lines)) is not None:
         return ["csv"]
     if per_point.header_of(first) is not None:
         return ["labels"]

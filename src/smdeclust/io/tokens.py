@@ -55,8 +55,14 @@ def parse_number(word: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-_MUST = {"ml", "must_link", "mustlink", "must", "together", "same", "1", "+1"}
-_CANNOT = {"cl", "cannot_link", "cannotlink", "cannot", "apart", "different", "-1"}
+_MUST = {
+    "ml", "must_link", "mustlink", "must", "together", "same", "1", "+1",
+    "gleich", "zusammen", "ensemble", "juntos",
+}  # fmt: skip
+_CANNOT = {
+    "cl", "cannot_link", "cannotlink", "cannot", "apart", "different", "-1",
+    "verschieden", "getrennt", "séparés", "separados",
+}  # fmt: skip
 
 
 def parse_kind(word: str) -> str | None:

@@ -98,7 +98,10 @@ class Checks:
 # ---- the file of answers, with its own columns and words
 
 # The other word of a pair of words, where it is not must in place of cannot.
-_OTHERS = {"cl": "ml", "apart": "together", "different": "same", "-1": "1", "+1": "-1"}
+_OTHERS = {
+    "cl": "ml", "apart": "together", "different": "same", "-1": "1", "+1": "-1",
+    "verschieden": "gleich", "getrennt": "zusammen", "séparés": "ensemble", "separados": "juntos",
+}  # fmt: skip
 _OTHERS |= {other: word for word, other in _OTHERS.items() if word != "+1"}
 
 
@@ -125,7 +128,7 @@ def shape_of(path: PathLike, encoding: str | None = None) -> PairsShape | None:
         return None
     content = as_utf8(read_bytes(path), path, encoding)
     text = "" if b"\0" in content else decode(content, path)
-    header = header_of(text.partition("\n")[0])
+    header = header_of(text)
     if header is None:
         raise InvalidInputError(
             f"{os.fspath(path)}: answers can be added only to a CSV of pairs, headed i,j,type or "
