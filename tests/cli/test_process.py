@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -36,6 +37,21 @@ def test_full_disk_behind_standard_output(flowers, tmp_path, extra):
     assert done.returncode == 1
     assert "disk is full" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_solvers_that_print_spoil_no_output(flowers):
+    """What a library writes to the file of standard output does not come between our lines."""
+    program = (
+        "import os, sys; from smdeclust import SMDEClust; from smdeclust.cli import main\n"
+        "fit = SMDEClust.fit\n"
+        "def loud(*given, **more): os.write(1, b'noise'); return fit(*given, **more)\n"
+        "SMDEClust.fit = loud; main(sys.argv[1:])"
+    )
+    given = ["fit", str(flowers), "-k", "3", "--json"]
+    done = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert len(json.loads(done.stdout)["labels"]) == 60
+    assert "noise" in done.stderr
 
 
 def test_file_size_limit(flowers, tmp_path):

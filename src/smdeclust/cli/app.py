@@ -161,6 +161,13 @@ def _prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+    out: Any = sys.stdout
+    with suppress(OSError, ValueError, AttributeError):
+        # HiGHS may print lines of its own: only ours go to the file or program that reads them.
+        if out is sys.__stdout__ and not out.isatty() and out.fileno() == 1:
+            own = os.dup(1)
+            sys.stdout = open(own, "w", encoding=out.encoding, errors=out.errors)  # noqa: SIM115
+            os.dup2(2, 1)
 
 
 def _forget_stdout() -> None:
