@@ -164,7 +164,7 @@ def _prepare_streams() -> None:
     out: Any = sys.stdout
     with suppress(OSError, ValueError, AttributeError):
         # HiGHS may print lines of its own: only ours go to the file or program that reads them.
-        if out is sys.__stdout__ and not out.isatty() and out.fileno() == 1:
+        if out.fileno() == 1 and not out.isatty():  # (not in a test or a notebook)
             own = os.dup(1)
             sys.stdout = open(own, "w", encoding=out.encoding, errors=out.errors)  # noqa: SIM115
             os.dup2(2, 1)
