@@ -110,6 +110,27 @@ def test_profiles():
     assert [said.split(", ")[0] for said in words] == ["a: 100% x", "a: never x"]
 
 
+def test_categories_are_shares():
+    """The profile of a value of a category is its share; the means have more rows than columns."""
+    raw = np.array([[1.0, 1, 1, 0, 0, 0], [3, 4, 5, 6, 7, 8]]).T
+    content = Content(
+        title="", X=raw, raw=raw, feature_names=("kind=a", "size"), labels=np.repeat([0, 1, 1], 2),
+        n_clusters=2, constraints=Constraints(n_points=6), ids=None, objective=1.0, seconds=1.0,
+        asked=(), facts=(), columns="", method_title="",
+    )  # fmt: skip
+    first = next(each for each in page.profiles(content)["features"] if each["share"])
+    assert first["name"] == "kind=a"
+    assert [bar["quantiles"][2] for bar in first["bars"]] == pytest.approx([0.5, 1, 0.25])
+    written = render_report(content)
+    assert "<b>kind=a</b> <span class='note'>share of points</span>" in written
+    assert ">25%</text>" in written
+    means = written.split("id='means-table'")[1].split("</table>")[0]
+    assert re.findall(r"<td>(.*?)</td>", means) == ["share of kind=a", "mean size"]
+    many = replace(content, labels=np.arange(6) // 2, n_clusters=3)
+    means = render_report(many).split("id='means-table'")[1].split("</table>")[0]
+    assert re.findall(r"<th .*?>(.*?)</th>", means) == ["cluster", "share of kind=a", "mean size"]
+
+
 def test_says_whether_columns_were_standardised(report):
     """The choice is stated at the top and in the table of what was asked."""
     assert report.read_text().count("as given") >= 2

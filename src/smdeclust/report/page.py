@@ -113,6 +113,7 @@ def render_report(content: Content) -> str:
         n_broken_soft=sum(content.broken(content.labels, "soft_")),
         markers=MARKERS,
         clusters=_clusters(content, sizes),
+        means=_means(content),
         legend=[
             {"number": number, "size": size, **cluster_marks(number)}
             for number, size in list(enumerate(sizes.tolist()))[:MAX_LEGEND]
@@ -127,18 +128,37 @@ def render_report(content: Content) -> str:
 
 
 def _clusters(content: Content, sizes: np.ndarray) -> list[list[object]]:
-    """A row for each cluster: its size, what sets it apart, its pairs, its means."""
+    """A row for each cluster: its size, what sets it apart, its pairs."""
     labels, k, known = content.labels, content.n_clusters, content.constraints
     columns = [
         range(k), sizes.tolist(), np.round(100 * sizes / len(labels), 2).tolist(),
         set_apart(content.raw, content.feature_names, labels, k, content.roles),
         np.bincount(labels, content.squares(content.centers(content.X)), minlength=k).tolist(),
-        np.bincount(labels[known.must_link[:, 0]], minlength=k).tolist(),
-        np.bincount(labels[known.cannot_link].ravel(), minlength=k).tolist(),
-        np.bincount(labels[content.moved], minlength=k).tolist(),
-        *content.centers(content.raw)[:, :MAX_FEATURES].T.tolist(),
     ]  # fmt: skip
+    if len(content.pairs):
+        about = (labels[known.must_link[:, 0]], labels[known.cannot_link].ravel())
+        moved = labels[content.moved]
+        columns += [np.bincount(these, minlength=k).tolist() for these in (*about, moved)]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _means(content: Content) -> tuple[list[str], list[list[object]]]:
+    """A header and rows: the mean of each feature by cluster; fewer columns than rows."""
+    of, means, names = range(content.n_clusters), content.centers(content.raw), []
+    for at, name in enumerate(content.feature_names[:MAX_FEATURES]):
+        share = _is_share(content.raw[:, at])
+        names.append(f"{'share of' if share else 'mean'} {name}")
+        means[:, at] = np.round(means[:, at], 3) + 0.0 if share else means[:, at]
+    rows = means[:, : len(names)].tolist()
+    if len(of) > len(names):
+        return ["cluster", *names], [[k, *row] for k, row in zip(of, rows, strict=True)]
+    lines = [list(line) for line in zip(names, *rows, strict=True)]
+    return ["feature", *(f"cluster {k}" for k in of)], lines
+
+
+def _is_share(values: np.ndarray) -> bool:
+    """Whether the mean is a share: of a value of a category, or of a column of 0 and 1."""
+    return set(np.unique(values)) == {0.0, 1.0}
 
 
 def _moved(content: Content) -> list[list[object]]:
@@ -282,7 +302,7 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def profiles(content: Content) -> dict[str, Any]:
-    """Quantiles of every feature, of all points and by cluster; those that differ most first."""
+    """Quantiles of every feature, or shares, of all points and by cluster; which differ first."""
     sizes = np.bincount(content.labels, minlength=content.n_clusters)
     clusters = np.sort(np.argsort(-sizes, kind="stable")[:MAX_CLUSTERS])
     clusters = clusters[sizes[clusters] > 0]
@@ -300,10 +320,13 @@ def _feature(content: Content, column: int, clusters: np.ndarray) -> dict[str, A
     low, high = (float(v) for v in np.quantile(values, [0.01, 0.99]))
     if low == high:
         low, high = float(values.min()), float(values.max())
+    share = _is_share(values)
+    low, high = (0.0, 1.0) if share else (low, high)
     span = (high - low) or 1.0
 
     def bar(name: str, chosen: np.ndarray, color: int) -> dict[str, Any]:
-        quantiles = np.quantile(chosen, _QUANTILES)
+        mean = chosen.mean()
+        quantiles = np.array([0, 0, *[mean] * 3]) if share else np.quantile(chosen, _QUANTILES)
         places = np.interp(quantiles, [low, low + span], [_LEFT, _RIGHT]).round(1).tolist()
         width = round(max(places[3] - places[1], 1.0), 1)
         about = {"name": name, "color": color, "quantiles": quantiles.tolist(), "width": width}
@@ -313,7 +336,8 @@ def _feature(content: Content, column: int, clusters: np.ndarray) -> dict[str, A
         bar(str(cluster), values[content.labels == cluster], cluster_marks(cluster)["color"])
         for cluster in clusters.tolist()
     ]
-    return {"name": content.feature_names[column], "low": low, "high": high, "bars": bars}
+    name = content.feature_names[column]
+    return {"name": name, "low": low, "high": high, "bars": bars, "share": share}
 
 
 # ---- by matplotlib
