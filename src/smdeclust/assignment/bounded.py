@@ -90,12 +90,13 @@ def assign(
     upper
         (G,) labels known to be feasible, if any.
     budget
-        Limits on the proof, which uses it up. ``None``: no limit.
+        Limits on the proof, updated in place. ``None``: no limit.
 
     Returns
     -------
-    Labels (``None`` if there are none, or none were found), their cost (broken pairs included) and
-    a true lower bound (equal to the cost if proven; infinite if infeasible).
+    tuple
+        Labels (``None`` if none were found), their cost including broken pairs, and a lower bound
+        (equal to the cost if proven; infinite if infeasible).
     """
     budget = Budget() if budget is None else budget
     costs = np.require(costs, np.float64, ["C", "W"])

@@ -25,7 +25,7 @@ MOST_ROUNDS = 5
 def milp_assignment(
     problem: Problem, centers: Any, *, solver: str = "highs", max_time: float | None = None
 ) -> Assignment:
-    """Solve problem (4) of the paper with N x K binaries, to a gap of zero.
+    """Solve problem (4) of the paper, with N x K binary variables, to a gap of zero.
 
     Parameters
     ----------

@@ -32,15 +32,15 @@ class Assignment:
     Attributes
     ----------
     labels
-        (N,) cluster of each point, or ``None`` where there is no feasible assignment.
+        (N,) cluster of each point, or ``None`` if no feasible assignment was found.
     cost
-        Sum of squared distances of the points to their given centers (infinite without labels).
+        Sum of squared distances from the points to their given centers (infinite without labels).
     bound
         A true lower bound on the cost of every feasible assignment.
     status
-        OPTIMAL only if proven; FEASIBLE where a budget ended the proof.
+        OPTIMAL only if proven; FEASIBLE if a budget ended the proof.
     nodes
-        Branch and bound nodes that the proof took (0 where none were needed).
+        Branch and bound nodes that the proof took (0 if none were needed).
     """
 
     labels: np.ndarray | None
@@ -51,7 +51,7 @@ class Assignment:
 
     @property
     def gap(self) -> float:
-        """Relative distance between cost and bound, 0 where proven optimal."""
+        """Relative distance between cost and bound, 0 if proven optimal."""
         if self.cost == self.bound:
             return 0.0
         return (self.cost - self.bound) / max(abs(self.cost), np.finfo(float).tiny)

@@ -79,8 +79,7 @@ _command: Any = typer.main.get_command(app)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0 done, 1 bad input, 2 infeasible pairs, 3 ended early by Ctrl-C
-    with the best answer so far, 130 interrupted without one."""
+    """Run a command and return its exit code, as listed in docs/reference/command-line.md."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _prepare_streams()
     before = None
@@ -152,8 +151,7 @@ def _usage_message(error: Any) -> str:
 
 
 def _prepare_streams() -> None:
-    """Text that the terminal's encoding lacks is escaped instead of ending the program; a stream
-    that was closed before we began goes nowhere."""
+    """Escape text that the terminal cannot show, and discard what goes to a closed stream."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -45,8 +45,7 @@ Arrays = tuple[NDArray[Any], NDArray[np.int64] | None]
 
 
 class _Source(NamedTuple):
-    """One way to a data set: the files it needs, and how they become points and classes (`parse`
-    takes the downloaded files, and the address for errors)."""
+    """One way to a data set: the files it needs, and `parse`, which reads them once downloaded."""
 
     remotes: tuple[Remote, ...]
     parse: Callable[[list[Path], str], Arrays]

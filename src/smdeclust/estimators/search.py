@@ -62,7 +62,7 @@ class Search:
         "points x features on, jumps are evaluated on a sample. With fewer than 10 clusters there\n"
         "are no jumps.",
     )
-    population_size: int = whole(10, "P, at least 4.", low=4)
+    population_size: int = whole(10, "Size of a population, P; at least 4.", low=4)
     max_populations: int = whole(
         10,
         "Maximum number of populations before their best solutions form a last one; on large data\n"
@@ -84,7 +84,7 @@ class Search:
     )
     tol: float = number(
         1e-6,
-        "A population ends when its objectives differ by no more than this, summed over pairs.",
+        "A population ends when the pairwise differences of its objectives sum to at most this.",
         low=0,
     )
     relative: bool = flag(

@@ -96,8 +96,7 @@ def plot_diversity(
 
 
 def _steps(history: Mapping[str, Any], x: str, *names: str) -> list[np.ndarray]:
-    """The column a run is drawn against and others, the last record repeated a little further
-    right: else a step plot ends on a bare edge."""
+    """The x column and others, with the last record repeated so that its step has a width."""
     if x not in HISTORY_X:
         raise InvalidInputError(f"x must be one of {sorted(HISTORY_X)}, not {x!r}.")
     missing = [name for name in (x, *names) if name not in history]

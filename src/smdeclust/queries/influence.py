@@ -89,8 +89,7 @@ class Question:
 
 
 class Beliefs:
-    """Which cluster each row looked at is likely to be in, given the answers; and what questions
-    that were chosen so far will settle."""
+    """The likely clusters of rows, given the answers, and what the chosen questions will settle."""
 
     home: dict[int, int]  # for each cluster the group that stands for it: the largest in it
     settled: np.ndarray  # (n,) rows whose cluster is known

@@ -85,8 +85,7 @@ def measured_in(model: Any, points: np.ndarray) -> np.ndarray:
 
 
 def stop_advice(before: np.ndarray, labels: np.ndarray) -> str:
-    """What the last `LOOK_BACK` answers changed in (N,) clusters, `before` and now, where that was
-    next to nothing; else an empty sentence."""
+    """Advice to stop if the last `LOOK_BACK` answers moved almost no point, otherwise ""."""
     k = 1 + int(max(before.max(), labels.max()))
     n_moved = int(np.count_nonzero(match_labels(before, labels, k) != labels))
     if n_moved > LEAST_CHANGE * len(labels):

@@ -69,9 +69,9 @@ class SizeBounds:
 class Bounds:
     """B sums over the groups of each cluster, each between a low and a high.
 
-    "No cluster is empty", sizes by points or by weight, quotas: all are such sums. A share (between
-    40 and 60% of the cluster) is the sum of 1[group in S] - 0.4, at least 0, and so on: counts may
-    be negative. The dual of a bound is one price per cluster: each group goes to the least
+    Sizes, quotas and "no cluster is empty" are all such sums. "At least 40% of the cluster is in S"
+    means that the sum of 1[group in S] - 0.4 is at least 0, so counts may be negative. The dual of
+    a bound is one price per cluster: each group goes to the cluster k with the least
     cost[g, k] + sum over b of counts[b, g] prices[b, k].
     """
 

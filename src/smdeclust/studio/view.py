@@ -64,7 +64,7 @@ def places(
         together = [pair.key for pair in wishes.knowledge if pair.together]
         titles = ["what matters most to your pairs", "what matters next"]
     else:
-        together, titles = [], ["widest direction", "second widest"]
+        together, titles = [], ["direction of largest spread", "second direction"]
     return informative_plane(points, together), [{"title": title} for title in titles]
 
 
@@ -127,7 +127,7 @@ def _shares(sheet: Sheet, name: str, labels: np.ndarray, n_clusters: int) -> Pro
     by = np.where(table.sum(axis=1) > 0, gaps[rows, best], np.nan)
     shown: list[Any] = [f"{levels[j]} {inside[k, j]:.0%}" for k, j in enumerate(best)]
     words = [
-        f"{levels[j]} ({inside[k, j]:.0%}, of all {overall[j]:.0%})" for k, j in enumerate(best)
+        f"{levels[j]} ({inside[k, j]:.0%}, overall {overall[j]:.0%})" for k, j in enumerate(best)
     ]
     return by, shown, words
 

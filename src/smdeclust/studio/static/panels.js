@@ -22,7 +22,7 @@ export function clusters(app) {
         h("span", {}, `${cluster.size} points${bounds(cluster.size)}`),
         h("button", { onclick: () => app.picture.setForward(k), title: "Bring it forward in the picture", "aria-label": `Bring cluster ${k} forward` }, "Show"),
         h("button", { onclick: () => app.showCluster(k), title: "Show its points in the table" }, "Points")),
-      h("p", { className: "faint", style: "margin:.4rem 0 0" }, cluster.apart.length ? ["Set apart by ", cluster.apart.map((a) => `${a.column} ${a.words}`).join(", "), "."] : "Close to the average in every column."),
+      h("p", { className: "faint", style: "margin:.4rem 0 0" }, cluster.apart.length ? ["Set apart by ", cluster.apart.map((a) => (/^[a-z]+$/.test(a.words) ? `${a.words} ${a.column}` : `${a.column} ${a.words}`)).join(", "), "."] : "Close to the average in every column."),
       h("div", { className: "profile" }, known.sort((a, b) => b[0] - a[0]).slice(0, 8).map(([, j, by]) => {
         const width = Math.min(50, (50 * Math.abs(by)) / most);
         return [h("span", { className: "name" }, columns[j]),
