@@ -41,7 +41,7 @@ TOYS = {"digits": toys.load_digits, "wine": toys.load_wine, "breast": toys.load_
 NAMES = (*REAL, *TOYS, *SHAPES)
 LARGE = ("digits", "segment", "satimage", "texture", "spambase", "twonorm", "letter")
 SHARES = (16, 8, 2)
-VIEWS = ("given", "learned", "compact", "graph", "graph-learned", "parts", "classes")
+VIEWS = ("given", "learned", "graph", "graph-learned", "parts", "classes")
 METHODS = {
     "pairs": ("before", "euclidean", "learned", "auto", "guided", "spectral", "ITML", "PCK", "COP"),
     "full": ("before", "euclidean", "learned", "auto", "guided"),

@@ -23,7 +23,7 @@ from smdeclust.problem import Problem
 from smdeclust.views import Scene, Seen
 from smdeclust.views import consensus as consensus_module
 
-NAMES = {"given", "learned", "compact", "graph", "graph-learned", "parts", "classes"}
+NAMES = {"given", "learned", "graph", "graph-learned", "parts", "classes"}
 
 
 def draw_pairs(y, n_pairs, seed=0):

@@ -45,3 +45,21 @@ def test_a_few_labels_are_enough_for_long_classes(lines):
     known = Constraints.from_labels(partial)
     labels = GuidedClustering(2, views="graph", random_state=0).fit(X, constraints=known).labels_
     np.testing.assert_array_equal(labels == labels[0], y == 0)
+
+
+def test_edges_count_by_common_neighbors():
+    """A bridge between two crowds holds less, against the edges inside, than its length says."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (40, 2)), rng.normal(0, 1, (40, 2)) + [5, 0]])
+    side = np.repeat([False, True], 40)
+
+    def bridges(graph):
+        edges = graph.tocoo()
+        across = side[edges.row] != side[edges.col]
+        return edges.data[across].sum() / edges.data.sum()
+
+    common = Neighbors.of(X, common=True).graph
+    assert (common.data > 0).all()
+    assert (common.data <= 1).all()
+    assert abs(common - common.T).max() == 0
+    assert 0 < bridges(common) < bridges(Neighbors.of(X).graph)

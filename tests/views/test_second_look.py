@@ -34,8 +34,9 @@ def test_equal_points_have_directions() -> None:
 class Stated:
     """Held-out results with given skills and one standard error."""
 
-    def __init__(self, error: float, **skills: float) -> None:
-        self.error, self.skills = error, {n.replace("_", " "): s for n, s in skills.items()}
+    def __init__(self, error: float, one_pair: float = 0.0, **skills: float) -> None:
+        self.error, self.one_pair = error, one_pair
+        self.skills = {n.replace("_", " "): s for n, s in skills.items()}
 
     @property
     def names(self) -> list[str]:
@@ -58,6 +59,12 @@ class Stated:
 def test_the_second_look_needs_evidence(skills: dict[str, float], chosen: str) -> None:
     """Refining is the rule unless held-out pairs speak against it; a second look must be level."""
     assert choice(Stated(0.1, **skills)) == chosen  # type: ignore[arg-type]
+
+
+def test_one_pair_does_not_decide_against_refining() -> None:
+    """Where a single held-out must-link makes the difference, the rule holds; two can break it."""
+    assert choice(Stated(0.1, 0.1, consensus=0.6, refined=0.49)) == REFINED  # type: ignore[arg-type]
+    assert choice(Stated(0.14, 0.1, consensus=0.7, refined=0.5)) == CONSENSUS  # type: ignore[arg-type]
 
 
 def test_a_small_cluster_is_not_lost_when_views_are_merged() -> None:

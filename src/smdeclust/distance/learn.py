@@ -28,9 +28,6 @@ N_STARTS = (6, 4)
 # The same where distances are only compared.
 FEW_STARTS = (3, 1)
 
-# The same where all points count from the first round on.
-MANY_ROUNDS = (6, 4, 4, 1, 1)
-
 
 def is_sparse(points: Any) -> bool:
     """Whether these points are a sparse matrix (scipy's own question, asked as a plain bool)."""
@@ -116,7 +113,6 @@ def learn(
     *,
     n_columns: int,
     n_starts: tuple[int, ...] = N_STARTS,
-    from_all: bool = False,
     is_late: Callable[[], bool] = lambda: False,
 ) -> Learned:
     """Learn a distance from must-link groups and, where `cluster` is given, from clusters.
@@ -125,19 +121,14 @@ def learn(
     Each round clusters in the present distance and adds the scatter inside the clusters.
 
     `points` are coordinates of a :class:`~smdeclust.distance.Frame`, `groups` and `weights` go with
-    them; the strengths of clusters and identity go by `n_columns` of the data. With `from_all`, all
-    points count fully and the first distance is theirs: Friedman and Rubin's criterion, which often
-    finds other clusters.
+    them; the strengths of clusters and identity go by `n_columns` of the data.
     """
     target = spread.within(points, groups, weights)
     target = target + SHRINKAGE * n_columns * spread.target(points.shape[1])
     total = float(weights.sum())
     linked = max(total - len(np.unique(groups)), 0.0)
-    clusters = total if from_all else CLUSTERS * n_columns
+    clusters = CLUSTERS * n_columns
     scatter, worth = target, linked + SHRINKAGE * n_columns
-    if from_all:
-        everyone = np.zeros(len(weights), dtype=np.int64)
-        scatter, worth = target + spread.within(points, everyone, weights), worth + total
     labels: np.ndarray | None = None
     criterion: list[float] = []
     for fresh in n_starts:

@@ -45,7 +45,6 @@ from smdeclust.views.scene import Clock, rows_to_learn_from
 VIEWS: dict[str, Callable[[], View]] = {
     "given": AsGiven,
     "learned": Learned,
-    "compact": lambda: Learned(from_all=True),
     "graph": NeighborGraph,
     "graph-learned": lambda: NeighborGraph(learned=True),
     "parts": Parts,
@@ -53,7 +52,7 @@ VIEWS: dict[str, Callable[[], View]] = {
 }
 
 # Those that pairs teach, so that without pairs they see nothing of their own.
-TAUGHT = ("learned", "compact", "graph-learned", "classes")
+TAUGHT = ("learned", "graph-learned", "classes")
 
 # Views see this many rows at most; the others are placed among them.
 MAX_ROWS = 20_000
@@ -78,8 +77,8 @@ GRACE = 3.0
 class GuidedClustering(ConstrainedClusterer):
     """Find the clusters that pairs and labels describe, round or not.
 
-    Several views of the points are clustered, each under all constraints: the points as given; two
-    distances learned from pairs and clusters; the neighbor graph, along which pairs are propagated,
+    Several views of the points are clustered, each under all constraints: the points as given; a
+    distance learned from pairs and clusters; the neighbor graph, along which pairs are propagated,
     on the data and on the learned distance; several centers per cluster; and classes that make the
     pairs likely. Each view is weighted by held-out pairs and labels, and the views are merged by
     :class:`SMDEClust`. Every hard constraint holds.
@@ -90,8 +89,8 @@ class GuidedClustering(ConstrainedClusterer):
         Number of clusters, K.
     views
         ``"auto"``: all of them (without pairs: those that need no pairs). Otherwise a name or a
-        list of names (``"given"``, ``"learned"``, ``"compact"``, ``"graph"``, ``"graph-learned"``,
-        ``"parts"``, ``"classes"``), which may include your own objects with the methods of
+        list of names (``"given"``, ``"learned"``, ``"graph"``, ``"graph-learned"``, ``"parts"``,
+        ``"classes"``), which may include your own objects with the methods of
         :class:`~smdeclust.views.View`.
     size_min, size_max, size_by
         Bounds on the sizes of clusters, as in :class:`SMDEClust`. (Quotas of `constraints` also
@@ -138,7 +137,7 @@ class GuidedClustering(ConstrainedClusterer):
     >>> model = GuidedClustering(2, random_state=0)
     >>> pairs = {"must_link": [(0, 2), (2, 3)], "cannot_link": [(0, 1), (3, 4)]}
     >>> sorted(model.fit(X, **pairs).view_weights_)
-    ['classes', 'compact', 'given', 'graph', 'graph-learned', 'learned', 'parts']
+    ['classes', 'given', 'graph', 'graph-learned', 'learned', 'parts']
     """
 
     n_clusters: int = anything(3, kw_only=False)

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.kernel_approximation import Nystroem
 
 from smdeclust.constraints import KINDS, Constraints
-from smdeclust.views.scene import OwnView, Scene, Seen
+from smdeclust.views.scene import Scene, Seen, View
 
 # Kernel features; rows that stand for all in the agreement with present labels.
 N_KERNELS = 120
@@ -132,7 +132,7 @@ def see_classes(
     return found, weights
 
 
-class Classes(OwnView):
+class Classes(View):
     """Curved borders between classes, by the likelihood of pairs in the learned distance."""
 
     name = "classes"

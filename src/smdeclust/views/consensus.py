@@ -211,12 +211,15 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
 
 
 def choice(held_out: HeldOut) -> str:
-    """Refined unless it is worse by more than the error; a second look if it is no worse at all."""
+    """Refined unless it is worse by more than the error; a second look if it is no worse at all.
+
+    One pair more or less is within the error.
+    """
     best = CONSENSUS
     for name, errors in ((REFINED, 1.0), (SECOND_LOOK, 0.0)):
         if name in held_out.names:
             lead, error = held_out.lead(name, best)
-            best = name if lead >= -errors * error else best
+            best = name if lead >= -errors * np.hypot(error, held_out.one_pair) else best
     return best
 
 

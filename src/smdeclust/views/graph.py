@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, eye_array
 from sklearn.neighbors import NearestNeighbors
 
 from smdeclust.constraints import Constraints
@@ -26,6 +26,10 @@ from smdeclust.views.scene import Scene, Seen, nearest_means
 # Neighbors of a point, and the one whose distance is the local scale (Zelnik-Manor and Perona).
 N_NEIGHBORS = 10
 SCALE_NEIGHBOR = 7
+# The same where those in common count: points of one cluster have more of them.
+MORE_NEIGHBORS = 15
+# Weight of an edge between equal points, where it is 1 for a pair: pairs say more than nearness.
+EDGE = 0.3
 
 # How far pairs spread (a), by how many steps, and which share of a pair is too little to follow.
 SPREADING = 0.8
@@ -53,10 +57,10 @@ class Neighbors:
     graph: csr_array  # symmetric, with local scales
 
     @classmethod
-    def of(cls, X: np.ndarray) -> Neighbors:
-        """The neighbors of points."""
+    def of(cls, X: np.ndarray, common: bool = False) -> Neighbors:
+        """The neighbors of points; `common`: more of them, and edges by those in common."""
         n = len(X)
-        k = min(N_NEIGHBORS, n - 1)
+        k = min(MORE_NEIGHBORS if common else N_NEIGHBORS, n - 1)
         # Distances only rank neighbors: single precision is enough, and twice as fast.
         index = NearestNeighbors().fit(X.astype(np.float32))
         if k == 0:
@@ -64,10 +68,16 @@ class Neighbors:
         distance, near = index.kneighbors(n_neighbors=k)  # without the point itself
         scale = distance[:, min(SCALE_NEIGHBOR, k) - 1].astype(np.float64)
         scale = np.maximum(scale, 1e-3 * float(scale.mean()) + 1e-12)
-        weight = _closeness(distance, scale, scale[near])
-        graph = csr_array((weight.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+        weight, starts = _closeness(distance, scale, scale[near]), np.arange(0, n * k + 1, k)
+        graph = csr_array((weight.ravel(), near.ravel(), starts), shape=(n, n))
         graph = graph.maximum(graph.T).tocsr()
         graph.sort_indices()
+        if common:  # as the Jaccard index has it; a point is among its own neighbors here
+            circle = csr_array((np.ones(n * k), near.ravel(), starts), shape=(n, n)) + eye_array(n)
+            both = _on_edges(graph, csr_array(circle), csr_array(circle))
+            graph.data *= both / (2 * (k + 1) - both)
+        else:
+            graph.data *= EDGE
         return cls(index, scale, graph)
 
     def average(self, X: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -228,45 +238,34 @@ def coordinates(
     graph: csr_array,
     n_leading: int,
     seed: int,
-    links: Links | None = None,
+    links: Links,
     start: np.ndarray | None = None,
     weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Leading eigenvectors of the normalized graph + B (M+ - 0.2 M-) B', rows of length 1.
 
-    Where there are pairs, they are propagated along the graph first.
-
-    A point of weight w counts as w points at its place: each of its edges counts w times.
+    Where there are pairs, they are propagated along the graph first. A point of weight w counts as
+    w points at its place: each of its edges counts w times.
     """
-    b = None
-    if links is not None and links.member.shape[1]:
+    b = links.member
+    if b.shape[1]:
         graph, b = propagate(graph, links)
     if weight is not None:
         count = diags_array(np.maximum(weight / weight.mean(), LEAST_WEIGHT))
-        graph = csr_array(count @ graph @ count)
-        b = None if b is None else csr_array(count @ b)
-    degree = np.asarray(graph.sum(axis=1)).ravel()
-    if links is not None and b is not None:
-        sums = np.asarray(b.sum(axis=0)).ravel()
-        degree = degree + b @ (links.plus @ sums + FAR_APART * (links.minus @ sums))
+        graph, b = csr_array(count @ graph @ count), csr_array(count @ b)
+    sums = np.asarray(b.sum(axis=0)).ravel()
+    degree = graph.sum(axis=1) + b @ (links.plus @ sums + FAR_APART * (links.minus @ sums))
     root = 1 / np.sqrt(np.maximum(degree, 1e-12))
     near = csr_array(diags_array(root) @ graph @ diags_array(root)).astype(np.float32)
-    if links is None or b is None:
+    far = csr_array(diags_array(root) @ b).astype(np.float32)
+    back = csr_array(far.T)
+    middle = csr_array(links.plus - FAR_APART * links.minus).astype(np.float32)
 
-        def times(vectors: np.ndarray) -> np.ndarray:
-            return near @ vectors
-
-    else:
-        far = csr_array(diags_array(root) @ b).astype(np.float32)
-        back = csr_array(far.T)
-        middle = csr_array(links.plus - FAR_APART * links.minus).astype(np.float32)
-
-        def times(vectors: np.ndarray) -> np.ndarray:
-            return near @ vectors + far @ (middle @ (back @ vectors))
+    def times(vectors: np.ndarray) -> np.ndarray:
+        return near @ vectors + far @ (middle @ (back @ vectors))
 
     rng = np.random.default_rng(seed)
-    rounds = 4 if start is None else 3
-    vectors = leading(times, len(root), n_leading, rng, 1 / root, start, rounds)
+    vectors = leading(times, len(root), n_leading, rng, 1 / root, start)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
@@ -277,17 +276,17 @@ def leading(
     rng: np.random.Generator,
     first: np.ndarray,
     start: np.ndarray | None,
-    rounds: int,
 ) -> np.ndarray:
     """About the leading eigenvectors of an operator with eigenvalues in [-1, 1].
 
     Subspace iteration with Chebyshev filters: a fixed number of block products in single precision.
     (A Lanczos method needs ten times as long where many eigenvalues crowd near 1, as here.)
     `times` applies the operator, `first` is about the leading eigenvector, `start` are vectors to
-    begin with; there are `rounds` rounds of filters.
+    begin with, which save a round of filters.
     """
     block = rng.standard_normal((n, min(n_leading + SPARE, n)), dtype=np.float32)
     block[:, 0] = first
+    rounds = 4 if start is None else 3
     if start is not None:
         block[:, 1 : 1 + start.shape[1]] = start[:, : block.shape[1] - 1]
     for number in range(rounds + 1):
@@ -324,9 +323,10 @@ class NeighborGraph:
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
         """Make the graph of the points as given, and its coordinates without pairs."""
         if not self.learned:
-            self._neighbors = Neighbors.of(X)
+            self._neighbors = Neighbors.of(X, common=True)
             n_leading = min(max(n_clusters, min(2 * n_clusters, 20)), len(X))
-            self._plain = coordinates(self._neighbors.graph, n_leading, seed)
+            nothing = Links.of(Constraints(n_points=len(X)))
+            self._plain = coordinates(self._neighbors.graph, n_leading, seed, nothing)
 
     def see(self, scene: Scene) -> Seen:
         """Propagate the pairs, take leading eigenvectors, and cluster these."""

@@ -229,6 +229,11 @@ class HeldOut:
         """Number of pairs held out."""
         return sum(map(len, self._weight))
 
+    @property
+    def one_pair(self) -> float:
+        """What one pair counts in a skill, of the kind that is rarer."""
+        return float(self._shares().max())
+
     def skill(self, name: str) -> float:
         """Share of must-links kept plus share of cannot-links kept, less 1, corrected for sizes.
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from smdeclust.constraints import Constraints
 from smdeclust.views.graph import Links
-from smdeclust.views.scene import Scene, Seen
+from smdeclust.views.scene import Scene, Seen, View
 
 # Small clusters for each cluster, rows that they are made from at most, and rounds of moving them.
 PARTS = 3
@@ -23,20 +23,15 @@ ROUNDS = 4
 NEARNESS = 0.25
 
 
-class Parts:
+class Parts(View):
     """Several centers a cluster: classes that consist of several groups of points."""
 
     name = "parts"
 
-    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Find small clusters."""
-        self._small, self._centers = small_clusters(X, n_clusters, seed)
-
     def see(self, scene: Scene) -> Seen:
-        """Merge the small clusters, then move their centers under exact assignments."""
-        X, k, small, centers = scene.X, scene.n_clusters, self._small, self._centers
-        if scene.weight is not None:
-            small, centers = small_clusters(X, k, scene.seed, scene.weight)
+        """Merge small clusters, then move their centers under exact assignments."""
+        X, k = scene.tempered.map(scene.X), scene.n_clusters
+        small, centers = small_clusters(X, k, scene.seed, scene.weight)
         owner = merge(small, centers, scene.known, k)
         labels = scene.plain
         for _ in range(ROUNDS):
@@ -53,16 +48,16 @@ class Parts:
             share = scene.weights / np.where(count > 0, count, 1.0)[near]
             inside = csr_array((share, (near, np.arange(len(X)))), (len(centers), len(X)))
             centers = np.where(count[:, None] > 0, inside @ X, centers)
-        return Seen(labels, model=(centers, owner))
+        return Seen(labels, model=(scene.tempered, centers, owner))
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:
         """Take the cluster of the nearest center."""
-        centers, owner = seen.model
-        return Seen(owner[cdist(X, centers, "sqeuclidean").argmin(axis=1)])
+        tempered, centers, owner = seen.model
+        return Seen(owner[cdist(tempered.map(X), centers, "sqeuclidean").argmin(axis=1)])
 
 
 def small_clusters(
-    X: np.ndarray, n_clusters: int, seed: int, weight: np.ndarray | None = None
+    X: np.ndarray, n_clusters: int, seed: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Several small clusters for each cluster: their labels and centers."""
     n_parts = max(n_clusters, min(PARTS * n_clusters, len(X) // 4))

@@ -17,7 +17,6 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.constraints import Constraints
 from smdeclust.distance import FULL, Frame, learn
-from smdeclust.distance.learn import MANY_ROUNDS, N_STARTS
 from smdeclust.points.centers import cluster_means
 from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import broken_pairs
@@ -45,7 +44,7 @@ class View(Protocol):
         """How results refer to it."""
 
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Do what depends on no knowledge, once."""
+        """Do what depends on no knowledge, once; nothing, unless a view says what."""
 
     def see(self, scene: Scene) -> Seen:
         """Cluster the points under the knowledge of the scene."""
@@ -103,6 +102,40 @@ class Engine(Protocol):
     first: np.ndarray | None  # labels that keep everything, if some are known
 
 
+@dataclass(frozen=True, eq=False)
+class Tempered:
+    """Columns without long tails, where few points would decide what is near.
+
+    z = (x - median) / (IQR / 1.349) becomes 3 z / sqrt(9 + z^2), of the deviation that x had.
+    """
+
+    middle: np.ndarray
+    unit: np.ndarray
+    factor: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, weights: np.ndarray) -> Tempered:
+        """Measure the columns of weighted points."""
+        order, share = X.argsort(axis=0), weights / weights.sum()
+        reached, columns = share[order].cumsum(axis=0), np.arange(X.shape[1])
+        rows = (order[(reached >= q).argmax(axis=0), columns] for q in (0.25, 0.5, 0.75))
+        low, middle, high = (X[row, columns] for row in rows)
+        spread, unit = _deviation(X, share), (high - low) / 1.349
+        unit = np.where(unit > 1e-9 * spread, unit, np.where(spread > 0, spread, 1.0))
+        bent = cls(middle, unit, np.ones(len(unit)))
+        after = _deviation(bent.map(X), share)
+        return replace(bent, factor=spread / np.where(after > 0, after, 1.0))
+
+    def map(self, X: np.ndarray) -> np.ndarray:
+        """Points in these columns."""
+        z = (X - self.middle) / self.unit
+        return np.asarray(self.factor * 3 * z / np.hypot(3, z))
+
+
+def _deviation(X: np.ndarray, share: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt(share @ (X - share @ X) ** 2))
+
+
 @dataclass(eq=False)
 class Scene:
     """Points and what is known of them; what several views need is made once."""
@@ -144,6 +177,11 @@ class Scene:
         return np.ones(len(self.X)) if self.weight is None else self.weight
 
     @cached_property
+    def tempered(self) -> Tempered:
+        """The map to columns without long tails."""
+        return Tempered.of(self.X, self.weights)
+
+    @cached_property
     def plain(self) -> np.ndarray:
         """Labels of the points as given."""
         return self.cluster(self.X)
@@ -174,15 +212,17 @@ def kept_as_hard(known: Constraints, labels: np.ndarray) -> Constraints:
 class LearnedMap:
     """A map to coordinates in which the learned distance is Euclidean."""
 
+    tempered: Tempered
     frame: Frame
     root: np.ndarray
     coordinates: np.ndarray
 
     @classmethod
-    def of(cls, scene: Scene, *, from_all: bool = False) -> LearnedMap:
+    def of(cls, scene: Scene) -> LearnedMap:
         """Learn from the pairs of a scene and from clusters."""
         known, rng = scene.taught, np.random.default_rng(scene.seed)
-        some = replace(scene, known=known).on(rows_to_learn_from(len(scene.X), known, rng))
+        X = scene.tempered.map(scene.X)
+        some = replace(scene, X=X, known=known).on(rows_to_learn_from(len(X), known, rng))
         weights = some.weights
         frame = Frame.of(some.X, weights, rotate=True)
         found = learn(
@@ -192,14 +232,12 @@ class LearnedMap:
             FULL,
             lambda Y, labels, fresh: some.engine.cluster(Y, some.known, labels, fresh),
             n_columns=frame.n_columns,
-            n_starts=MANY_ROUNDS if from_all else N_STARTS,
-            from_all=from_all,
         )
-        return cls(frame, found.root, frame.enter(scene.X) @ found.root.T)
+        return cls(scene.tempered, frame, found.root, frame.enter(X) @ found.root.T)
 
     def map(self, X: np.ndarray) -> np.ndarray:
         """Points in the coordinates of this distance."""
-        return np.asarray(self.frame.enter(X) @ self.root.T)
+        return np.asarray(self.frame.enter(self.tempered.map(X)) @ self.root.T)
 
 
 def rows_to_learn_from(
@@ -220,14 +258,7 @@ def nearest_means(coordinates: np.ndarray, labels: np.ndarray, places: np.ndarra
     return cdist(places, cluster_means(coordinates, labels), "sqeuclidean").argmin(axis=1)
 
 
-class OwnView:
-    """A view of our own, with nothing to prepare unless it says so."""
-
-    def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Do what depends on no knowledge, once."""
-
-
-class AsGiven(OwnView):
+class AsGiven(View):
     """The points as given."""
 
     name = "given"
@@ -242,27 +273,14 @@ class AsGiven(OwnView):
         return Seen(nearest_means(seen.coordinates, seen.labels, X), X)
 
 
-class Learned(OwnView):
-    """The distance that pairs teach.
+class Learned(View):
+    """The distance that pairs teach."""
 
-    `from_all`: all points teach from the beginning, and not only the must-links. This finds
-    directions in which clusters are compact.
-    """
-
-    def __init__(self, from_all: bool = False) -> None:
-        self.from_all = from_all
-
-    @property
-    def name(self) -> str:
-        """``"learned"`` or ``"compact"``."""
-        return "compact" if self.from_all else "learned"
+    name = "learned"
 
     def see(self, scene: Scene) -> Seen:
         """Cluster in the learned distance."""
-        if not self.from_all:
-            return Seen(scene.learned_labels, scene.learned.coordinates, model=scene.learned)
-        found = LearnedMap.of(scene, from_all=True)
-        return Seen(scene.cluster(found.coordinates), found.coordinates, model=found)
+        return Seen(scene.learned_labels, scene.learned.coordinates, model=scene.learned)
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:
         """Take the nearest mean in the learned distance."""
