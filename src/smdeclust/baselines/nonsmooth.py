@@ -24,9 +24,9 @@ MOST_STEPS = 200
 class NonsmoothClustering(SoftBaseline):
     """Non-smooth optimization for pairs, after Bagirov, Taheri, Bai & Zheng (2023).
 
-    Optimizes only centers: the sum over points of the smallest squared distance, plus a penalty
-    times the extra cost of keeping each broken pair. Centers are added one at a time, from the best
-    points of an auxiliary problem. Points belong to their nearest centers, so pairs may break.
+    Only centers are optimized. The objective is the sum of squared distances to the nearest centers
+    plus a penalty times the extra cost of keeping each broken pair. Centers are added one at a
+    time, from the best points of an auxiliary problem. Points go to their nearest center.
 
     The full paper was not available. Our choices: the form of the penalties, and L-BFGS instead of
     its bundle method (the objective is smooth almost everywhere).

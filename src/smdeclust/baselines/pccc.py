@@ -41,8 +41,8 @@ PCCC_PIVOTS = 20_000
 class PCCC(FromCenters, Baseline):
     """PCCC (Baumann, Hochbaum 2024): hard pairs, and soft ones with confidences.
 
-    k-means whose assignment step is solved exactly: hard pairs hold, and a broken soft pair costs
-    penalty x confidence. A descent ends at the first iteration that does not lower the objective.
+    It is k-means with an exact assignment step: hard pairs hold, and a broken soft pair costs
+    penalty x confidence. A start ends at the first iteration that does not lower the objective.
     Clusters that are empty or hardly needed are repositioned.
     """
 

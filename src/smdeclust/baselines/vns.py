@@ -1,4 +1,4 @@
-"""Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09)."""
+"""Variable neighborhood search for clustering with pairs (GERAD G-2026-09)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ITERATIONS = 50
 
 @documented
 class VNSClustering(SoftBaseline):
-    """Variable neighborhood search for semi-supervised MSSC (GERAD G-2026-09).
+    """Variable neighborhood search for clustering with pairs (GERAD G-2026-09).
 
     Must-linked points form one group and stay together; broken cannot-links cost a penalty. The
     best solution is shaken by moving 1, 2, ... of its centers onto points, and a penalized k-means

@@ -255,7 +255,7 @@ class Constraints(Store):
         Parameters
         ----------
         must_link, cannot_link
-            As in the constructor: by id where there are ids (or ``by_row=True``), else by row.
+            As in the constructor: ids if there are any (unless ``by_row=True``), or row positions.
         more
             ``soft_must_link``, ``soft_cannot_link``, their confidences or prices, ``by_row``.
         """
