@@ -79,6 +79,10 @@ class LinearProgram:
         """Change the upper bounds of some columns."""
         self._upper[columns] = upper
 
+    def set_low(self, row: int, low: float) -> None:
+        """Change what a row, which is at most 1, is at least."""
+        self._low[row] = low
+
     def slack_rows(self) -> np.ndarray:
         """Which rows do not bind now."""
         if len(self.x) != len(self._costs):
@@ -168,6 +172,9 @@ class WarmProgram(LinearProgram):
     def set_upper(self, columns: np.ndarray, upper: np.ndarray) -> None:
         columns = columns.astype(np.int32)
         self._highs.changeColsBounds(len(columns), columns, np.zeros(len(columns)), upper)
+
+    def set_low(self, row: int, low: float) -> None:
+        self._highs.changeRowBounds(int(row), low, 1.0)
 
     def slack_rows(self) -> np.ndarray:
         basic = self._core.HighsBasisStatus.kBasic

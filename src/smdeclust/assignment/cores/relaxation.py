@@ -1,8 +1,9 @@
 """The linear relaxation of a core, grown lazily from broken inequalities.
 
-Nodes enter only when an inequality involves them; all other nodes keep their cheapest label. Then
-the starting basis (cheapest label basic, slacks basic) is dual feasible, and so is every basis
-after new rows, new nodes or removed labels: the dual simplex always continues where it stopped.
+Nodes enter only when an inequality involves them; all other nodes keep their cheapest label. That
+label, the key of a node, is no column: it is what the other labels leave of 1. Then the basis of
+slacks is dual feasible, and so is every basis after new rows, new nodes or removed labels: the dual
+simplex always continues where it stopped.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.cuts import violated_cliques, violated_odd_cycles
@@ -39,6 +41,8 @@ class LinearRelaxation:
         self.nearest_cost = masked[np.arange(n), self.nearest]
         self.column = np.full((n, n_labels), -1, np.int64)
         self.active = np.zeros(n, dtype=bool)
+        # Of nodes that have entered: the key, and the row of the sum of the other labels.
+        self.key, self.row = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
         self.x = np.zeros((n, n_labels))
         self.x[np.arange(n), self.nearest] = 1.0
         self.open = allowed.copy()  # upper bounds now in the LP
@@ -59,19 +63,24 @@ class LinearRelaxation:
         if len(nodes) == 0:
             return
         self.active[nodes] = True
-        row, label = np.nonzero(self.allowed[nodes])
+        # Any open label may be the key: with the cheapest the basis stays dual feasible.
+        masked = np.where(self.open[nodes], self.costs[nodes], np.inf)
+        self.key[nodes] = masked.argmin(axis=1)
+        others = self.allowed[nodes]
+        others[np.arange(len(nodes)), self.key[nodes]] = False
+        row, label = np.nonzero(others)
         node = nodes[row]
         m = len(node)
-        self.column[node, label] = self._n_cols + np.arange(m)
+        columns = self._n_cols + np.arange(m)
+        self.column[node, label] = columns
         upper = np.where(self.open[node, label], np.inf, 0.0)
-        cost = self.costs[node, label] - self.nearest_cost[node]
+        cost = self.costs[node, label] - self.costs[node, self.key[node]]
         self._program.add_columns(cost, upper)
         starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(nodes)))))
-        ones, columns = np.ones(len(nodes)), self._n_cols + np.arange(m)
-        self._program.add_rows(ones, ones, starts, columns, np.ones(m))
-        # Any open label may be basic: the cheapest keeps the basis dual feasible.
-        masked = np.where(self.open[nodes], self.costs[nodes], np.inf)
-        self._program.make_basic(self.column[nodes, masked.argmin(axis=1)], len(nodes))
+        self._program.add_rows(
+            np.zeros(len(nodes)), np.ones(len(nodes)), starts, columns, np.ones(m)
+        )
+        self.row[nodes] = self._n_rows + np.arange(len(nodes))
         self._columns.append(node * self.x.shape[1] + label)
         self._n_cols += m
         self._n_rows += len(nodes)
@@ -80,20 +89,30 @@ class LinearRelaxation:
         """Add rows: the weighted sum of x over the variables of each is at most its rhs."""
         starts, nodes, labels, coefficients, rhs = rows
         self._activate(np.unique(nodes))
-        columns = self.column[nodes, labels]
-        present = columns >= 0
-        if not present.all():
-            size = np.add.reduceat(present.astype(np.int64), starts[:-1])
-            starts = np.concatenate(([0], np.cumsum(size)))
-            nodes, labels, columns = nodes[present], labels[present], columns[present]
-            coefficients = coefficients[present]
-        m = len(rhs)
-        low = np.full(m, -np.inf)
-        self._program.add_rows(low, rhs, starts, columns, coefficients)
+        m, size = len(rhs), np.diff(starts)
+        row = np.repeat(np.arange(m), size)
+        known = self.allowed[nodes, labels]
+        if not known.all():
+            row, nodes, labels = row[known], nodes[known], labels[known]
+            coefficients, size = coefficients[known], np.bincount(row, minlength=m)
+        # A key is 1 less the other labels of its node.
+        of_key = labels == self.key[nodes]
+        which, label = np.nonzero(self.column[nodes[of_key]] >= 0)
+        lines = np.concatenate([row[~of_key], row[of_key][which]])
+        columns = self.column[
+            np.concatenate([nodes[~of_key], nodes[of_key][which]]),
+            np.concatenate([labels[~of_key], label]),
+        ]
+        values = np.concatenate([coefficients[~of_key], -coefficients[of_key][which]])
+        taken = np.bincount(row[of_key], coefficients[of_key], m)
+        entries = csr_array((values, (lines, columns)), shape=(m, self._n_cols))
+        self._program.add_rows(
+            np.full(m, -np.inf), rhs - taken, entries.indptr, entries.indices, entries.data
+        )
         places = nodes * self.x.shape[1] + labels
-        new = self._n_rows + np.arange(m), np.diff(starts), rhs, places, coefficients
-        for known, more in zip(self._cuts, new, strict=True):
-            known.append(more)
+        new = self._n_rows + np.arange(m), size, rhs, places, coefficients
+        for cuts, more in zip(self._cuts, new, strict=True):
+            cuts.append(more)
         self._n_rows += m
         self.n_cuts += m
 
@@ -127,6 +146,7 @@ class LinearRelaxation:
         self._program.drop_rows(gone)
         renumber = np.cumsum(~gone) - 1
         variables = np.repeat(~basic, size)
+        self.row[self.active] = renumber[self.row[self.active]]
         kept = renumber[rows[~basic]], size[~basic], rhs[~basic], places[variables]
         self._cuts = tuple([each] for each in (*kept, coefficients[variables]))
         self._n_rows -= int(gone.sum())
@@ -140,6 +160,11 @@ class LinearRelaxation:
         if changed.any():
             upper = np.where(open_labels[changed], np.inf, 0.0)
             self._program.set_upper(self.column[changed], upper)
+        nodes = np.flatnonzero(self.active)
+        keys = nodes, self.key[nodes]
+        changed = open_labels[keys] != self.open[keys]
+        for v in nodes[changed]:  # without its key, the other labels of a node make up 1
+            self._program.set_low(self.row[v], 0.0 if open_labels[v, self.key[v]] else 1.0)
         self.open = open_labels.copy()
         idle = ~self.active
         if idle.any():
@@ -155,6 +180,9 @@ class LinearRelaxation:
         if status != OPTIMAL:
             return False
         self.x.ravel()[np.concatenate(self._columns)] = np.maximum(self._program.x, 0.0)
+        nodes = np.flatnonzero(self.active)
+        self.x[nodes, self.key[nodes]] = 0.0
+        self.x[nodes, self.key[nodes]] = np.maximum(1.0 - self.x[nodes].sum(axis=1), 0.0)
         return True
 
     def reduced_costs(self) -> tuple[float, FloatArray]:
