@@ -18,7 +18,7 @@ import numpy as np
 from smdeclust.assignment.active_set import grow_active
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.linear_prices import settle
-from smdeclust.assignment.linked import GRACE, LinkedLabels
+from smdeclust.assignment.linked import GRACE, Begun, LinkedLabels
 from smdeclust.assignment.residue import solve_rest
 from smdeclust.assignment.status import INFEASIBLE, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, transport
@@ -76,6 +76,7 @@ def assign(
     bounds: Bounds | None,
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
+    begun: Begun | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
     """Label groups at the least total cost.
 
@@ -91,6 +92,8 @@ def assign(
         (G,) labels known to be feasible, if any.
     budget
         Limits on the proof, updated in place. ``None``: no limit.
+    begun
+        Where to continue from, as for ``LinkedLabels.relax``.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def assign(
     costs = np.require(costs, np.float64, ["C", "W"])
     if bounds is None or bounds.only_none_empty:
         state = LinkedLabels(costs, graph)
-        status = state.relax(upper, budget)
+        status = state.relax(upper, budget, begun)
         if status == INFEASIBLE:
             return None, np.inf, np.inf
         if status != SOLVED:

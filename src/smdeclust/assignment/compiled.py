@@ -131,11 +131,13 @@ def reply_linked(weights, graph, work, labels, found):
     return cost + broken_price(found, graph)
 
 
-def assign_compiled(contracted: Contracted, centers: np.ndarray) -> tuple[int, np.ndarray, float]:
+def assign_compiled(
+    contracted: Contracted, centers: np.ndarray
+) -> tuple[int, np.ndarray, float, np.ndarray]:
     """Optimal labels for these centers, clusters may stay empty, but for dense cores.
 
-    Returns the status, (G,) labels and their cost; with another status than SOLVED only the labels
-    of the free groups mean something: their nearest centers.
+    Returns the status, (G,) labels, their cost, and the flags of the linked groups; HARD: those
+    that are still fresh have no labels yet.
     """
     labels = np.empty(len(contracted.lane_weights), dtype=np.int64)
     work = work_space(contracted.lanes, contracted.n_linked, len(centers), 1)
@@ -150,7 +152,7 @@ def assign_compiled(contracted: Contracted, centers: np.ndarray) -> tuple[int, n
         status = separate(costs, table, weights, graph, flags, numbers, folded, labels)
         if status == SOLVED:
             cost = float(cost_of(weights, graph, work, labels))
-    return status, labels[: len(contracted.points)], cost
+    return status, labels[: len(contracted.points)], cost, flags
 
 
 @kernel()

@@ -70,7 +70,7 @@ def _smallest_table(size, done, degree, head, after, ends):
 
 
 @kernel()
-def plan_elimination(size_of, entry, ends, order, scope, via, width):
+def plan_elimination(size_of, entry, ends, most, order, scope, via, width):
     """Plan the elimination of nodes, those with fewest neighbors first, joining the neighbors.
 
     `size_of` says how many labels each node needs; those with more than two neighbors go in the
@@ -78,7 +78,8 @@ def plan_elimination(size_of, entry, ends, order, scope, via, width):
     and has room for those that are made on the way; `entry` is that of each given one in the graph.
     Writes, step by step, the node (`order`), its neighbors at that time (`scope`, as many as
     `width` says) and the entries of the edges to them (`via`, -1 where an edge was made). Returns
-    how many nodes can be eliminated. O(n + m) but for nodes with more than two neighbors.
+    whether all nodes can be eliminated, with no more than `most` numbers to look at. O(n + m) but
+    for nodes with more than two neighbors.
     """
     n, n_edges = len(size_of), len(entry)
     size = 8
@@ -98,7 +99,7 @@ def plan_elimination(size_of, entry, ends, order, scope, via, width):
             degree[ends[e, side]] += 1
     done = np.zeros(n, np.bool_)
     stack = np.empty(n + 2 * len(ends) + 1, np.int64)
-    n_stack, n_done, n_wide = 0, 0, 0
+    n_stack, n_done, n_wide, total = 0, 0, 0, 0
     for v in range(n):
         if degree[v] <= 2:
             stack[n_stack] = v
@@ -113,13 +114,14 @@ def plan_elimination(size_of, entry, ends, order, scope, via, width):
             v = _smallest_table(size_of, done, degree, head, after, ends)
             n_wide += 1
             if v < 0 or n_wide > MOST_WIDE:
-                return n_done
+                return False
         done[v] = True
         order[n_done] = v
-        found, half = 0, head[v]
+        found, half, entries = 0, head[v], size_of[v]
         while half >= 0:
             e = half // 2
             scope[n_done, found] = ends[e, 0] + ends[e, 1] - v
+            entries *= size_of[scope[n_done, found]]
             via[n_done, found] = entry[e] if e < len(entry) else -1
             found += 1
             half = after[half]
@@ -127,6 +129,9 @@ def plan_elimination(size_of, entry, ends, order, scope, via, width):
             _detach(ends[e, side], 2 * e + side, head, after, before)
             degree[ends[e, side]] -= 1
         width[n_done] = found
+        total += entries
+        if entries > MOST_AT_ONCE or total > most:
+            return False
         for i in range(found):
             for j in range(i):
                 a, b = scope[n_done, i], scope[n_done, j]
@@ -135,7 +140,7 @@ def plan_elimination(size_of, entry, ends, order, scope, via, width):
                 if keys[place] >= 0:
                     continue
                 if n_edges == len(ends):
-                    return n_done
+                    return False
                 keys[place] = lo * n + hi
                 ends[n_edges, 0], ends[n_edges, 1] = lo, hi
                 for side in range(2):
@@ -147,7 +152,7 @@ def plan_elimination(size_of, entry, ends, order, scope, via, width):
                 stack[n_stack] = scope[n_done, i]
                 n_stack += 1
         n_done += 1
-    return n_done
+    return True
 
 
 @kernel()
@@ -203,7 +208,7 @@ def eliminate(nodes, costs, graph, active, local, most, labels):
     order, width = np.empty(n, np.int64), np.empty(n, np.int64)
     scope = np.empty((n, MOST_NEIGHBOURS), np.int64)
     via = np.empty((n, MOST_NEIGHBOURS), np.int64)
-    if plan_elimination(size, entry, ends, order, scope, via, width) < n:
+    if not plan_elimination(size, entry, ends, most, order, scope, via, width):
         return HARD
     # The table of a step is handed to the step of the neighbor that is eliminated next.
     turn = np.empty(n, np.int64)
@@ -211,22 +216,16 @@ def eliminate(nodes, costs, graph, active, local, most, labels):
         turn[order[step]] = step
     first_child, next_child = np.full(n, -1, np.int64), np.empty(n, np.int64)
     stride, offset = np.zeros((n, MOST_NEIGHBOURS + 1), np.int64), np.zeros(n + 1, np.int64)
-    total = 0
     for step in range(n):
         entries, heir = 1, n
         for i in range(width[step]):
             entries *= size[scope[step, i]]
             heir = min(heir, turn[scope[step, i]])
-            if entries * size[order[step]] > MOST_AT_ONCE:
-                return HARD
-        total += entries * size[order[step]]
         offset[step + 1] = offset[step] + entries
         if heir < n:
             next_child[step] = first_child[heir]
             first_child[heir] = step
             _set_strides(step, heir, order, scope, width, size, stride)
-    if total > most:
-        return HARD
 
     start = np.zeros(n + 1, np.int64)
     for i in range(n):

@@ -18,6 +18,8 @@ from smdeclust.structure.graph import PairGraph
 # answer at all.
 GRACE = 0.5
 
+Begun = tuple[np.ndarray, np.ndarray]
+
 NO_TABLE = np.empty((0, 0))  # costs are complete: the loop fills nothing
 NO_WEIGHTS = np.empty(0)
 NO_WEIGHTS.flags.writeable = False
@@ -66,15 +68,25 @@ class LinkedLabels:
         names = np.unique(self.numbers[4, self.active])
         return float(self.gap[names].sum())
 
-    def relax(self, upper: np.ndarray | None, budget: Budget) -> int:
-        """Label all groups; SOLVED (maybe with a gap), INFEASIBLE, or HARD: none found."""
+    def relax(self, upper: np.ndarray | None, budget: Budget, begun: Begun | None = None) -> int:
+        """Label all groups; SOLVED (maybe with a gap), INFEASIBLE, or HARD: none found.
+
+        `begun` are labels and flags of the linked groups where cycles were found to be too dense.
+        """
+        if begun is not None:
+            self._linked_labels[:], self.flags[:] = begun
         nearest_labels(self.costs, len(self.regret), self.active, self.labels, self.nearest)
-        self.flags[1] = self.active
+        if begun is None:
+            self.flags[1] = self.active
         work = (self._graph, self.flags, self.numbers, self._folded, self._linked_labels)
         while True:
-            status = separate(self._linked_costs, NO_TABLE, NO_WEIGHTS, *work)
+            status = HARD
+            if begun is None:
+                status = separate(self._linked_costs, NO_TABLE, NO_WEIGHTS, *work)
             if status == HARD:
-                status = solve_cycles(self._linked_costs, *work)
+                if begun is None:
+                    status = solve_cycles(self._linked_costs, *work)
+                begun = None
                 if status == HARD:
                     status = self._solve_hard(upper, budget)
                 if status == SOLVED:

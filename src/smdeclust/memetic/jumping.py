@@ -113,7 +113,9 @@ class Jumps:
             return replace(self.ended[same], n_iterations=found.n_iterations)
         best = self._jump_on(found, first, IDLE)
         if self.steps is not None:
-            best = self._jump_on(self.steps[1](best), self.search, IDLE)
+            before, best = best, self.steps[1](best)
+            if best.objective < before.objective:  # (else the jumps from here are known)
+                best = self._jump_on(best, self.search, IDLE)
         self.ended[same] = best
         return best
 

@@ -1,9 +1,8 @@
 """Feasible labels of a hard core: regret and saturation order, tabu repair, Kempe chains.
 
 Two orders are tried. By regret: the node that loses most if denied its cheapest available label
-goes first; cheap and usually enough. By saturation (DSATUR): the node with the fewest available
-labels goes first, regret breaks ties; safer where the number of labels is tight. Where both run
-into a node without label, a min-conflicts tabu search (TabuCol) repairs the complete labeling.
+goes first; usually enough. Else by saturation (DSATUR): the node with the fewest available labels
+goes first, regret breaks ties; safer where the number of labels is tight. Where both run into a node without label, a min-conflicts tabu search (TabuCol) repairs the complete labeling.
 Pairs that may be broken raise or lower the costs of their neighbors' labels, no more.
 
 Labels that are feasible are then made cheaper by Kempe chains. Swapping the two labels on a
@@ -106,8 +105,10 @@ def greedy_labels(costs, graph, by_saturation):
                 _look(u, available, count, regret)
             i = (leaves + u) // 2
             while i > 0:
-                a, b = winner[2 * i], winner[2 * i + 1]
+                a, b, before = winner[2 * i], winner[2 * i + 1], winner[i]
                 winner[i] = a if _goes_before(a, b, done, count, regret, by_saturation) else b
+                if before != u and winner[i] != u:
+                    break  # no match above this one has other players
                 i //= 2
     return labels, stuck
 
@@ -135,27 +136,17 @@ def construct(
     Tabu repair where the orders alone fail; `descent` finishes with `swap_chains`.
     """
     budget = Budget() if budget is None else budget
-    best: IntArray | None = None
-    best_cost = np.inf
-    rows = np.arange(len(costs))
-    for by_saturation in (False, True):
-        labels, stuck = greedy_labels(costs, graph.arrays, by_saturation)
-        if stuck:
-            continue
-        cost = float(costs[rows, labels].sum())
-        if cost < best_cost:
-            best, best_cost = labels, cost
-    if best is None:
+    labels, stuck = greedy_labels(costs, graph.arrays, False)
+    if stuck:
+        labels, stuck = greedy_labels(costs, graph.arrays, True)
+    if stuck:
         stuck_nodes = labels < 0
         if not np.isfinite(costs[stuck_nodes]).any(axis=1).all():
             return None
         labels[stuck_nodes] = costs[stuck_nodes].argmin(axis=1)
         if not tabu_repair(costs, graph.arrays, labels, max_repair_moves, budget.deadline):
             return None
-        best = labels
-    if descent:
-        best = swap_chains(costs, graph, best, budget)
-    return best
+    return swap_chains(costs, graph, labels, budget) if descent else labels
 
 
 #: Edges walked between two looks at the clock, and in all: this many times the size of the problem.

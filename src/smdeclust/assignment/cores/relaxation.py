@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.cuts import violated_cliques, violated_odd_cycles
@@ -105,10 +104,10 @@ class LinearRelaxation:
         ]
         values = np.concatenate([coefficients[~of_key], -coefficients[of_key][which]])
         taken = np.bincount(row[of_key], coefficients[of_key], m)
-        entries = csr_array((values, (lines, columns)), shape=(m, self._n_cols))
-        self._program.add_rows(
-            np.full(m, -np.inf), rhs - taken, entries.indptr, entries.indices, entries.data
-        )
+        entries, where = np.unique(lines * self._n_cols + columns, return_inverse=True)
+        begin = np.searchsorted(entries, np.arange(m + 1) * self._n_cols)
+        columns, values = entries % max(1, self._n_cols), np.bincount(where, values)
+        self._program.add_rows(np.full(m, -np.inf), rhs - taken, begin, columns, values)
         places = nodes * self.x.shape[1] + labels
         new = self._n_rows + np.arange(m), size, rhs, places, coefficients
         for cuts, more in zip(self._cuts, new, strict=True):
@@ -120,7 +119,8 @@ class LinearRelaxation:
         """Add rows that x breaks, odd cycles if asked or there are no others; returns how many."""
         known = self.allowed & self.active[:, None]
         given = self.x, known, self.indptr, self.indices
-        starts, nodes, label = violated_cliques(*given, 1e-6, 4000)
+        x = self._with_second_choices() if self.n_cuts == 0 else self.x
+        starts, nodes, label = violated_cliques(x, *given[1:], 1e-6, 4000)
         labels = np.repeat(label, np.diff(starts))
         found = [(starts, nodes, labels, np.ones(len(nodes)), np.ones(len(label)))]
         if len(self.instance.ends):
@@ -131,6 +131,17 @@ class LinearRelaxation:
             if len(rows[-1]):
                 self.add_rows(rows)
         return sum(len(rows[-1]) for rows in found)
+
+    def _with_second_choices(self) -> FloatArray:
+        """x, with the second cheapest labels of nodes that break a pair: rows to be broken next."""
+        source, target = self.instance.pairs.hard_part.edges.T
+        same = (self.x[source] * self.x[target]).any(axis=1)
+        nodes = np.union1d(source[same], target[same])
+        others = np.where(self.open[nodes], self.costs[nodes], np.inf)
+        others[self.x[nodes] > 0] = np.inf
+        second, x = others.argmin(axis=1), self.x.copy()
+        x[nodes, second] = np.maximum(x[nodes, second], np.isfinite(others.min(axis=1)))
+        return x
 
     def purge_if_long(self) -> None:
         """Drop the cut rows that are slack now if the rows have doubled since the last time."""
