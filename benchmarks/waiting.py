@@ -1,6 +1,6 @@
 """How long people wait: for a first answer and for the last one, and how good both are.
 
-    python -m benchmarks.waiting                            # seven data sets
+    python -m benchmarks.waiting                            # nine data sets
     python -m benchmarks.waiting --before ../v0.2.0/src     # an earlier version, too
     python -m benchmarks.waiting --only digits,sizes
 
@@ -45,6 +45,18 @@ def blobs(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+def led_digits(n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """500 digits as seven segments, a tenth of which are wrong, and true cannot-links."""
+    rng = np.random.default_rng(0)
+    shown = ["1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111",
+             "1010010", "1111111", "1111011"]  # fmt: skip
+    digits = np.array([list(segments) for segments in shown], dtype=float)
+    y = rng.integers(0, 10, 500)
+    X = np.abs(digits[y] - (rng.random((500, 7)) < 0.1))
+    every = np.argwhere(np.triu(y[:, None] != y))
+    return X, every[rng.choice(len(every), n_pairs, replace=False)]
+
+
 def entities(n: int, d: int, k: int) -> tuple[np.ndarray, dict[str, Any]]:
     """Noisy copies of k entities, n / k each, and some pairs of both kinds."""
     rng = np.random.default_rng(0)
@@ -78,11 +90,15 @@ def load(name: str) -> tuple[np.ndarray, int, dict[str, Any], dict[str, int]]:
     if name == "entities 20,000 x 16, K = 5,000":
         X, pairs = entities(20_000, 16, 5_000)
         return X, 5_000, pairs, {}
+    if name.startswith("LED"):
+        X, pairs_apart = led_digits(int(name.split()[2].replace(",", "")))
+        return X, 10, {"cannot_link": pairs_apart}, {}
     X, y = blobs(5_000, 8, 50)
     return X, 50, pairs_of(y, 2_000), {}
 
 
-NAMES = ("breast cancer", "digits", "digits sizes", "pairs 5,000 x 8, K = 50",
+NAMES = ("breast cancer", "digits", "digits sizes", "LED digits, 1,000 cannot-links",
+         "LED digits, 2,000 cannot-links", "pairs 5,000 x 8, K = 50",
          "pairs 20,000 x 10", "sizes 23,000 x 50", "entities 20,000 x 16, K = 5,000")  # fmt: skip
 
 

@@ -93,3 +93,29 @@ def test_useful_labels_keep_degree_plus_one():
     edge = np.array([0, 1, 2]), np.array([1, 0])
     kept = useful_labels(instance_of(costs, *edge))
     assert kept.tolist() == [[False, True, False, True], [True, False, True, False]]
+
+
+def test_rows_contradict_each_other_without_any_open_label():
+    """Nodes with one label each that may not share it: there is no solution, and that is known."""
+    costs, edge = np.zeros((2, 2)), (np.array([0, 1, 2]), np.array([1, 0]))
+    lp = LinearRelaxation(instance_of(costs, *edge), np.array([[True, False]] * 2))
+    assert lp.separate(cycles=False) == 1
+    assert not lp.solve(Budget())
+    assert not lp.feasible
+
+
+def test_a_closed_key_leaves_the_rest_of_one_to_the_other_labels():
+    """Closing the cheapest label of a node moves it, opening it again moves it back."""
+    costs = np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
+    lp = LinearRelaxation(
+        instance_of(costs, np.array([0, 1, 2]), np.array([1, 0])), np.ones((2, 3), dtype=bool)
+    )
+    open_labels = np.ones((2, 3), dtype=bool)
+    for closed, bound in ((False, 1.0), (True, 2.0), (False, 1.0)):
+        open_labels[1, 0] = not closed
+        lp.restrict(open_labels)
+        while lp.separate(cycles=False):
+            assert lp.solve(Budget())
+        assert lp.solve(Budget())
+        assert lp.reduced_costs()[0] == pytest.approx(bound)
+        np.testing.assert_allclose(lp.x.sum(axis=1), 1.0)

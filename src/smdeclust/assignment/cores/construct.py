@@ -2,7 +2,8 @@
 
 Two orders are tried. By regret: the node that loses most if denied its cheapest available label
 goes first; usually enough. Else by saturation (DSATUR): the node with the fewest available labels
-goes first, regret breaks ties; safer where the number of labels is tight. Where both run into a node without label, a min-conflicts tabu search (TabuCol) repairs the complete labeling.
+goes first, regret breaks ties; safer where the number of labels is tight. Where both run into a
+node without label, a min-conflicts tabu search (TabuCol) repairs the complete labeling.
 Pairs that may be broken raise or lower the costs of their neighbors' labels, no more.
 
 Labels that are feasible are then made cheaper by Kempe chains. Swapping the two labels on a

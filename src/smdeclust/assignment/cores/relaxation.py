@@ -36,14 +36,12 @@ class LinearRelaxation:
         self.allowed = allowed.copy()  # columns that may exist
         self.indptr, self.indices = instance.hard
         masked = np.where(allowed, costs, np.inf)
-        self.nearest = masked.argmin(axis=1).astype(np.int64)
-        self.nearest_cost = masked[np.arange(n), self.nearest]
         self.column = np.full((n, n_labels), -1, np.int64)
         self.active = np.zeros(n, dtype=bool)
         # Of nodes that have entered: the key, and the row of the sum of the other labels.
         self.key, self.row = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
         self.x = np.zeros((n, n_labels))
-        self.x[np.arange(n), self.nearest] = 1.0
+        self.x[np.arange(n), masked.argmin(axis=1)] = 1.0
         self.open = allowed.copy()  # upper bounds now in the LP
         self.feasible = True
         # Cuts, for the safe bound: rows of the LP, how many variables each has, right-hand sides;
@@ -51,9 +49,11 @@ class LinearRelaxation:
         none = np.empty(0, np.int64)
         self._cuts: tuple[list[Any], ...] = ([none], [none], [np.empty(0)], [none], [np.empty(0)])
         self._columns = [none]  # the place in x of each column
-        self._n_cols = self._n_rows = self.n_cuts = 0
+        self._n_cols, self._n_rows, self.n_cuts = 1, 0, 0
         self._purge_at = 500
         self._program = linear_program()
+        # HiGHS finds no contradiction in rows without any column: one is always 0.
+        self._program.add_columns(np.zeros(1), np.zeros(1))
 
     # ---------------------------------------------------------------- growing the LP
 
@@ -106,7 +106,7 @@ class LinearRelaxation:
         taken = np.bincount(row[of_key], coefficients[of_key], m)
         entries, where = np.unique(lines * self._n_cols + columns, return_inverse=True)
         begin = np.searchsorted(entries, np.arange(m + 1) * self._n_cols)
-        columns, values = entries % max(1, self._n_cols), np.bincount(where, values)
+        columns, values = entries % self._n_cols, np.bincount(where, values)
         self._program.add_rows(np.full(m, -np.inf), rhs - taken, begin, columns, values)
         places = nodes * self.x.shape[1] + labels
         new = self._n_rows + np.arange(m), size, rhs, places, coefficients
@@ -167,22 +167,22 @@ class LinearRelaxation:
 
     def restrict(self, open_labels: BoolArray) -> None:
         """Set which labels are open (a subset of those allowed at the start)."""
-        changed = (open_labels != self.open) & (self.column >= 0)
+        changed = open_labels != self.open
+        nodes = np.flatnonzero(changed.any(axis=1))
+        if len(nodes) == 0:
+            return
+        was_open, self.open = self.open, open_labels.copy()
+        idle = nodes[~self.active[nodes]]
+        self.x[idle] = 0.0
+        self.x[idle, np.where(open_labels[idle], self.costs[idle], np.inf).argmin(axis=1)] = 1.0
+        changed[self.column < 0] = False
         if changed.any():
             upper = np.where(open_labels[changed], np.inf, 0.0)
             self._program.set_upper(self.column[changed], upper)
-        nodes = np.flatnonzero(self.active)
-        keys = nodes, self.key[nodes]
-        changed = open_labels[keys] != self.open[keys]
-        for v in nodes[changed]:  # without its key, the other labels of a node make up 1
-            self._program.set_low(self.row[v], 0.0 if open_labels[v, self.key[v]] else 1.0)
-        self.open = open_labels.copy()
-        idle = ~self.active
-        if idle.any():
-            masked = np.where(open_labels[idle], self.costs[idle], np.inf)
-            best = masked.argmin(axis=1)
-            self.x[idle] = 0.0
-            self.x[np.flatnonzero(idle), best] = 1.0
+        for v in nodes[self.active[nodes]]:
+            if was_open[v, self.key[v]] != open_labels[v, self.key[v]]:
+                # Without its key, the other labels of a node make up 1.
+                self._program.set_low(self.row[v], 0.0 if open_labels[v, self.key[v]] else 1.0)
 
     def solve(self, budget: Budget) -> bool:
         """Re-optimize and charge the pivots, at least one; False if it failed (see `feasible`)."""
@@ -190,7 +190,7 @@ class LinearRelaxation:
         self.feasible = status != NO_SOLUTION
         if status != OPTIMAL:
             return False
-        self.x.ravel()[np.concatenate(self._columns)] = np.maximum(self._program.x, 0.0)
+        self.x.ravel()[np.concatenate(self._columns)] = np.maximum(self._program.x[1:], 0.0)
         nodes = np.flatnonzero(self.active)
         self.x[nodes, self.key[nodes]] = 0.0
         self.x[nodes, self.key[nodes]] = np.maximum(1.0 - self.x[nodes].sum(axis=1), 0.0)
