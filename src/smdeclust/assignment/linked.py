@@ -19,7 +19,6 @@ from smdeclust.structure.graph import PairGraph
 GRACE = 0.5
 
 Begun = tuple[np.ndarray, np.ndarray]
-
 NO_TABLE = np.empty((0, 0))  # costs are complete: the loop fills nothing
 NO_WEIGHTS = np.empty(0)
 NO_WEIGHTS.flags.writeable = False
@@ -73,25 +72,23 @@ class LinkedLabels:
 
         `begun` are labels and flags of the linked groups where cycles were found to be too dense.
         """
+        status = SOLVED
         if begun is not None:
             self._linked_labels[:], self.flags[:] = begun
         nearest_labels(self.costs, len(self.regret), self.active, self.labels, self.nearest)
         if begun is None:
             self.flags[1] = self.active
+        else:
+            status = self._solve_hard(upper, budget)
         work = (self._graph, self.flags, self.numbers, self._folded, self._linked_labels)
-        while True:
-            status = HARD
-            if begun is None:
-                status = separate(self._linked_costs, NO_TABLE, NO_WEIGHTS, *work)
+        while status == SOLVED:
+            status = separate(self._linked_costs, NO_TABLE, NO_WEIGHTS, *work)
+            if status != HARD:
+                break
+            status = solve_cycles(self._linked_costs, *work)
             if status == HARD:
-                if begun is None:
-                    status = solve_cycles(self._linked_costs, *work)
-                begun = None
-                if status == HARD:
-                    status = self._solve_hard(upper, budget)
-                if status == SOLVED:
-                    continue
-            return int(status)
+                status = self._solve_hard(upper, budget)
+        return int(status)
 
     @property
     def _linked_labels(self) -> np.ndarray:
