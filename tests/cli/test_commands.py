@@ -244,3 +244,20 @@ def test_compare_takes_every_method(cli, tmp_path):
     sized = "sized-kmeans,blp-kmeans,cop-kmeans"
     result = json.loads(cli(*given, "-m", sized, "--size-min", 10, "--json").out)
     assert [row["bounds_used"] for row in result["methods"]] == [True, True, False]
+
+
+def test_plot_and_verify_find_the_fit(cli, flowers, tmp_path):
+    """Pairs of a fit are drawn and verified without naming their file; ids are named, not rows."""
+    out, pairs = tmp_path / "fit", tmp_path / "two.csv"
+    pairs.write_text("i,j,type\nf1,f2,ml\nf2,f3,ml\n")
+    assert cli("fit", flowers, "-k", 3, "-c", pairs, "--out", out).code == 0
+    drawn = cli("plot", flowers, "-r", out, "-p", "graph", "--out", tmp_path / "graph.png")
+    assert (drawn.code, "2 pairs taken from the fit" in drawn.err) == (0, True)
+    assert cli("certify", flowers, "-r", out, "--out", out / "proof.npz").code == 0
+    verified = cli("verify", flowers, out / "proof.npz")
+    assert (verified.code, "2 pairs taken from the fit" in verified.err) == (0, True)
+    for command in ("fit", "check"):
+        said = cli(command, flowers, "-k", 30, "-c", pairs, "--size-max", 2).err
+        assert "Must-links join 'f1', 'f2', 'f3' into one group of 3 points" in " ".join(
+            said.split()
+        )

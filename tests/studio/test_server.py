@@ -52,6 +52,18 @@ def client(desk: Desk) -> Iterator[TestClient]:
         yield client
 
 
+def test_tables_of_the_same_name_have_folders_of_their_own(desk: Desk, tmp_path: Path) -> None:
+    """The first has name-studio, the other its whole name; a table that was renamed continues."""
+    first, other = tmp_path / "kunden.csv", tmp_path / "kunden.tsv"
+    first.write_text("a,b\n1,2\n3,4\n5,7\n")
+    other.write_text("a\tb\n1\t2\n3\t4\n")
+    desk.open_source(from_path(first), 2)
+    assert from_path(first).folder == tmp_path / "kunden-studio"
+    assert from_path(other).folder == tmp_path / "kunden.tsv-studio"
+    first.unlink()
+    assert from_path(other).folder == tmp_path / "kunden-studio"
+
+
 def test_a_file_may_say_how_many_clusters(desk: Desk, tmp_path: Path) -> None:
     """Points with K in their first line open with that many clusters; who says a number decides."""
     path = tmp_path / "points.txt"

@@ -11,9 +11,15 @@ import typer
 
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import beside, read_json, read_labels, read_weights
+from smdeclust.cli.fitted import (
+    beside,
+    in_folder,
+    read_json,
+    read_labels,
+    read_weights,
+    with_pairs_of,
+)
 from smdeclust.cli.folder import check_file
-from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exact.certificate import above_best
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.io import write_bytes
@@ -80,7 +86,7 @@ def certify(
         reading = replace(reading, result=reading.result or beside(labels))
         if (about := labels or reading.result) is None:
             raise CommandError("Which labels? Pass --labels FILE, or --result DIR of a fit.")
-        labels = labels or (about if about.is_dir() else about.parent) / "labels.csv"
+        labels = labels or in_folder(about, "labels.csv")
         inputs, sizes, differs = _read_problem(data, constraints, reading)
         opening.mention_soft(inputs, "only hard pairs can be certified")
         found = read_labels(labels, inputs.table)
@@ -157,8 +163,10 @@ def verify(
 ) -> None:
     """Check a certificate: derive its bound again from the data, trusting nothing in the file.
 
-    The exit code is 1 if the certificate is not valid. Pass -k to require a certain number of
-    clusters; without it, any number is accepted and printed.
+    Columns, pairs and sizes are those of the fit whose folder has the certificate or the labels (or
+    --result), unless the options name other pairs. The exit code is 1 if the certificate is not
+    valid. Pass -k to require a certain number of clusters; without it, any number is accepted and
+    printed.
 
     Example:
       smdeclust verify people.csv proof.npz -k 4 -c pairs.csv
@@ -173,8 +181,9 @@ def verify(
     from smdeclust.exact import verify as check
 
     with screen.progress("Verifying"):
-        inputs, sizes, _ = _read_problem(data, constraints, reading)
         check_path(certificate)
+        reading = replace(reading, result=reading.result or beside(labels or certificate))
+        inputs, sizes, _ = _read_problem(data, constraints, reading)
         about = None if labels is None else read_labels(labels, inputs.table)
         weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
         try:
@@ -212,7 +221,7 @@ def _read_problem(data: Path, pairs: Any, reading: Any) -> tuple[Any, dict[str, 
     inputs, place = opening.read_inputs(data, pairs, reading), reading.result
     opening.mention_quotas(inputs)
     differs = bool(inputs.constraints.quotas or inputs.constraints.n_soft)
-    file = Path() if place is None else (place if place.is_dir() else place.parent) / "result.json"
+    file = Path() if place is None else in_folder(place, "result.json")
     if not file.is_file():
         return inputs, {}, differs
     fit = read_json(file, "the result.json of a fit")
@@ -223,12 +232,8 @@ def _read_problem(data: Path, pairs: Any, reading: Any) -> tuple[Any, dict[str, 
             left_out["soft pair"] = 0
         elif "must_link" not in fit or fit["broken_must_links"] + fit["broken_cannot_links"]:
             left_out["pair"] = fit["n_must_links"] + fit["n_cannot_links"]
-        elif n_pairs := len(fit["must_link"]) + len(fit["cannot_link"]):
-            row_of = {name: row for row, name in enumerate(inputs.table.ids or ())}
-            rows = [row_of[name] for name in fit["ids"]] if "ids" in fit else range(len(inputs.X))
-            must, cannot = ([[rows[i], rows[j]] for i, j in fit[kind]] for kind in KINDS[:2])
-            inputs = replace(inputs, constraints=Constraints(must, cannot, n_points=len(inputs.X)))
-            screen.note(f"{screen.plural(n_pairs, 'pair')} taken from the fit in {file.parent}.")
+        else:
+            inputs = with_pairs_of(fit, inputs, file)
         counts = " and ".join(screen.plural(n, what) for what, n in left_out.items() if n)
         other = fit.get("distance") or (fit["method"] == "guided" and "guided")
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:

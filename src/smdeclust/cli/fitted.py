@@ -19,6 +19,7 @@ from smdeclust.cli import methods, opening, options, screen
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.folder import check_file
 from smdeclust.cli.opening import Inputs
+from smdeclust.constraints import KINDS, Constraints
 from smdeclust.io.files import PathLike, bad_line, decode, plain_cell, read_bytes, shown
 from smdeclust.io.per_point import named_entries
 from smdeclust.io.tokens import split_words
@@ -50,7 +51,7 @@ def preparation_document(inputs: Inputs) -> dict[str, Any]:
 
 def read_preparation(place: Path) -> dict[str, Any]:
     """Read what `fit --out` wrote into a folder; `place` is the folder or a file in it."""
-    path = (place if place.is_dir() else place.parent) / COLUMNS
+    path = in_folder(place, COLUMNS)
     if not path.exists():
         raise CommandError(f"{place}: there is no {COLUMNS} (--result). Name {_FOLDER}.")
     document = read_json(path, _FOLDER)
@@ -59,6 +60,23 @@ def read_preparation(place: Path) -> dict[str, Any]:
             f"{path}: this does not say how columns were prepared. Fit again, with --out."
         )
     return document
+
+
+def in_folder(place: Path, name: str) -> Path:
+    """A file in the folder of a fit; `place` is the folder or a file in it."""
+    return (place if place.is_dir() else place.parent) / name
+
+
+def with_pairs_of(fit: dict[str, Any], inputs: Inputs, file: Path) -> Inputs:
+    """The same with the hard pairs of a fit, whose `file` is its result.json."""
+    n_pairs = len(fit["must_link"]) + len(fit["cannot_link"])
+    if n_pairs == 0:
+        return inputs
+    row_of = {name: row for row, name in enumerate(inputs.table.ids or ())}
+    rows = [row_of[name] for name in fit["ids"]] if "ids" in fit else range(len(inputs.X))
+    must, cannot = ([[rows[i], rows[j]] for i, j in fit[kind]] for kind in KINDS[:2])
+    screen.note(f"{screen.plural(n_pairs, 'pair')} taken from the fit in {file.parent}.")
+    return replace(inputs, constraints=Constraints(must, cannot, n_points=len(inputs.X)))
 
 
 def beside(labels: Path | None) -> Path | None:
@@ -274,9 +292,8 @@ def predict(
 
 def _read_new(path: Path, fitted: Fitted, result: Path, reading: options.Reading) -> Any:
     """New rows, their columns prepared as those of the fit were."""
-    folder = result if result.is_dir() else result.parent
-    if (folder / COLUMNS).exists():
-        known = replace(reading, result=folder, id_column=None)
+    if in_folder(result, COLUMNS).exists():
+        known = replace(reading, result=result, id_column=None)
     else:  # of an earlier version: numbers as they are, scaled by what result.json says
         known = replace(reading, raw=True, features=",".join(fitted.columns))
     new = opening.read_data(path, known, id_column=reading.id_column)
@@ -295,7 +312,6 @@ def _under_pairs(
     fitted: Fitted, table: Any, squares: Any, constraints: list[Path], reading: options.Reading
 ) -> Any:
     """Labels of the new rows that keep all pairs, with old rows and centers as they are."""
-    from smdeclust import Constraints
     from smdeclust.estimators.new_points import label_new
     from smdeclust.estimators.soft import SoftPrices
 

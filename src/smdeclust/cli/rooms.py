@@ -15,7 +15,7 @@ import typer
 
 from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import beside, read_json, read_labels
+from smdeclust.cli.fitted import beside, in_folder, read_json, read_labels, with_pairs_of
 from smdeclust.cli.folder import check_file
 from smdeclust.io import read_constraints, write_bytes
 
@@ -125,7 +125,8 @@ def plot(
       smdeclust plot result/result.json --picture convergence --out run.svg
 
     Options:
-      --labels -l FILE: labels.csv of a fit.
+      --labels -l FILE: labels.csv of a fit (default: that of --result). Pairs are those of the fit
+        unless --constraints names others.
       --out -o FILE: Picture: .png, .svg or .pdf.
       --picture -p NAME: One of clusters, margins, graph, convergence, diversity.
     """
@@ -156,11 +157,17 @@ def _of_data(
 
     reading = replace(reading, result=reading.result or beside(labels))
     inputs = opening.read_inputs(data, pairs_in, reading)
+    if reading.result is not None:
+        labels = labels or in_folder(reading.result, "labels.csv")
+        file = in_folder(reading.result, "result.json")
+        fit = read_json(file, "the result.json of a fit") if file.exists() else {}
+        if not pairs_in and "must_link" in fit:
+            inputs = with_pairs_of(fit, inputs, file)
     found = None if labels is None else read_labels(labels, inputs.table)
     known = inputs.constraints
     pairs = {"must_link": known.must_link, "cannot_link": known.cannot_link}
     if picture == "graph":
-        if not pairs_in:
+        if not len(known):
             raise CommandError("A graph needs pairs: name their file with --constraints.")
         return partial(plotting.plot_constraint_graph, len(inputs.X), labels=found, **pairs)
     if found is None:

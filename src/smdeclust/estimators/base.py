@@ -39,6 +39,7 @@ from smdeclust.points.validation import as_points, as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import SizeBounds
 from smdeclust.structure.graph import SoftPairs
+from smdeclust.structure.pairs import by_id
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -52,7 +53,7 @@ def deadline_after(seconds: float | None) -> float | None:
 
 
 def _with_ids(error: InfeasibleConstraintsError, X: Any, known: Any) -> InfeasibleConstraintsError:
-    """The same error with the ids of its rows: of the constraints, or the index of a frame."""
+    """The same error with ids in place of rows: of the constraints, or the index of a frame."""
     ids, index = getattr(known, "ids", None), getattr(X, "index", None)
     if ids is None and getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":
         ids = index
@@ -61,9 +62,8 @@ def _with_ids(error: InfeasibleConstraintsError, X: Any, known: Any) -> Infeasib
     if ids is None or not rows or "ids" in error.details:  # (said by a fit within this one)
         return error
     names = [str(ids[int(row)]) for row in rows]
-    shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
     details = {**error.details, "ids": names}
-    return InfeasibleConstraintsError(f"{error} Their ids: {shown}.", error.reason, details)
+    return InfeasibleConstraintsError(by_id(str(error), ids), error.reason, details)
 
 
 def all_or_nothing(fit: Fit) -> Fit:

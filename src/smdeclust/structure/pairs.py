@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,16 @@ def in_words(values: Any) -> str:
     if len(set(some)) == 1:
         return some[0]
     return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")
+
+
+def by_id(said: str, ids: Any) -> str:
+    """A sentence with ids in place of the numbers of rows."""
+    rows = r"\brows? (\d+(?:(?:, | and |; )\d+)*)|(?<=: )(\d+(?:(?: - |, )(?:\d+|\.{3}))+)"
+    return re.sub(
+        rows,
+        lambda found: re.sub(r"\d+", lambda row: repr(str(ids[int(row[0])])), found[1] or found[2]),
+        said,
+    )
 
 
 def broken_pairs(

@@ -85,7 +85,7 @@ def reject_uncolorable(
                 f"{len(rows)} groups of points are all cannot-linked to each other, which needs at "
                 f"least {len(rows)} clusters, not n_clusters={n_clusters}."
             )  # fmt: skip
-        _reject(f"{why} One row of each: {shown}.", reason, rows=rows, n_clusters=n_clusters)
+        _reject(f"{why} One point of each: {shown}.", reason, rows=rows, n_clusters=n_clusters)
     return result.colors
 
 
@@ -134,7 +134,10 @@ def reject_impossible_sizes(known: Structure) -> None:
     """Raise an error that explains why no clustering has such sizes, for their sums or a group."""
     bounds, of_group = known.bounds, known.size_of_group[: known.coupling.n_compound]
     assert bounds is not None
-    unit, total = "weight" if bounds.by_weight else "points", float(known.size_of_group.sum())
+    unit, total = (
+        "units of weight" if bounds.by_weight else "points",
+        float(known.size_of_group.sum()),
+    )
     k = len(bounds.low)
     slack = SLACK * total * bounds.by_weight
     for side, given, sign, words, sums_up in (
@@ -149,7 +152,7 @@ def reject_impossible_sizes(known: Structure) -> None:
             advice = f"That is {nearest:g} per cluster: allow some slack beyond that."
         _reject(
             f"size_{side} {words} {in_words(given)} in {k} clusters, {given.sum():g} in total, but "
-            f"there are {'only ' * (sign > 0)}{total:g} ({unit}). {advice}",
+            f"there are {'only ' * (sign > 0)}{total:g} {unit}. {advice}",
             f"size_{side}_sum",
             **{"total": total, sums_up: float(given.sum()), f"nearest_size_{side}": nearest},
         )
@@ -157,7 +160,7 @@ def reject_impossible_sizes(known: Structure) -> None:
     if largest >= 0 and of_group[largest] > bounds.high.max() + slack:
         size, rows = float(of_group[largest]), known.coupling.rows_of(largest)
         _reject(
-            f"Must-links join rows {in_words(rows)} into one group of size {size:g} ({unit}), more "
+            f"Must-links join rows {in_words(rows)} into one group of {size:g} {unit}, more "
             f"than the largest size_max of {bounds.high.max():g}. A size_max of {size:g} for one "
             f"cluster, or fewer must-links, would work.",
             "size_max_group", rows=rows, size=size, nearest_size_max=size,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from smdeclust.extras import optional
 from smdeclust.io import read_frame, read_table, write_bytes, write_rows
 from smdeclust.io.files import PAGE, use_words
 from smdeclust.studio.sheet import PICTURES, Sheet
-from smdeclust.studio.work_folder import LABELS, SAVED
+from smdeclust.studio.work_folder import LABELS, SAVED, SETTINGS
 
 # Pictures of a folder without vectors are compared by thumbnails of this side.
 THUMBNAIL = 16
@@ -45,7 +46,7 @@ def from_path(
 ) -> Source:
     """Read the table, or the folder of pictures, at this place."""
     path = path.expanduser().resolve()
-    place = folder or path.with_name(f"{path.stem}-studio")
+    place = folder or _place_of(path)
     beside = None if vectors is None else read_table(vectors).X
     read: dict[str, Any] = {"points": str(vectors.resolve())} if vectors is not None else {}
     if path.is_dir():
@@ -65,6 +66,17 @@ def from_path(
     if sheet.fixed:
         read["fixed_roles"] = sheet.fixed
     return Source(sheet, path, place, read, file.n_clusters)
+
+
+def _place_of(path: Path) -> Path:
+    """The work folder of a table: ``name-studio``, unless a table of the same name has it."""
+    place = path.with_name(f"{path.stem}-studio")
+    try:
+        owner = path.with_name(Path(json.loads((place / SETTINGS).read_text("utf-8"))["data"]).name)
+    except (OSError, ValueError, KeyError, TypeError):
+        return place
+    taken = owner != path and owner.exists()
+    return path.with_name(f"{path.name}-studio") if taken else place
 
 
 def from_page(data: Path, folders: dict[str, Path], sheet_name: str) -> Source:
