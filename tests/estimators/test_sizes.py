@@ -70,7 +70,7 @@ def test_sums_that_cannot_fit():
 def test_groups_that_are_too_large_or_do_not_pack():
     """The group, or the groups, and bounds that would work: those are indeed feasible."""
     chain = [(i, i + 1) for i in range(19)]
-    with pytest.raises(InfeasibleConstraintsError, match="one group of size 20") as error:
+    with pytest.raises(InfeasibleConstraintsError, match="one group of 20 points") as error:
         SMDEClust(12, size_max=15).fit(X, must_link=chain)
     assert error.value.details["rows"] == list(range(20))
     # Five groups of 30 points fill three clusters of 50 with one group each, and two are left.
