@@ -58,7 +58,7 @@ def test_edges_count_by_common_neighbors():
         across = side[edges.row] != side[edges.col]
         return edges.data[across].sum() / edges.data.sum()
 
-    common = Neighbors.of(X, common=True).graph
+    common = Neighbors.of(X, 15).graph
     assert (common.data > 0).all()
     assert (common.data <= 1).all()
     assert abs(common - common.T).max() == 0

@@ -26,10 +26,10 @@ from smdeclust.views.scene import Scene, Seen, nearest_means
 # Neighbors of a point, and the one whose distance is the local scale (Zelnik-Manor and Perona).
 N_NEIGHBORS = 10
 SCALE_NEIGHBOR = 7
-# The same where those in common count: points of one cluster have more of them.
+# Where those in common count: a third of the points of a cluster, from the scale up to this many.
 MORE_NEIGHBORS = 15
-# Weight of an edge between equal points, where it is 1 for a pair: pairs say more than nearness.
-EDGE = 0.3
+# Weight of an edge against a pair: 1 for `FEW_POINTS`, less for more, and at least this.
+EDGE, FEW_POINTS = 0.3, 300
 
 # How far pairs spread (a), by how many steps, and which share of a pair is too little to follow.
 SPREADING = 0.8
@@ -57,10 +57,10 @@ class Neighbors:
     graph: csr_array  # symmetric, with local scales
 
     @classmethod
-    def of(cls, X: np.ndarray, common: bool = False) -> Neighbors:
-        """The neighbors of points; `common`: more of them, and edges by those in common."""
+    def of(cls, X: np.ndarray, common: int | None = None) -> Neighbors:
+        """The neighbors of points; `common`: so many, and edges count by those in common."""
         n = len(X)
-        k = min(MORE_NEIGHBORS if common else N_NEIGHBORS, n - 1)
+        k = min(common or N_NEIGHBORS, n - 1)
         # Distances only rank neighbors: single precision is enough, and twice as fast.
         index = NearestNeighbors().fit(X.astype(np.float32))
         if k == 0:
@@ -77,7 +77,7 @@ class Neighbors:
             both = _on_edges(graph, csr_array(circle), csr_array(circle))
             graph.data *= both / (2 * (k + 1) - both)
         else:
-            graph.data *= EDGE
+            graph.data *= np.clip(np.sqrt(FEW_POINTS / n), EDGE, 1.0)
         return cls(index, scale, graph)
 
     def average(self, X: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -323,7 +323,8 @@ class NeighborGraph:
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
         """Make the graph of the points as given, and its coordinates without pairs."""
         if not self.learned:
-            self._neighbors = Neighbors.of(X, common=True)
+            common = int(np.clip(len(X) // (3 * n_clusters), SCALE_NEIGHBOR, MORE_NEIGHBORS))
+            self._neighbors = Neighbors.of(X, common)
             n_leading = min(max(n_clusters, min(2 * n_clusters, 20)), len(X))
             nothing = Links.of(Constraints(n_points=len(X)))
             self._plain = coordinates(self._neighbors.graph, n_leading, seed, nothing)
