@@ -443,3 +443,11 @@ def test_order_of_unclear_dates():
     assert mixed.order == "; 03/04/2024 read day first, but 06/25/2023 month first"
     assert mixed.column.notna().all()
     assert values_of(pd.Series(["03/04/2024"]), ",").order == "; 03/04/2024 read day first"
+
+
+def test_amounts_with_mixed_marks_are_no_ids():
+    """Numbers of which some cannot be read name no rows: the column is left out, and it says why."""
+    mixed = [f"{i}.{i % 90 + 10}" for i in range(30)] + [f"{i},{i % 90 + 10}" for i in range(10)]
+    features = TableFeatures().fit(pd.DataFrame({"amount": mixed, "x": np.arange(40) ** 2}))
+    assert (features.roles_["amount"], features.id_column_) == ("left out", None)
+    assert features.reasons_["amount"].startswith("most are numbers, but not all")

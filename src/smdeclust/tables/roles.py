@@ -170,6 +170,8 @@ def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
     if there.str.match("https?://").all():
         return Guess("left out", "links")
     spaces = float(np.mean([word.count(" ") for word in there.iloc[:2_000]]))
+    if there.str.fullmatch(r"\W*\d+[.,]\d+\W*").mean() > 0.5:
+        return Guess("left out", "most are numbers, but not all: correct the others to use it")
     if unique > 0.95 * n and spaces < 1:
         return Guess("id", "all different, short")
     if unique > 0.3 * n or spaces >= 2:
