@@ -1,7 +1,5 @@
 """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The few exception types of the library: each says what was wrong, where, and what to do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

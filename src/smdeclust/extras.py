@@ -1,7 +1,5 @@
 """Optional parts: if a library is not installed, the error names the extra."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ No full fastmath: it assumes that infinities do not occur, and here they mean "f
 copy arrays by loops and not by slices: whole-array statements compile ten times slower.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable

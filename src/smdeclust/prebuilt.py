@@ -8,8 +8,6 @@ numba renews its own cache only if the file of a kernel changes, but a compiled 
 kernels that it calls: `Kept` also looks at the sources of all modules that its module imports.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The methods that S-MDEClust is compared with: each its function and its class."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the baselines share: parameters, one ``fit``, and the best of several starts."""
 
-from __future__ import annotations
-
 import logging
 import time
 from abc import abstractmethod

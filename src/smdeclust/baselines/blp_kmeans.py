@@ -4,8 +4,6 @@ pairs, and constrained k-means (Bradley, Bennett & Demiriz 2000) with sizes alon
 The same loop can also run around the plain MILP.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

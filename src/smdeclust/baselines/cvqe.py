@@ -1,7 +1,5 @@
 """CVQE (Davidson & Ravi 2005) and LCVQE (Pelleg & Baras 2007): broken pairs cost distances."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

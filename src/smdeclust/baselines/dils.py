@@ -1,7 +1,5 @@
 """DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): two solutions, recombined and improved."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import pdist
 

@@ -1,7 +1,5 @@
 """HG-means (Gribel & Vidal 2019): a genetic search over k-means solutions, without pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

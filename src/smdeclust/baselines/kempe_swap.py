@@ -1,7 +1,5 @@
 """Kempe Swap K-Means (Ren & Deng 2026): feasible labels improved by swaps of Kempe chains."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

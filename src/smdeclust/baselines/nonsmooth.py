@@ -1,7 +1,5 @@
 """Non-smooth optimization (after Bagirov, Taheri, Bai & Zheng 2023), one center at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

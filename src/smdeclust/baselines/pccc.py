@@ -1,7 +1,5 @@
 """PCCC (Baumann and Hochbaum 2024): hard pairs that hold and soft ones at a price."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Self
 

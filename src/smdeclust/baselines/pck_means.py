@@ -1,8 +1,6 @@
 """Points placed one by one: PCK-Means (Basu, Banerjee, Mooney 2004), where every broken pair costs,
 and COP-KM (Wagstaff 2001), where none is broken."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import count
 from typing import Any

@@ -1,7 +1,5 @@
 """Pieces that several baselines are made of: orders, soft pairs, empty clusters, survivors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Repetitive branch and bound (Brusco 2006; with pairs Guns et al. 2016): exact, small N."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -7,8 +7,6 @@ and b. `rows[r]` keeps the sum of row r as it is, and as it would be with one po
 that a move costs only what the point itself takes along: O(d + degree).
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

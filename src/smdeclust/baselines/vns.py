@@ -1,7 +1,5 @@
 """Variable neighborhood search for clustering with pairs (GERAD G-2026-09)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.baselines.base import SoftBaseline, Task

@@ -1,7 +1,5 @@
 """The command line ``smdeclust``: its commands, what they share, and the program (`app`)."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

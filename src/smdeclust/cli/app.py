@@ -1,7 +1,5 @@
 """The program: registers the commands, turns every error into a sentence and an exit code."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

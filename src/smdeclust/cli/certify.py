@@ -1,7 +1,5 @@
 """``smdeclust certify`` and ``verify``: prove how good a clustering is, and check such a proof."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path

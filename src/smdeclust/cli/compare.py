@@ -1,7 +1,5 @@
 """``smdeclust compare``: several methods on the same data and pairs."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``smdeclust convert``, ``generate``, ``demo``: other formats of pairs, made data, an example."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

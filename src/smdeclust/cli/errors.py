@@ -1,7 +1,5 @@
 """Every way of failing as a sentence and an exit code; never a traceback."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """The output folder: all files of a result appear together, or none does."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The methods by their names on the command line, and one run of any of them, for a time."""
 
-from __future__ import annotations
-
 import inspect
 import signal
 import time

@@ -1,7 +1,5 @@
 """Data and pairs, read and prepared as the options say, and the notes about them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path

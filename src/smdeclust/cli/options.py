@@ -8,8 +8,6 @@ described in the docstring of the class; some of them are chosen as in ``Annotat
 encoding"]``.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

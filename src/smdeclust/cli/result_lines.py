@@ -1,7 +1,5 @@
 """A result in words: the same lines on the screen and in the report."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

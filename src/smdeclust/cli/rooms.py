@@ -1,7 +1,5 @@
 """``choose-k``, ``plot``, ``studio``, ``paper``, ``warm-up``: other packages do the work."""
 
-from __future__ import annotations
-
 import time
 import webbrowser
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Output: results on standard output, everything else on standard error."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

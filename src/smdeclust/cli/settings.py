@@ -1,7 +1,5 @@
 """Options that set up the method: distance, sizes, penalty, where to start, and quotas."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any

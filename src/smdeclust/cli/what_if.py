@@ -1,7 +1,5 @@
 """``smdeclust what-if``: what changes when some pairs are dropped or added?"""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 A `Constraints` is sliced with the data; bare pairs are positions in the rows that were passed.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

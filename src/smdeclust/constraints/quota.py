@@ -1,7 +1,5 @@
 """Quotas as people give them: a column, and bounds for its values or its numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

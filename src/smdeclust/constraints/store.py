@@ -1,7 +1,5 @@
 """What `Constraints` store: frozen arrays, how they are shown, and how they are sliced."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from html import escape
 from typing import Any, Self

@@ -4,8 +4,6 @@
 ``SMDECLUST_CACHE`` may name another folder for downloads than the user's cache.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import textwrap

@@ -1,7 +1,5 @@
 """Two rounds: distance from must-links, clusters in it, distance from both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

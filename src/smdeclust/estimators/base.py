@@ -1,7 +1,5 @@
 """What all estimators share: validation, the problem, fitted attributes, predict, transform."""
 
-from __future__ import annotations
-
 import logging
 import time
 from abc import ABC, abstractmethod

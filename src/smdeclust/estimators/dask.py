@@ -1,7 +1,5 @@
 """predict, transform and score on Dask collections."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

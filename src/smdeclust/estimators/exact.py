@@ -1,7 +1,5 @@
 """ExactMSSC: the memetic method for a clustering, then branch and cut for the proof."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, Self
 

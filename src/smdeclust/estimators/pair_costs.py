@@ -1,7 +1,5 @@
 """What each pair costs: fit again without it, from where the model is, and compare."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

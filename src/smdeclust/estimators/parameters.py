@@ -8,8 +8,6 @@ from `documented`:
 Parameters without a meaning there are documented in the docstring of the class.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import textwrap
 import warnings

@@ -1,7 +1,5 @@
 """SMDEClust: the memetic method as a scikit-learn estimator. Strings become objects here."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterator

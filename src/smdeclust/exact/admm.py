@@ -9,8 +9,6 @@ within the cuts, ``Y = V``. Any scaled multiplier ``U`` that the V-step leaves b
 however far the iteration is from converged. That bound is the purpose of everything here.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """certify: prove how good a clustering is, by branch and cut on the semidefinite relaxation."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """Spectral part: projection onto the Fantope, and the safe sum of smallest eigenvalues."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg
 

@@ -1,7 +1,5 @@
 """Branch and cut: nodes by lowest bound first, each bounded by the relaxation with cuts."""
 
-from __future__ import annotations
-
 import heapq
 import logging
 import sys

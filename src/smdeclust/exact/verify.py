@@ -7,8 +7,6 @@ leaves cover every clustering; `verify_bound`: the bound of one leaf). Costs add
 Everything is bounded with its rounding errors, so the result holds in exact arithmetic.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from numbers import Real

@@ -22,8 +22,6 @@ A matrix error of Frobenius norm e moves ``<., Y>`` by at most ``sqrt(K) e``. Su
 terms carry ``gamma(k)`` of the sum of absolute values.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

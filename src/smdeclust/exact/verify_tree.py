@@ -4,8 +4,6 @@ Every part of the rows has one tree; its root stands for all clusterings. A node
 exactly two children, which put the same two rows together and apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The same sentence helps in Python and on the command line: it asks `argument` ho
 advises. Cells that a spreadsheet would run are marked as text, reversibly.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

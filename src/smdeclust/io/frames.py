@@ -1,7 +1,5 @@
 """``read_frame``: a table of any usual file as a pandas frame."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Parquet files larger than memory: copied once to a file that can be memory-mapped."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -9,8 +9,6 @@ across classes. These two may name the point of each line, below a header such a
 ``row,label``; points that are not listed are then free or unknown.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """``read_constraints``: one function for every constraint format."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

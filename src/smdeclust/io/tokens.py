@@ -1,7 +1,5 @@
 """From the words of a line to row positions, numbers and kinds of pairs."""
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -6,8 +6,6 @@ free points. Under bounds those nearest to indifference take part, and all other
 are unless a price moved by more than their margin: that is checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

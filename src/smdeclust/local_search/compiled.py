@@ -1,7 +1,5 @@
 """The local search on small dense points: the compiled loop, helped where it stops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

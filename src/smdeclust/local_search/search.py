@@ -6,8 +6,6 @@ that bounds leave undecided, and moves the centers to the means. Good labels wil
 objective falls; then optimal ones. (Small dense points without bounds have it compiled.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Where a local search stands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Self

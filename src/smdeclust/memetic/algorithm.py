@@ -4,8 +4,6 @@ The loop knows nothing about clustering: operators are plain callables, and a so
 with an ``objective`` and ``n_iterations``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ from the centers alone and never looks at that assignment (in the authors' code 
 only made where it is needed: inside mutation.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist

@@ -1,7 +1,5 @@
 """Initialization (line 2): K different random points as centers; with many clusters, far apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -6,8 +6,6 @@ trusted, all the more if a thorough look at it finds nothing better; where they 
 populations still help. If they never agree, their best solutions become one last population.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

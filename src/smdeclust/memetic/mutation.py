@@ -1,7 +1,5 @@
 """Mutation (Algorithm 3): a random center moves to a point, likely one far from its center."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Replacement (lines 10 to 14): an offspring takes its target's place if it is better."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from smdeclust.memetic.population import State, is_among

@@ -1,7 +1,5 @@
 """Populations around earlier solutions (not in the paper: for warm starts)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

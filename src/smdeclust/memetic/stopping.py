@@ -3,8 +3,6 @@
 Rules keep no state of their own, so one rule can serve many runs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

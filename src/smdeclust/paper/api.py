@@ -1,7 +1,5 @@
 """The doors of this room: run the paper's experiments, or your own plans, and report."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

@@ -5,8 +5,6 @@ laptop; ``smoke`` a minute's worth, offline, which shows that everything works. 
 out is listed in the plan.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

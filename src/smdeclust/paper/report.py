@@ -1,7 +1,5 @@
 """The report: what was run, what agrees with the paper and what does not, tables and figures."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path

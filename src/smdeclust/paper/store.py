@@ -4,8 +4,6 @@ Rows are committed one by one, with a write-ahead log and full synchronisation: 
 killed at any moment leaves all rows of ended runs behind, and the next one continues from there.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """A table whose cells hold our figure and the paper's; as Markdown, CSV and LaTeX."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

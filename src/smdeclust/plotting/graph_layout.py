@@ -1,7 +1,5 @@
 """Positions for the nodes of a sparse graph: stress layout, overlaps removed, components packed."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.sparse import csr_array

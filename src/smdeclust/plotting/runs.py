@@ -1,7 +1,5 @@
 """A run of the search: objectives and diversity of its populations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What all pictures share: colors, markers and lines, readable in gray and if color-blind."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
 from typing import Any, Literal

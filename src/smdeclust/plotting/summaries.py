@@ -1,7 +1,5 @@
 """One figure for each cluster, column or K: sizes, weights of columns, the choice of K."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

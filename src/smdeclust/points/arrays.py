@@ -1,7 +1,5 @@
 """Points of one array in memory: as given and block by block, or small and contracted."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

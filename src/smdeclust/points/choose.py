@@ -1,7 +1,5 @@
 """Which storage points get: the one place that looks at what they are and how many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

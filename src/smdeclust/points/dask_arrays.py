@@ -1,7 +1,5 @@
 """Dask collections as people give them -> arrays of whole rows that can be trusted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Nothing is changed in place, so that a lost worker's results can be made again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A Dask cluster as this package uses it: submit tasks to blocks, gather small results in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager

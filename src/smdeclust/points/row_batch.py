@@ -1,7 +1,5 @@
 """One solution on blocks of rows, in memory or elsewhere: the one batch of all such storages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property

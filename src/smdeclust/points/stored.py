@@ -1,7 +1,5 @@
 """Points: what all storages share, and the few rows that each keeps separately."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """How many threads there are, and BLAS kept to one of them inside each."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ too small, compared with their distance from the mean, for single precision to t
 points are sent again in double precision, for the rest of the fit.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

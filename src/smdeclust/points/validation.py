@@ -1,7 +1,5 @@
 """Points and weights as people give them -> arrays that can be trusted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The loop: ask, learn, cluster again, until the budget is spent or nothing is in doubt."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections import deque

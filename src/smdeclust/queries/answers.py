@@ -1,7 +1,5 @@
 """Answers: same, different or don't know; and the CSV of pairs to which they are added."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -1,7 +1,5 @@
 """``choose_n_clusters``: how many clusters, judged by pairs that the fit has not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Quick refits as answers arrive: from the current solution, by the view of largest weight."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

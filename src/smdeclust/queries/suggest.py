@@ -1,7 +1,5 @@
 """``suggest_pairs``: which pair to ask about next, and why."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ solution found, by an estimate at fixed centers. The result says which pairs, ho
 no more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

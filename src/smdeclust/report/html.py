@@ -1,7 +1,5 @@
 """Templates to text; in HTML all that comes from outside is escaped, and nothing is loaded."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math

@@ -6,8 +6,6 @@ down by deletion: leave something out, and keep it out if what remains is still 
 Infeasibility is monotone (fewer pairs, fewer contradictions), so what was needed once stays needed.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

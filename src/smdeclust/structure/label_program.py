@@ -1,7 +1,5 @@
 """Labels of groups as an integer program: the one place where its rows are written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

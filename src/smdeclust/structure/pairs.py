@@ -1,7 +1,5 @@
 """Pairs and numbers as people give them -> validated arrays."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why quotas cannot hold: which of them, with which pairs, and which bounds would work."""
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
