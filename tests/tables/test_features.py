@@ -446,7 +446,7 @@ def test_order_of_unclear_dates():
 
 
 def test_amounts_with_mixed_marks_are_no_ids():
-    """Numbers of which some cannot be read name no rows: the column is left out, and it says why."""
+    """Numbers of which some cannot be read name no rows: the column is left out, with a reason."""
     mixed = [f"{i}.{i % 90 + 10}" for i in range(30)] + [f"{i},{i % 90 + 10}" for i in range(10)]
     features = TableFeatures().fit(pd.DataFrame({"amount": mixed, "x": np.arange(40) ** 2}))
     assert (features.roles_["amount"], features.id_column_) == ("left out", None)
