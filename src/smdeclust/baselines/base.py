@@ -118,7 +118,7 @@ class UnweightedBaseline(SoftBaseline):
         cannot_link: Any = None,
         constraints: Any = None,
     ) -> Self:
-        """Cluster the rows of `X`: as `Baseline.fit`, without weights."""
+        """Cluster the rows of `X`, as in `SMDEClust.fit`, but without weights."""
         pairs = {"must_link": must_link, "cannot_link": cannot_link}
         return super().fit(X, y, constraints=constraints, **pairs)
 

@@ -79,10 +79,10 @@ class SizedKMeans(FromCenters, Sized, SoftBaseline):
 
     Points are assigned to the centers at the lowest cost that keeps the sizes, then centers move to
     the means, until the objective stops falling; the best of several starts is kept. The paper
-    solves each assignment as a minimum-cost flow over all N x K arcs and has only smallest sizes;
-    largest sizes are as in the package ``k-means-constrained``. Here the same assignment is found
-    with one price per cluster. In the paper, K different bounds belong to given clusters; here each
-    cluster takes one of them, whichever is cheapest.
+    solves each assignment as a minimum-cost flow over all N x K arcs and bounds sizes only from
+    below; upper bounds are as in the package ``k-means-constrained``. Here the same assignment is
+    found with one price per cluster. In the paper, K different bounds belong to given clusters;
+    here each cluster takes one of them, whichever is cheapest.
     """
 
     _attributes = {  # noqa: RUF012

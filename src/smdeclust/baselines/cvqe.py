@@ -21,8 +21,8 @@ class CVQE(FromCenters, SoftBaseline):
 
     A broken must-link costs the squared distance between its two centers; a broken cannot-link, the
     squared distance from its center to the nearest other one. Each pair is placed where the total
-    cost is lowest, over all K x K choices; centers move by the combined rule. Pairs may break. A
-    point in several pairs ends where the last of them puts it.
+    cost is lowest, over all K x K choices; centers then move by a rule that includes these costs.
+    Pairs may break. A point in several pairs ends up where the last of them puts it.
     """
 
     _attributes = {  # noqa: RUF012

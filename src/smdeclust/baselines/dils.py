@@ -27,9 +27,9 @@ class DILS(UnweightedBaseline):
     There are two solutions; the worse one is replaced by a recombination of both, in which a
     segment of labels is drawn again and single labels are then improved by local search. It
     minimizes its own fitness: mean distance to the cluster's mean, averaged over clusters, plus a
-    penalty per broken pair (the largest distance between two points over the number of pairs).
-    Pairs may break; points have no weights. With few pairs that fitness is a poor guide: a cluster
-    of one point has no distance, so outliers become clusters.
+    penalty per broken pair (the largest distance between two points, divided by the number of
+    pairs). Pairs may break; points have no weights. With few pairs, that fitness is a poor guide: a
+    cluster of one point has a mean distance of zero, so outliers become clusters.
 
     Our choices, where the available text leaves them open: the local search continues until no
     relabeling helps, and no cluster is ever empty.

@@ -26,8 +26,8 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
     """Kempe Swap K-Means (Ren & Deng, arXiv 2603.27417): every step keeps every pair.
 
     Must-linked points are one group. For fixed centers, chains of the cannot-link graph are swapped
-    between two clusters if that brings their groups closer; then centers move to the means,
-    perturbed from time to time.
+    between two clusters if that brings their groups closer to the centers; then centers move to the
+    means, perturbed from time to time.
 
     Our choices, where the available text leaves them open: the first labels are one exact
     assignment; a perturbation is Gaussian, starts at half the mean distance from points to their

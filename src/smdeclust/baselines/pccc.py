@@ -54,7 +54,7 @@ class PCCC(FromCenters, Baseline):
 
     q: int | None = whole(
         None,
-        "A group that the program decides on may use only its `q` nearest centers, and more only\n"
+        "A group that the binary program assigns may use its `q` nearest centers, and more only\n"
         "if necessary. ``None``: all of them, which makes every assignment optimal.",
         low=1,
     )
@@ -96,7 +96,7 @@ class PCCC(FromCenters, Baseline):
         constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Cluster the rows of `X`, like `SMDEClust.fit`, but with confidences of any size.
+        """Cluster the rows of `X`, like `SMDEClust.fit`, but with confidences above 0.
 
         Parameters
         ----------

@@ -37,10 +37,11 @@ class PCKMeans(MultiStart, SoftBaseline):
     """PCK-Means (Basu 2004): soft constraints, each with a price for breaking it.
 
     Minimizes the sum of squared distances plus `penalty` per broken pair. Points are placed one by
-    one in random order, each where its distance plus the pairs it breaks so far cost least; a few
-    more passes visit every point again. The first start is from the means of the K largest
-    must-link groups, the others from K groups drawn by size; if there are fewer groups, random
-    points are added. A start also ends after ten iterations in a row without a better solution.
+    one in random order, each where its squared distance plus the price of the pairs broken so far
+    is lowest; a few more passes visit every point again. The first start begins at the means of the
+    K largest must-link groups, the others at K groups drawn by size; if there are fewer groups,
+    random points are added. A start also ends after ten iterations in a row without a better
+    solution.
     """
 
     _attributes = {  # noqa: RUF012

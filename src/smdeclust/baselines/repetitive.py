@@ -28,12 +28,12 @@ class RepetitiveBB(StrictBaseline):
 
     Exact, for dozens of points (more if clusters are far apart, or must-links leave few groups):
     the optimum of the last 1, 2, ... groups in a fixed order is found in turn and bounds their cost
-    in the longer problems. Groups are labeled one by one in that order, never like a group that
-    they are cannot-linked to; a new cluster always gets the next number.
+    in the longer problems. Groups are labeled one by one in that order, never with the label of a
+    group that they are cannot-linked to; a new cluster always gets the next number.
 
     Our choices: the constraint solver is replaced by our own depth-first search with the same
-    propagation of pairs and the same bound; the order is farthest first. Local searches from
-    `random_state` come before the proof.
+    propagation of pairs and the same bound; the order is farthest first. Local searches,
+    seeded by `random_state`, run before the proof.
     """
 
     _attributes = {  # noqa: RUF012

@@ -59,7 +59,7 @@ class SoftHGMeans(UnweightedBaseline):
     accuracy: float | None = former("confidence")
     population_size: int = whole(10, "Number of solutions that survive a generation.", low=2)
     n_offspring: int = whole(10, "Number of offspring per generation.", low=1)
-    max_generations: int = whole(50, "Generations.", low=0)
+    max_generations: int = whole(50, "Maximum number of generations.", low=0)
     max_no_improvement: int | None = whole(
         None,
         "Stop after this many offspring in a row that do not improve the best solution, or None.",

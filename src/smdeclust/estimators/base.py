@@ -121,7 +121,7 @@ def log_shown(verbose: Any) -> Iterator[None]:
 class ConstrainedClusterer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 ):
-    """Base of the estimators: constraints are data, so they go to ``fit``."""
+    """Base class of the estimators. Constraints are data, so they are passed to ``fit``."""
 
     n_clusters: int
     max_time: float | None
@@ -208,7 +208,7 @@ class ConstrainedClusterer(
             :class:`~smdeclust.Constraints` on the n new rows, or on all N + n rows: first the N
             fitted rows, in their order, then the new ones (new row i is row N + i). Old rows keep
             their labels and centers stay where they are; the new rows get the cheapest labels that
-            keep all hard pairs, including the prices of broken soft pairs.
+            keep all hard pairs; broken soft pairs add their prices.
         size_min, size_max
             Minimum and maximum number of new rows in each cluster: one number for all, or one for
             each cluster, in the order of ``cluster_centers_``. The bounds of ``fit`` do not apply
@@ -222,7 +222,7 @@ class ConstrainedClusterer(
         Raises
         ------
         InfeasibleConstraintsError
-            No labels of the new rows keep all pairs and sizes; the message says which.
+            No labels of the new rows keep all pairs and sizes; the message names those at fault.
         NoFeasibleSolutionError
             None were found in time. This does not prove that there are none.
         """

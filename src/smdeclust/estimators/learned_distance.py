@@ -72,7 +72,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         (N,) clusters of the last round (of the rows in ``rows_``); None without `n_clusters` or
         without pairs.
     rows_
-        Rows it was learned from: all, or 5000 of them.
+        Rows that the distance was learned from: all, or 5000 of them.
     history_
         ``round`` and ``criterion``, one entry per round. The criterion decreases.
 

@@ -132,7 +132,7 @@ def pair_costs(
     Parameters
     ----------
     model
-        Fitted on `X` with these constraints; :class:`~smdeclust.SMDEClust`.
+        An :class:`~smdeclust.SMDEClust` fitted on `X` with these constraints.
     X, constraints, sample_weight
         As given to its ``fit``.
     pairs

@@ -128,8 +128,8 @@ class SMDEClust(ConstrainedClusterer):
         distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
         depend on the units of the columns). ``"diagonal"``: the same with one weight for each
         column; this also works for sparse data and Dask collections. ``"auto"``: learned, unless
-        the Euclidean distance keeps more held-out pairs, by more than one standard error (for
-        sparse data and Dask: diagonal instead of learned). Without pairs nothing is learned.
+        the Euclidean distance does better on held-out pairs by more than one standard error
+        (for sparse data and Dask: diagonal instead of learned). Without pairs, nothing is learned.
     warm_start
         Whether ``fit`` continues from the solution of the last ``fit`` of this estimator, if that
         had as many clusters and features: the earlier solution (and the next best ones found) joins

@@ -59,7 +59,7 @@ class Problem(Structure):
     Attributes
     ----------
     points
-        The points, behind the protocol of ``smdeclust.points``.
+        The points, in one of the storage classes of ``smdeclust.points``.
     """
 
     points: Points
