@@ -1,6 +1,6 @@
 """All methods on the same data: objective, agreement with the classes, time.
 
-Methods that break pairs are hatched: they solve a different problem.
+Hatched bars mark methods that break pairs: they solve a different problem.
 """
 
 import time

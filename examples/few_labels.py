@@ -1,7 +1,7 @@
 """A few labeled rows instead of pairs.
 
-Rows of one class go together, rows of different classes apart. Points with a margin below zero are
-closer to another center: only the pairs keep them where they are.
+Rows of the same class belong together; rows of different classes belong apart. Points with a margin
+below zero are closer to another center: only the pairs keep them where they are.
 """
 
 import matplotlib

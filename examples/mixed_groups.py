@@ -1,8 +1,8 @@
 """Mixed groups: each one a small picture of the whole (anticlustering), under the same constraints.
 
-Clusters hold points that are alike. Teams, classes or test batches should be alike as a whole, and
-mixed inside: their sums of squares are as large as possible. The exchange method swaps members of
-two groups as long as that helps; a structure says whether pairs, sizes and quotas still hold.
+The points of a cluster are alike. Teams, classes or test batches, by contrast, should be alike as a
+whole and mixed inside: their sums of squares are as large as possible. The exchange method swaps
+members of two groups as long as that helps, and checks that pairs, sizes and quotas still hold.
 (Soft pairs are rejected.)
 """
 

@@ -1,8 +1,8 @@
 """People in a video: detections in one frame are different people.
 
-There are no labels, only the knowledge that detections in one frame are different people. In the
-shell, that is a file of groups (`smdeclust fit --format groups --kind cl`); here, it is all pairs
-within a frame.
+There are no labels; all that is known is that detections in one frame are different people. In the
+shell, you would list the frames in a file of groups (`smdeclust fit --format groups --kind cl`);
+here, all pairs within a frame are cannot-links.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """In a scikit-learn pipeline: scale the columns, then cluster.
 
-Prefix the argument with the name of the step: `smdeclust__must_link`.
+Prefix an argument of `fit` with the name of the step: `smdeclust__must_link`.
 """
 
 from sklearn.datasets import load_wine

@@ -1,7 +1,7 @@
 """What pairs cost and what they bring.
 
-More pairs make the sum of squares larger, and bring the clusters closer to the classes from which
-the pairs were drawn (adjusted Rand index, 1 is perfect agreement).
+More pairs increase the sum of squares, but bring the clusters closer to the classes from which the
+pairs were drawn (adjusted Rand index; 1 is perfect agreement).
 """
 
 import matplotlib

@@ -1,6 +1,7 @@
 """Prove that a clustering is optimal, and check the proof.
 
-The certificate is a file; `verify` derives its bound again from the data, trusting nothing in it.
+The certificate is saved as a file. `verify` does not trust the bound in it, but recomputes it from
+the data.
 """
 
 from smdeclust import SMDEClust

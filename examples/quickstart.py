@@ -1,6 +1,6 @@
 """The same points without and with pairs.
 
-Plain k-means breaks the pairs that are crossed. With the pairs given, all of them hold.
+A clustering without pairs breaks those drawn in red. If the pairs are given, all of them hold.
 """
 
 import matplotlib

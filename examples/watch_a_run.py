@@ -1,6 +1,6 @@
-"""How a run goes: the population converges, its diversity falls.
+"""How a run proceeds: the population converges, and its diversity falls.
 
-The callback sees the state after every local search; `history_` keeps one record per generation.
+The callback receives the state after every local search; `history_` has one record per generation.
 """
 
 import matplotlib

@@ -1,7 +1,7 @@
 """Some pairs are wrong: strict and soft methods side by side.
 
-A share of the pairs is turned into the opposite kind. Hard pairs hold even when they are wrong,
-until they contradict each other; soft methods break some.
+Some of the pairs are flipped to the opposite kind. Hard pairs hold even when they are wrong, until
+they contradict each other; soft methods may break wrong pairs.
 """
 
 import matplotlib
