@@ -133,11 +133,11 @@ def reply_linked(weights, graph, work, labels, found):
 
 def assign_compiled(
     contracted: Contracted, centers: np.ndarray
-) -> tuple[int, np.ndarray, float, np.ndarray]:
+) -> tuple[int, np.ndarray, float, tuple[np.ndarray, np.ndarray] | None]:
     """Optimal labels for these centers, clusters may stay empty, but for dense cores.
 
-    Returns the status, (G,) labels, their cost, and the flags of the linked groups; HARD: those
-    that are still fresh have no labels yet.
+    Returns the status, (G,) labels and their cost; where it is HARD, also what has `begun`: the
+    labels and flags of the linked groups, of which those that are still fresh mean nothing yet.
     """
     labels = np.empty(len(contracted.lane_weights), dtype=np.int64)
     work = work_space(contracted.lanes, contracted.n_linked, len(centers), 1)
@@ -152,7 +152,8 @@ def assign_compiled(
         status = separate(costs, table, weights, graph, flags, numbers, folded, labels)
         if status == SOLVED:
             cost = float(cost_of(weights, graph, work, labels))
-    return status, labels[: len(contracted.points)], cost, flags
+    begun = (labels[: contracted.n_linked], flags) if status == HARD else None
+    return status, labels[: len(contracted.points)], cost, begun
 
 
 @kernel()

@@ -14,7 +14,7 @@ import numpy as np
 from smdeclust.assignment.bounded import assign, assign_bounded
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.compiled import assign_compiled
-from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED, Assignment, Status
+from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import TOO_MANY_TO_COPY
 from smdeclust.points.distances import costs_of
@@ -117,13 +117,11 @@ def assign_points(
     weights, (k, d), begun = contracted.weights, centers.shape, None
     # Many points are copied only where a table of their costs would be larger.
     if contracted.points.size < TOO_MANY_TO_COPY or d <= k:
-        status, labels, cost, flags = assign_compiled(contracted, centers)
+        status, labels, cost, begun = assign_compiled(contracted, centers)
         if status == INFEASIBLE:
             return None, np.inf, np.inf
         if status == SOLVED and np.bincount(labels[weights > 0], minlength=k).all():
             return labels, cost, cost
-        if status == HARD:
-            begun = labels[: contracted.n_linked], flags
     bounds = Bounds.none_empty(weights, np.zeros(k))
     costs = costs_of(contracted.points, weights, np.arange(len(weights)), centers)
     return assign(costs, contracted.graph, bounds, upper, budget, begun)

@@ -137,10 +137,9 @@ class LinearRelaxation:
         source, target = self.instance.pairs.hard_part.edges.T
         same = (self.x[source] * self.x[target]).any(axis=1)
         nodes = np.union1d(source[same], target[same])
-        others = np.where(self.open[nodes], self.costs[nodes], np.inf)
-        others[self.x[nodes] > 0] = np.inf
-        second, x = others.argmin(axis=1), self.x.copy()
-        x[nodes, second] = np.maximum(x[nodes, second], np.isfinite(others.min(axis=1)))
+        others = np.where(self.open[nodes] & (self.x[nodes] == 0), self.costs[nodes], np.inf)
+        x = self.x.copy()
+        x[nodes, others.argmin(axis=1)] = 1.0
         return x
 
     def purge_if_long(self) -> None:
