@@ -23,6 +23,9 @@ A_LINK = 100
 # enough either, the search fails.
 FIRST_PIVOTS = 20_000
 
+# A search this share behind the best is not proven again on dense cores: that gains less, mostly.
+BEHIND = 1e-3
+
 # Labels of ended searches that are kept at most.
 MOST_LABELS = 2**22
 
@@ -70,9 +73,11 @@ class CompiledSearch:
         pause = min(self.limits.max_iter, state.n_done + self.stride)
         return lloyd(*self.arrays, *work, pause)  # type: ignore[no-any-return]
 
-    def __call__(self, start: np.ndarray | Solution, rough: bool = False) -> Solution:
+    def __call__(
+        self, start: np.ndarray | Solution, rough: bool = False, lead: float = np.inf
+    ) -> Solution:
         """Search from these centers, or continue from a solution; `rough`: without optimal labels
-        where they take long."""
+        where they take long. `lead` is the best objective so far."""
         contracted, deep, limits = self.contracted, self.deep, self.limits
         limit = limits.max_iter
         earlier = start.n_iterations - 1 if isinstance(start, Solution) else 0
@@ -80,6 +85,7 @@ class CompiledSearch:
         passed: list[bytes] = []  # partitions that needed optimal labels
         kept: State | None = None  # what the last swaps of chains started from
         polished: np.ndarray | None = None  # labels that no chain improves
+        dense, enough = False, (lead - self.constant) * (1 + BEHIND)
         helped = proven_at = np.inf  # what the objective must fall below to be helped again
         while True:
             n_before, before = state.n_done, state.objective
@@ -116,7 +122,8 @@ class CompiledSearch:
                     continue
             if not stuck or not (state.n_done == 0 or state.objective < proven_at):
                 break
-            if rough and state.n_done > 0:
+            if (rough and state.n_done > 0) or (dense and state.objective > enough):
+                state.proven = False
                 break
             if deep and state.n_done > 0:
                 passed.append(partition(state.labels))
@@ -127,7 +134,9 @@ class CompiledSearch:
             budget = limits.budget()
             if state.n_done == 0:  # quick ways found none, and labels are needed
                 budget.max_pivots = max(budget.max_pivots, FIRST_PIVOTS)
-            if not _assign_and_move(contracted, state, budget):
+            fell = _assign_and_move(contracted, state, budget)
+            dense = budget.pivots > 0
+            if not fell:
                 break
         if kept is not None and not _fell(state, kept):
             # The swaps gained nothing: rounding, where weights are of very different size.

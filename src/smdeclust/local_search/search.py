@@ -111,12 +111,13 @@ class Searches:
     def __call__(self, start: np.ndarray | Solution, rough: bool = False) -> Solution:
         """From one start, or from where a rough search has ended."""
         best = self.best
+        lead = np.inf if best is None else best.objective
         try:
             if self.compiled is not None:
-                found = self.compiled(start, rough)
+                found = self.compiled(start, rough, lead)
             else:
                 assert not isinstance(start, Solution)  # (one step: nothing is rough)
-                hopeless = np.inf if best is None else best.objective * (1 + FAR_BEHIND)
+                hopeless = lead * (1 + FAR_BEHIND)
                 given = self.problem, [start], self.limits, self.deep, hopeless, self.proven
                 (found,) = search_at_prices(*given)
         except NoFeasibleSolutionError:
