@@ -266,3 +266,24 @@ def test_two_steps_end_where_labels_are_optimal():
         assert again.n_iterations >= many
     plain = Problem.build(X, 8)
     assert Searches(plain, deep=True, limits=Limits()).steps is None
+
+
+def test_a_search_behind_the_best_ends_without_another_proof():
+    """On a dense core it keeps the pairs, is no better than with all proofs, and not called proven
+    unless it ends in the same place."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 2, (80, 5)).astype(float)
+    pairs = np.array([(i, j) for i in range(80) for j in range(i) if rng.random() < 0.12])
+    problem = Problem.build(X, 8, cannot_link=pairs)
+    n_shorter, limits = 0, Limits(proof_pivots=2000)
+    for _ in range(6):
+        start = problem.enter(X[rng.choice(80, 8, replace=False)])
+        every, behind = (
+            Searches(problem, deep=True, limits=limits).compiled(start, lead=lead)
+            for lead in (np.inf, problem.constant + 1.0)
+        )
+        assert problem.violations(problem.expand(behind.labels)) == (0, 0)
+        assert behind.objective >= every.objective * (1 - 1e-12)
+        assert behind.objective <= every.objective * (1 + 1e-12) or not behind.proven
+        n_shorter += behind.n_iterations < every.n_iterations
+    assert n_shorter > 0
