@@ -207,10 +207,16 @@ def test_headers_of_pairs(cli, flowers, tmp_path, header):
     assert document["n_must_links"] == 1
 
 
-def test_refused_headers_list_what_is_read(cli, flowers, tmp_path):
-    """An unknown head of a pairs file: the message shows the heads that are read."""
+def test_unknown_headers(cli, flowers, tmp_path):
+    """An unknown header is read by position, with a note, if the kinds below it are known; else the
+    message shows what a file of pairs looks like."""
     pairs = tmp_path / "p.csv"
     pairs.write_text("who,whom,why\nf0,f1,ml\n")
-    said = cli("fit", flowers, "-k", 3, "-c", pairs).err
-    assert "i,j,type" in said
-    assert "id_1,id_2,constraint_type" in said
+    said = cli("fit", flowers, "-k", 3, "-c", pairs)
+    assert said.code == 0
+    assert "the header 'who,whom,why' is read as i,j,type" in " ".join(said.err.split())
+    pairs.write_text("who,whom,why\nf0,f1,maybe\n")
+    said = cli("fit", flowers, "-k", 3, "-c", pairs)
+    assert said.code == 1
+    assert "i,j,type" in said.err
+    assert "4,7,ml" in said.err
