@@ -1,7 +1,5 @@
 """``smdeclust ask``: one question after the other, side by side, answered at the keyboard."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property

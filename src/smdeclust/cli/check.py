@@ -1,7 +1,5 @@
 """``smdeclust check``: can these pairs hold together, and what do they require?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise

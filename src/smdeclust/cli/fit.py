@@ -1,7 +1,5 @@
 """``smdeclust fit``: cluster a file under the pairs of other files."""
 
-from __future__ import annotations
-
 import platform
 import shlex
 from dataclasses import replace

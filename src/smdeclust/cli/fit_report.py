@@ -1,7 +1,5 @@
 """What ``fit`` puts into its HTML report, and what a result came from."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import fields, replace

@@ -4,8 +4,6 @@
 their clusters (weights have the same form).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace

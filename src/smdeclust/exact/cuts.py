@@ -11,8 +11,6 @@ inequality, two the triangle inequality; three to five close what triangles leav
 A cut is a row ``[i, j1, j2, ...]`` of ``WIDTH`` group numbers, padded with -1.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -4,8 +4,6 @@ Each reader yields entries (kind, point, other point, line, confidence): points 
 a confidence only for soft pairs. Entries of CSV files end with a note and its author.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

@@ -7,8 +7,6 @@ go, in their order, to the nearest center that no cannot-link forbids so far: go
 jump by; the exact local search that follows keeps every cannot-link.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel

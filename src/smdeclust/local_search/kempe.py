@@ -10,8 +10,6 @@ changes only when one of the two clusters does. So every chain is weighed once, 
 after a swap that touched its clusters.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel

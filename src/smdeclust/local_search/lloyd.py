@@ -1,7 +1,5 @@
 """The compiled local search: assign exactly, move centers, until the objective stops falling."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

@@ -5,8 +5,6 @@ points nearest to indifference take part in the transportation problem; the othe
 are as long as no price moves by more than their margin, which is checked.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED

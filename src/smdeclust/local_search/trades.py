@@ -5,8 +5,6 @@ few points where they must not be; these move elsewhere, those with the best rep
 first.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.active_set import broken_price

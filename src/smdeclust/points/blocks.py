@@ -9,8 +9,6 @@ to any other. Only points that these do not settle are looked at again, and only
 change the sums. Blocks are fixed, and added up in order, so the number of threads changes nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel

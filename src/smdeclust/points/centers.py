@@ -1,7 +1,5 @@
 """The center step: move every center to the mean of its cluster; and what clusters cost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

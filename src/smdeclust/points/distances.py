@@ -4,8 +4,6 @@ Differences are squared directly, never expanded to ``|x|^2 - 2xy + |y|^2``: not
 inner sums may be reordered for speed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel

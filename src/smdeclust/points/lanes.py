@@ -3,8 +3,6 @@
 At prices every group goes to the least weight x squared distance + price of what it counts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel

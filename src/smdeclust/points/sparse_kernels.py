@@ -10,8 +10,6 @@ so that comparing centers needs only x.y, over the stored entries. Its rounding 
 rounding; what that bound leaves open is computed again directly, from the whole row.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel

@@ -1,7 +1,5 @@
 """Sparse points as people give them -> a CSR matrix that can be trusted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

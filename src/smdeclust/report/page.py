@@ -1,7 +1,5 @@
 """The report: one page that needs nothing else. Numbers are made here, words are in templates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Kempe chains: groups that change places between two clusters as one, so that pairs still hold."""
 
-from __future__ import annotations
-
 from smdeclust.kernels import kernel
 
 

@@ -1,7 +1,5 @@
 """Colorings of the cannot-link graph: peeling, cliques, DSATUR with backtracking, tabu search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -7,8 +7,6 @@ broken, less the longer none is (strategic oscillation): a large group must leav
 breaks a bound by more than it repairs in pairs.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

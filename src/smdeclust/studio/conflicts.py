@@ -1,7 +1,5 @@
 """An impossible change: which pairs forbid it, and ways to resolve it, each one action."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

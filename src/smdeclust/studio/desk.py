@@ -1,7 +1,5 @@
 """The desk: one table, what was entered about it, what was found; shared by all open pages."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import tempfile

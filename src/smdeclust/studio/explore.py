@@ -1,7 +1,5 @@
 """``explore``: the studio in a notebook; what was entered there comes back to Python."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import threading

@@ -1,7 +1,5 @@
 """Exports: the person's table with one more column, plain files, lines of Python."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

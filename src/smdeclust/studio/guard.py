@@ -1,7 +1,5 @@
 """Who may talk to the studio: only pages that know the token, from this machine, of this origin."""
 
-from __future__ import annotations
-
 import hmac
 
 from starlette.datastructures import Headers, MutableHeaders

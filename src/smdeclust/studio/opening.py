@@ -1,7 +1,5 @@
 """How tables come in: a file that is named, a file that a page sends, a folder of pictures."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import dataclass, field

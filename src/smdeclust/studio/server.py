@@ -4,8 +4,6 @@ The interface is documented in docs/architecture.md. Everything is below one pat
 the token (see `guard`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import inspect

@@ -1,7 +1,5 @@
 """The jobs of the solver's process: cluster, ask, explain, price pairs, prove, choose K, map."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

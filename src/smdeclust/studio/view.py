@@ -1,7 +1,5 @@
 """What the page draws: places of the points, rows of the table, portraits of the clusters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -10,8 +10,6 @@ Several studios may work in one folder: a studio that changes it holds a lock, a
 reads what the others wrote.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

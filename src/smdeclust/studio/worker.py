@@ -5,8 +5,6 @@ of an earlier one stops at its next look at the clock (after every local search)
 not look in time is ended with its process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import threading

@@ -7,8 +7,6 @@ point free, which is how labeled points are held out, too: all that its group sa
 is then evidence about this point.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Several centers per cluster: small clusters, merged as the pairs suggest."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

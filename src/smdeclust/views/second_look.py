@@ -1,7 +1,5 @@
 """A second look: neighbors by what tells the clusters found so far from each other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
