@@ -70,8 +70,8 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
             once == len(ours),
             f"Of {len(ours)} configurations, every seed reaches it on {always} and the best seed "
             f"on {once}; the worst single run is "
-            f"{100.0 * max(above.fillna(np.inf).max(), 0.0):.2g}% above"
-            + (f"; below best known on {', '.join(lower)}" if len(lower) else "")
+            f"{100.0 * max(above.fillna(np.inf).max(), 0.0):.2g}% above it"
+            + (f"; the best seed is below it on {', '.join(lower)}" if len(lower) else "")
             + ".",
         )
     theirs = against_known("SG-MDE")
@@ -82,7 +82,7 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "sg_mde_reaches_best",
             reached > len(theirs) / 2,
             f"It reaches the best known objective on {reached} of {len(theirs)} configurations; "
-            f"its largest mean excess is {100.0 * excess:.2g}% (the paper: 0.479%).",
+            f"averaged over seeds, it is at most {100.0 * excess:.2g}% above (the paper: 0.479%).",
         )
     proofs = [rows.get(run.key) for run in plan.runs() if run.method.name == "exact"]
     done = [row for row in proofs if row is not None and row["status"] == "ok"]
@@ -121,7 +121,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
     ours, soft, n = ours[feasible], soft[feasible], feasible.sum()
     if n:
         good = (if_feasible(ours, "objective") <= soft["objective"] * (1 + TIE)).sum()
-        yield _claim("soft_not_better", good == n, f"This holds on {good} of {n}.")
+        yield _claim("soft_not_better", good == n, f"This holds on {good} of {n} configurations.")
         quicker = (ours["seconds"] < soft["seconds"]).sum()
         evidence = f"SG-MDE is quicker on {quicker} of {n} configurations."
         yield _claim("soft_quicker", quicker < n / 2, evidence)
@@ -215,6 +215,6 @@ def _violations(plan: Plan, tables: Mapping[str, Table]) -> Iterator[Claim]:
             yield _claim(
                 f"shares_set{number}",
                 largest <= tolerance,
-                f"The differences are {median:.1f} points in the median and {largest:.1f} at most "
-                f"({name}, {column}).",
+                f"The median difference is {median:.1f} points; the largest is {largest:.1f} "
+                f"points ({name}, {column}).",
             )

@@ -53,9 +53,9 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         write_text(folder / f"{table.name}.tex", to_latex(table))
     sections = [
         "# The paper's experiments, repeated\n",
-        "Generated from the rows of a run (`smdeclust paper`); do not edit. Values in parentheses "
-        "are the paper's. Tables as CSV and LaTeX, and figures as SVG, are in the folder "
-        f"`{folder.name}/`.\n",
+        "This page is generated from the stored runs of `smdeclust paper`; do not edit it. Values "
+        "in parentheses are the paper's. Tables as CSV and LaTeX, and figures as SVG, are in the "
+        f"folder `{folder.name}/`.\n",
         _what_was_run(plans, scales, rows) + (f"\n{remark}\n" if remark else ""),
         _claims_section(check_claims(plans, rows, tables)),
     ]
@@ -65,7 +65,8 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
             notes = f"\n{' '.join(table.notes)}\n" if table.notes else ""
             shown = f"### {table.title}\n\n{to_markdown(table)}{notes}"
             if table.name.endswith("_methods") and len(by_plan[name]) > 1:
-                shown = f"All methods: [{table.name}.csv]({folder.name}/{table.name}.csv)\n"
+                file = f"{table.name}.csv"
+                shown = f"Results of all methods: [{file}]({folder.name}/{file})\n"
             sections.append(shown)
         sections += [
             f"![{plan.title}]({folder.name}/{path.name})\n"
@@ -121,9 +122,10 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
     lines.append(
         "The objective (O.F.), broken pairs and agreement with classes are computed from the "
         "labels, the same way for every method. Times are CPU seconds of `fit` on one thread, "
-        "after data are loaded and kernels are compiled. L.S. is a local search, Δ a difference "
-        "in percent of the reference, and %S the percentage of configurations on which a method "
-        "is at least as good as all others. Runs that experiments share are executed only once.\n"
+        "after the data are loaded and the kernels are compiled. L.S. stands for local search, Δ "
+        "for the difference in percent of the reference, and %S for the percentage of "
+        "configurations on which a method is at least as good as all others. Runs "
+        "that several experiments share are executed only once.\n"
     )
     return "\n".join(lines)
 
@@ -147,9 +149,9 @@ def _claims_section(claims: list[Claim]) -> str:
         lines.append(f"- {verdict} {text} ({claim.source}). {claim.evidence}{why}")
     lines.append(
         "- **Not comparable.** Times: the paper ran on an Intel Xeon E5-2430 v2 with Gurobi 11. In "
-        "Table 3 it counts the seconds until PC-SOS-SDP found its best solution; we count the "
-        "seconds of our own exact method, including its proof. In Table 4, both methods are our "
-        "own compiled implementations.\n"
+        "Table 3, the paper counts the seconds until PC-SOS-SDP found its best solution; we count "
+        "the seconds of our own exact method, including its proof. In Table 4, we time our own "
+        "compiled implementations of both methods.\n"
     )
     return "\n".join(lines)
 

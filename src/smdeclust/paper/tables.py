@@ -86,7 +86,7 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
             rows_of_table.append({"Dataset": Cell(str(name))} | cells)
         title = f"Pairs broken without constraints, in percent, set {number} (Table 1)"
         who = "our solver" if number == 1 else "k-means"
-        note = f"Means over configurations and runs, clustered by {who} without pairs."
+        note = f"The values are means over configurations and runs of {who} without pairs."
         tables.append(Table(f"table1_set{number}", title, tuple(rows_of_table), notes=(note,)))
     return [table for table in tables if table.rows]
 
@@ -108,7 +108,7 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
         row["% infeasible: COP-KM"] = Cell(_infeasible(cases, "COP-KM"), paper[4])
         body.append(row | {"configurations x seeds": _extent(cases)})
     title = "SG-MDE, BLP-KM and COP-KM on the synthetic data sets (Table 2)"
-    note = f"Averages over seeds are compared; a relative difference up to {TIE:g} is a tie."
+    note = f"Averages over seeds are compared; relative differences of up to {TIE:g} are ties."
     return Table("table2", title, tuple(body), frozenset(lines), (note,))
 
 
@@ -147,11 +147,11 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         row["exact: proven"] = Cell(f"{n_proven} of {len(proven)}")
         body.append(row | {"configurations x seeds": _extent(ours)})
     notes = [
-        "Objectives (O.F.) are averages over seeds, compared with the lowest known (the paper: "
-        f"that of PC-SOS-SDP); relative differences up to {TIE:g} count as equal. Times are "
-        "compared with our exact method, including its proof (the paper: PC-SOS-SDP until it "
-        "found its best solution). The paper's figures are for SG-MDE. Configurations are proven "
-        "optimal to a relative gap of 1e-4."
+        "Objectives (O.F.) are averages over seeds, compared with the lowest known objective (in "
+        f"the paper, that of PC-SOS-SDP); relative differences of up to {TIE:g} count as equal. "
+        "Times are compared with that of our exact method, including its proof (in the paper, with "
+        "the time until PC-SOS-SDP found its best solution). The paper's figures are for SG-MDE. "
+        "Configurations are proven optimal to a relative gap of 1e-4."
     ]
     if n_own:
         notes.append(f"For {n_own} configurations the best of the runs at hand is the reference.")
@@ -235,7 +235,7 @@ def agreement_table(plans: Mapping[str, Plan], rows: Rows) -> Table | None:
         for name in values["dataset"].unique()
     )
     title = "Agreement of SMDEClust with the classes (adjusted Rand index)"
-    notes = ("Means over configurations and seeds.",)
+    notes = ("The values are means over configurations and seeds.",)
     return Table("adjusted_rand", title, body, notes=notes) if body else None
 
 
