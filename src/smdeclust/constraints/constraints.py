@@ -170,7 +170,7 @@ class Constraints(Store):
     def from_groups(
         cls, groups: Any, *, kind: str = "must_link", ids: Any = None, n_points: int | None = None
     ) -> Constraints:
-        """Make constraints from groups of points that belong together, or are all apart.
+        """Make constraints from groups of points that all belong together, or all belong apart.
 
         Parameters
         ----------
@@ -279,13 +279,13 @@ class Constraints(Store):
         column
             One entry per point. Each value of a category is counted. (An empty cell, or text such
             as "-" or "n/a", is a value only if `low` or `high` names it, but its point counts
-            toward the size in shares.) Of True and False, True is counted. Numbers are summed; in a
-            column of 0 and 1, a fraction bounds the share of 1.
+            toward the size in shares.) In a column of True and False, True is counted. Numbers are
+            summed; in a column of 0 and 1, a fraction bounds the share of 1.
         low, high
             Minimum and maximum in every cluster: a number, or a mapping from values to numbers
             (other values have no bounds). Whole numbers are counts, fractions are shares of the
             cluster. A list of K numbers (``None``: no bound) has one for each cluster. The search
-            decides which cluster gets which; j-th bounds and j-th sizes stay together.
+            decides which cluster gets which; the j-th bounds and the j-th sizes go together.
         of
             What the bounds mean, if that is ambiguous: ``"count"`` or ``"share"`` of a value,
             ``"sum"`` or ``"mean"`` of numbers.
@@ -423,7 +423,7 @@ class Constraints(Store):
             Whether soft pairs must hold as well; the repair then drops pairs of low confidence
             first. Otherwise they are ignored, because they may be broken.
         max_time
-            Seconds; the result says what is not proven when time runs out.
+            Time limit in seconds. If it is reached, the result says what is not proven.
         """
         return judge(self, n_clusters, soft=soft, max_time=max_time)
 

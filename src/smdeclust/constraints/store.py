@@ -66,7 +66,7 @@ class Store:
         return sum(len(getattr(self, kind)) for kind in SOFT)
 
     def keep(self, masks: Mapping[str, np.ndarray]) -> Self:
-        """Return some of the pairs of each kind, by boolean masks; without a mask, all of them."""
+        """Return the pairs that boolean masks select; a kind without a mask keeps all its pairs."""
         chosen = {kind: masks.get(kind, slice(None)) for kind in KINDS}
         fields = {
             name: getattr(self, name)[chosen[kind]] for kind in KINDS for name in ARRAYS[kind]

@@ -71,7 +71,7 @@ def read_frame(
         Whether the first line of a CSV names the columns (otherwise they are called x0, x1, ...);
         None decides from the content.
     encoding
-        Encoding of text; None recognizes it.
+        Encoding of text; None detects it.
 
     Raises
     ------

@@ -20,7 +20,7 @@ MOST_NUMBERS = 2**22
 def map_parquet(
     path: PathLike | Sequence[PathLike], store: PathLike, *, features: Sequence[str] | None = None
 ) -> np.ndarray:
-    """Copy the columns of a Parquet file to an ``.npy`` file and return that, memory-mapped.
+    """Copy the columns of a Parquet file to an ``.npy`` file and return it, memory-mapped.
 
     Parquet is compressed column by column, so rows cannot be read in place. The copy is made
     once, piece by piece, and is never in memory as a whole; use it like any other array.
@@ -46,7 +46,7 @@ def map_parquet(
     ------
     InvalidInputError
         If a file cannot be read or written, a value is missing or not finite, a column holds no
-        numbers, or `features` names one twice.
+        numbers, or `features` names a column twice.
     """
     with optional("Reading Parquet"):
         import pyarrow.parquet as pq

@@ -89,7 +89,7 @@ def read_constraints(
     must_link_sign
         1, or -1 for a matrix in which -1 means must-link.
     encoding
-        Encoding of text files; None is UTF-8, or UTF-16 if a file begins with its mark.
+        Encoding of text files; None means UTF-8, or UTF-16 if a file begins with its mark.
 
     Returns
     -------

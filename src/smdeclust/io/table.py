@@ -97,7 +97,7 @@ def read_table(
     encoding: str | None = None,
     only_ids: bool = False,
 ) -> Table:
-    """Read the points of a data file whose features are numbers, as they are.
+    """Read the points of a data file whose features are all numbers; they are not rescaled.
 
     For tables with other columns or gaps see :func:`read_frame` and
     :class:`smdeclust.TableFeatures`.

@@ -51,7 +51,7 @@ _FORMULA = re.compile(r"\s*(?:=|[+@-](?s:.*)(?:[|!]|[A-Za-z][\w.]*\s*\())")
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
-    """Write a file, completely or not at all: an OSError leaves what was there before."""
+    """Write a file, completely or not at all: an OSError leaves the old content."""
     target = Path(path)
     if target.exists() and not target.is_file():
         # A device or a pipe cannot be replaced; a folder fails here by itself.
