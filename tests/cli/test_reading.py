@@ -220,3 +220,13 @@ def test_unknown_headers(cli, flowers, tmp_path):
     assert said.code == 1
     assert "i,j,type" in said.err
     assert "4,7,ml" in said.err
+
+
+@pytest.mark.parametrize("first", ["4,7,m1", "f4,f7,mlx"])
+def test_a_mistyped_first_pair_is_no_header(cli, flowers, tmp_path, first):
+    """A first line whose points look like those below is a pair: its kind is refused."""
+    below = "f4,f8,cl\nf1,f2,ml" if first[0] == "f" else "4,8,cl\n1,2,ml"
+    (tmp_path / "p.csv").write_text(f"{first}\n{below}\n")
+    said = cli("check", flowers, "-k", 3, "-c", tmp_path / "p.csv")
+    assert said.code == 1
+    assert first in said.err

@@ -451,3 +451,14 @@ def test_amounts_with_mixed_marks_are_no_ids():
     features = TableFeatures().fit(pd.DataFrame({"amount": mixed, "x": np.arange(40) ** 2}))
     assert (features.roles_["amount"], features.id_column_) == ("left out", None)
     assert features.reasons_["amount"].startswith("most are numbers, but not all")
+
+
+def test_a_date_in_the_other_order_is_read_again():
+    """What a fit reads, with a note, its own `transform` reads, too."""
+    rng = np.random.default_rng(0)
+    parts = zip(rng.integers(1, 29, 60), rng.integers(1, 13, 60), strict=True)
+    days = [f"{day:02d}/{month:02d}/2024" for day, month in parts]
+    days[7] = "05/16/2024"
+    frame = pd.DataFrame({"d": days, "x": rng.normal(size=60)})
+    features = TableFeatures().fit(frame)
+    np.testing.assert_allclose(features.transform(frame), TableFeatures().fit_transform(frame))

@@ -64,3 +64,11 @@ def test_classes_behind_tails_are_found(heavy: tuple[np.ndarray, np.ndarray]) ->
     assert adjusted_rand_score(y, model.labels_) > found["given"] + 0.3
     again = (model.predict(X) == model.labels_).mean()
     assert again > 0.8
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+def test_repeated_rows_and_mirrored_columns(repeats):
+    """Rows given several times, and columns with the other sign, are bent in the same way."""
+    X = np.arange(20.0)[:, None]
+    once, other = (Tempered.of(each, np.ones(len(each))) for each in (X, -np.repeat(X, repeats, 0)))
+    np.testing.assert_allclose(other.map(-X), -once.map(X), atol=1e-12)

@@ -196,7 +196,8 @@ class _Session:
         room = screen.width() - wide[0] - wide[1] - wide[last]
         fit = min(len(others), max(1, room // max(wide[2:last])))
         for begin in range(2, last, fit):
-            shown = [0, 1, *range(begin, min(begin + fit, last)), last]
+            # The difference is that of all the others: beside some of them it would be wrong.
+            shown = [0, 1, *range(begin, min(begin + fit, last)), *[last] * (fit == len(others))]
             head, *body = ([line[at] for at in shown] for line in lines)
             reason = self.reason if begin + fit >= last else None
             screen.print_table(body, header=head, title=title, caption=reason)

@@ -14,6 +14,7 @@ from smdeclust.cli.folder import check_file
 from smdeclust.cli.settings import Quotas, Settings, with_quotas
 from smdeclust.constraints.check import REASONS
 from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.io import write_bytes
 from smdeclust.io.files import as_utf8, decode, read_bytes
 from smdeclust.io.pair_forms import header_of
 from smdeclust.io.table_file import records
@@ -104,7 +105,7 @@ def _write_repaired(path: Path, found: Any, inputs: Any, encoding: str | None) -
             lines = content.splitlines(keepends=True)
             begins = [begin for begin, _ in records(text, header[1], source)] + [len(lines) + 1]
             kept = [lines[a - 1 : b - 1] for a, b in pairwise(begins) if a not in dropped]
-            path.write_bytes(b"".join(line for record in kept for line in record))
+            write_bytes(path, b"".join(line for record in kept for line in record))
             return
     found.repaired.write(path)
 

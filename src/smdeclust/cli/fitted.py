@@ -71,8 +71,13 @@ def with_pairs_of(fit: dict[str, Any], inputs: Inputs, file: Path) -> Inputs:
     if n_pairs == 0:
         return inputs
     row_of = {name: row for row, name in enumerate(inputs.table.ids or ())}
-    rows = [row_of[name] for name in fit["ids"]] if "ids" in fit else range(len(inputs.X))
-    must, cannot = ([[rows[i], rows[j]] for i, j in fit[kind]] for kind in KINDS[:2])
+    try:
+        rows = [row_of[name] for name in fit["ids"]] if "ids" in fit else range(len(inputs.X))
+        must, cannot = ([[rows[i], rows[j]] for i, j in fit[kind]] for kind in KINDS[:2])
+    except (KeyError, IndexError) as error:
+        raise CommandError(
+            f"{file}: its pairs name points that are not in the data ({error})."
+        ) from error
     screen.note(f"{screen.plural(n_pairs, 'pair')} taken from the fit in {file.parent}.")
     return replace(inputs, constraints=Constraints(must, cannot, n_points=len(inputs.X)))
 

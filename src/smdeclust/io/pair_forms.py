@@ -148,9 +148,10 @@ def header_of(text: str) -> tuple[list[str], str] | None:
     """Return the column names and the delimiter of a pairs CSV, None where it is none.
 
     Names in other languages count by position if every line below ends with a kind of pair (in
-    words: a table may have columns of 1).
+    words: a table may have columns of 1) and its points do not look like those names.
     """
-    lines = [line for line in text.split("\n", 1000)[:1000] if line.strip()] or [""]
+    first, *others = text.split("\n", 1000)[:1000]
+    lines = [first, *(line for line in others if line.strip())]
     for delimiter in (",", ";", "\t"):
         head, *rows = ([cell.strip(' "\r') for cell in line.split(delimiter)] for line in lines)
         names = [_STANDARD.get(re.sub("[ -]", "_", word.lower()), word.lower()) for word in head]
@@ -158,7 +159,9 @@ def header_of(text: str) -> tuple[list[str], str] | None:
             return names, delimiter
         kinds = [len(row) == 3 and parse_kind(row[2].strip("+-1")) for row in rows]
         if kinds and all(kinds) and len(head) == 3 and parse_kind(head[2]) is None:
-            return [*_NEEDED], delimiter
+            shapes = {re.sub(r"\d+", "0", cell) for row in rows for cell in row[:2]}
+            if not shapes & {re.sub(r"\d+", "0", cell) for cell in head[:2]}:
+                return [*_NEEDED], delimiter
     return None
 
 

@@ -103,7 +103,8 @@ def in_words(values: Any) -> str:
 
 def by_id(said: str, ids: Any) -> str:
     """A sentence with ids in place of the numbers of rows."""
-    rows = r"\brows? (\d+(?:(?:, | and |; )\d+)*)|(?<=: )(\d+(?:(?: - |, )(?:\d+|\.{3}))+)"
+    more = r"(?:(?: - |, |; | and )(?:\d+|\.{3}))"
+    rows = rf"\brows? (\d+{more}*)|(?:(?<=: )|(?<=-link ))(\d+{more}+)"
     return re.sub(
         rows,
         lambda found: re.sub(r"\d+", lambda row: repr(str(ids[int(row[0])])), found[1] or found[2]),

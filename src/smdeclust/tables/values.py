@@ -57,7 +57,8 @@ _LOOK = 2_000
 _NUMERIC = ("integer", "floating", "mixed-integer-float", "decimal")
 
 
-DayFirst = Mapping[str, bool]  # by the mark between the numbers of a date: / . -
+# By the mark between the numbers of a date (/ . -); "mixed /" where some have the other order.
+DayFirst = Mapping[str, bool]
 
 
 @dataclass(frozen=True)
@@ -269,6 +270,8 @@ def as_moments(words: Series, decimal: str = ".", day_first: DayFirst | None = N
         unclear = [date for date in some[read[some.index].notna()] if _UNCLEAR.match(date)]
         if mark:
             used[str(mark)] = first
+        if len(other) and not strict:
+            used[f"mixed {mark}"] = True
         if mark and unclear and not strict:
             ways = ("day", "month") if first else ("month", "day")
             but = f", but {other.iloc[0]} {ways[1]} first" if len(other) else ""
@@ -280,10 +283,11 @@ def as_moments(words: Series, decimal: str = ".", day_first: DayFirst | None = N
 def _order_of(dates: Series, mark: str, decimal: str, given: DayFirst) -> tuple[bool, bool]:
     """Whether the day is first, and whether that is known from an earlier table."""
     if mark in given:
-        return given[mark], True
+        return given[mark], f"mixed {mark}" not in given
     if mark in ("", "."):
         return mark == ".", False
-    if len(set(given.values())) == 1:
-        return next(iter(given.values())), True
+    orders = {first for known, first in given.items() if len(known) == 1}
+    if len(orders) == 1:
+        return orders.pop(), True
     day, month = (dates.str.extract(r"^(\d+).(\d+)").astype(int) > 12).sum()
     return day > month or (day == month and decimal == ","), False

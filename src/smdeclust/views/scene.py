@@ -118,8 +118,12 @@ class Tempered:
         """Measure the columns of weighted points."""
         order, share = X.argsort(axis=0), weights / weights.sum()
         reached, columns = share[order].cumsum(axis=0), np.arange(X.shape[1])
-        rows = (order[(reached >= q).argmax(axis=0), columns] for q in (0.25, 0.5, 0.75))
-        low, middle, high = (X[row, columns] for row in rows)
+
+        def at(share: float) -> np.ndarray:
+            return X[order[(reached >= share).argmax(axis=0), columns], columns]
+
+        # Between two points that share a quantile: the same for mirrored columns, repeated rows.
+        low, middle, high = ((at(q - 1e-9) + at(q + 1e-9)) / 2 for q in (0.25, 0.5, 0.75))
         spread, unit = _deviation(X, share), (high - low) / 1.349
         unit = np.where(unit > 1e-9 * spread, unit, np.where(spread > 0, spread, 1.0))
         bent = cls(middle, unit, np.ones(len(unit)))
