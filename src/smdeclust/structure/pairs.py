@@ -104,12 +104,12 @@ def in_words(values: Any) -> str:
 def by_id(said: str, ids: Any) -> str:
     """A sentence with ids in place of the numbers of rows."""
     more = r"(?:(?: - |, |; | and )(?:\d+|\.{3}))"
-    rows = rf"\brows? (\d+{more}*)|(?:(?<=: )|(?<=-link ))(\d+{more}+)"
-    return re.sub(
-        rows,
-        lambda found: re.sub(r"\d+", lambda row: repr(str(ids[int(row[0])])), found[1] or found[2]),
-        said,
-    )
+    rows = rf"\brows? (\d+{more}*)|((?<=: )\d+{more}+|(?<=-link )\d+ - \d+)"
+
+    def name(row: re.Match[str]) -> str:
+        return repr(str(ids[int(row[0])])) if int(row[0]) < len(ids) else row[0]
+
+    return re.sub(rows, lambda found: re.sub(r"\d+", name, found[1] or found[2]), said)
 
 
 def broken_pairs(
