@@ -5,8 +5,6 @@ at their cheapest label. Other pairs are forgotten, and what a broken pair costs
 that is a relaxation. It only grows, and the first answer that breaks no forgotten pair is optimal.
 """
 
-from __future__ import annotations
-
 from smdeclust.assignment.components import color_in_two, find_component, label_tree
 from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
 from smdeclust.kernels import kernel

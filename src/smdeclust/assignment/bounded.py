@@ -357,7 +357,7 @@ class _Market:
     def activate(self, labels: np.ndarray) -> bool:
         """Make the groups of broken pairs active; returns whether there were any new ones."""
         fresh = np.zeros_like(self.active)
-        if grow_active(labels, self.graph.arrays, self.active, fresh) == 0:
+        if not len(fresh) or not grow_active(labels, self.graph.arrays, self.active, fresh):
             return False
         self.divide()
         return True

@@ -3,8 +3,6 @@
 Differences are squared directly, never expanded to ``|x|^2 - 2xy + |y|^2``: nothing cancels.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.active_set import broken_price, nearest_labels, separate

@@ -4,8 +4,6 @@ Trees are solved by a dynamic program, K = 2 by comparing the two colorings. Wha
 left to `elimination` or to `cores`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.status import INFEASIBLE, SOLVED

@@ -1,8 +1,6 @@
 """Step 4, components with cycles: peel leaves, then eliminate; where tables would be large, narrow
 down the labels first."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.components import find_component, fold_into, pair_at, reply

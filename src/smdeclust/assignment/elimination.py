@@ -7,8 +7,6 @@ of its neighbor.) Nodes with few neighbors go first. Where no node has at most t
 linear in the number of pairs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.components import pair_at, read_edges

@@ -9,8 +9,6 @@ groups from where they conflict repairs it. Kempe chains then make the result ch
 all this fails are the labels of Algorithm 2 returned.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

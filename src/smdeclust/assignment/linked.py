@@ -1,7 +1,5 @@
 """Steps 2 to 4 of the exact assignment on a table of costs: the linked groups, without bounds."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -60,6 +58,8 @@ class LinkedLabels:
 
     def unproven(self) -> float:
         """Sum of the gaps of all components; computes their regrets on the way."""
+        if not len(self.regret):  # (nothing to compile)
+            return 0.0
         regrets(
             self._linked_costs, self._graph, self.active, self.nearest, self._linked_labels,
             self.numbers, self.regret,
@@ -73,6 +73,8 @@ class LinkedLabels:
         `begun` are labels and flags of the linked groups where cycles were found to be too dense.
         """
         status = SOLVED
+        if not len(self.labels):  # (nothing to compile)
+            return status
         if begun is not None:
             self._linked_labels[:], self.flags[:] = begun
         nearest_labels(self.costs, len(self.regret), self.active, self.labels, self.nearest)

@@ -5,8 +5,6 @@ bound, rises (block coordinate ascent on the dual of the pairwise linear relaxat
 cost there lifts the bound above what known labels cost is not in any optimal labeling.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.components import pair_at, read_edges

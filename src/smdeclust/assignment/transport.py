@@ -7,8 +7,6 @@ slack node: there a cluster takes or gives up a place between its smallest and l
 costs the cheapest regret of moving a point; one heap for each pair of clusters knows it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED

@@ -85,7 +85,7 @@ def _too_many(low, high, sizes, prices):
 @kernel()
 def _guess_prices(points, weights, centers, low, high, sizes, prices, labels):
     """Prices from some of the points, whose own sizes may change as those of all must."""
-    chosen = np.arange(0, len(points), max(1, len(points) // SAMPLE))
+    chosen = np.arange(len(points))[:: max(1, len(points) // SAMPLE)]
     share = len(chosen) / len(points)
     _trade(points, weights, chosen, share, centers, low, high, sizes, prices, labels, np.inf)
     drop_idle_prices(low, high, len(points), prices)

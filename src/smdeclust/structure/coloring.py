@@ -245,6 +245,8 @@ def find_coloring(
     indptr = np.ascontiguousarray(indptr, dtype=np.int64)
     indices = np.ascontiguousarray(indices, dtype=np.int64)
     n = len(indptr) - 1
+    if not len(indices):  # (nothing to compile)
+        return Coloring(Verdict.FEASIBLE, colors=np.zeros(n, dtype=np.int64))
     alive, order = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.int64)
     n_gone = peel(indptr, indices, n_colors, alive, order)
     colors = np.full(n, -1, dtype=np.int64)

@@ -12,8 +12,6 @@ chain of one node is the usual relabeling. Only hard pairs make chains; a pair t
 adds to what a swap costs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.budget import Budget

@@ -4,8 +4,6 @@ Cliques of one label, and lifted odd cycles of the conflict graph. Kernels take 
 the `allowed` labels and the hard pairs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.kernels import kernel
