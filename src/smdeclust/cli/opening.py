@@ -214,8 +214,9 @@ def _read_pairs(data: Inputs, pair_paths: list[Path] | None, reading: Reading, b
     """The pairs of the files, and those of the columns of groups and of classes."""
     table = data.table
     ids, n_points = (table.ids, None) if by_id else (None, len(table.X))
-    known = Constraints(ids=ids, n_points=n_points)
-    if pair_paths:
+    if not pair_paths:
+        known = Constraints(ids=ids, n_points=n_points)
+    else:
         options, words = reading.pair_options(), COMMAND_LINE
         if table.groups is not None:
             options["kind"], words = None, {**COMMAND_LINE, "kind": _SAY_KIND}

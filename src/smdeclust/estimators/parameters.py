@@ -97,10 +97,11 @@ def check_parameters(thing: Any) -> None:
 
 def current(thing: Any, name: str) -> Any:
     """The value of a parameter, under its name or, with a warning, under its former one."""
-    for field in dataclasses.fields(thing):
-        if field.metadata.get("new") == name and not is_default(getattr(thing, field.name)):
-            warn_renamed(type(thing).__name__, field.name, name)
-            return getattr(thing, field.name)
+    fields = dataclasses.fields(thing)
+    former = [field.name for field in fields if field.metadata.get("new") == name]
+    for old, value in given_formerly(thing, former).items():
+        warn_renamed(type(thing).__name__, old, name)
+        return value
     return getattr(thing, name)
 
 
@@ -117,9 +118,10 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise InvalidInputError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
 
 
-def is_default(value: Any) -> bool:
-    """Whether a parameter was not set under its former name."""
-    return isinstance(value, str) and value == DEPRECATED
+def given_formerly(thing: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The parameters that were set under these former names."""
+    values = {name: getattr(thing, name) for name in names}
+    return {name: v for name, v in values.items() if not (isinstance(v, str) and v == DEPRECATED)}
 
 
 def check_callable(name: str, value: Any) -> None:

@@ -20,7 +20,7 @@ from smdeclust.estimators.parameters import (
     check_number,
     documented,
     flag,
-    is_default,
+    given_formerly,
     number,
     warn_renamed,
 )
@@ -454,8 +454,7 @@ class SMDEClust(ConstrainedClusterer):
 
     def _chosen_search(self) -> Search:
         """The search, with what was given under the former names of its fields."""
-        old = {name: getattr(self, name) for name in SEARCH}
-        old = {name: value for name, value in old.items() if not is_default(value)}
+        old = given_formerly(self, SEARCH)
         for name in old:
             warn_renamed("SMDEClust", name, f"search=Search({name}=...)")
         search = Search.preset(self.search)

@@ -1,15 +1,14 @@
 """The forms in which pairs are written one by one: lines of words, CSV, JSON.
 
-Each reader yields entries (kind, point, other point, line, confidence): points as they are written,
-a confidence only for soft pairs. Entries of CSV files end with a note and its author.
+Each reader returns a list of entries (kind, point, other point, line, confidence): points as they
+are written, a confidence only for soft pairs. Entries of CSV files end with a note and its author.
 """
 
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -91,9 +90,10 @@ LINE_FORMS: dict[str, tuple[str, _Words]] = {
 }  # fmt: skip
 
 
-def read_lines(content: bytes, reading: Reading, form: str) -> Iterator[Entry]:
+def read_lines(content: bytes, reading: Reading, form: str) -> list[Entry]:
     """Read one pair per line, in one of `LINE_FORMS`."""
     expected, parse = LINE_FORMS[form]
+    entries: list[Entry] = []
     for number, line in data_lines(content, reading.path):
         found = parse(split_words(line), reading.kind)
         if found is None:
@@ -102,7 +102,8 @@ def read_lines(content: bytes, reading: Reading, form: str) -> Iterator[Entry]:
         if found:
             kind, i, j, weight = found
             sure = parse_confidence(weight, reading.path, number) if weight else 1.0
-            yield kind, i, j, number, None if sure == 1 else sure
+            entries.append((kind, i, j, number, None if sure == 1 else sure))
+    return entries
 
 
 def write_links(constraints: Constraints) -> str:
@@ -165,7 +166,7 @@ def header_of(text: str) -> tuple[list[str], str] | None:
     return None
 
 
-def read_csv(content: bytes, reading: Reading) -> Iterator[Entry]:
+def read_csv(content: bytes, reading: Reading) -> list[Entry]:
     """Read the pairs below the header; columns may stand in any order."""
     path, text = reading.path, decode(content, reading.path)
     first, _, _ = text.partition("\n")
@@ -178,20 +179,25 @@ def read_csv(content: bytes, reading: Reading) -> Iterator[Entry]:
     if not set(names) <= {*_NEEDED, *_OPTIONAL} or len(set(names)) != len(names):
         expected = f"these columns, once each: {SPELLINGS}"
         raise bad_line(path, 1, shown(first), expected, "Remove the other columns.")
-    for line, row in islice(records(text, delimiter, path), 1, None):
+    entries: list[Entry] = []
+    kinds: dict[str, str | None] = {}
+    for line, row in records(text, delimiter, path)[1:]:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(names):
             raise bad_line(path, line, f"{len(row)} cells", f"{len(names)}, as the header has")
         cells = {name: cell.strip() for name, cell in zip(names, row, strict=True)}
-        kind = parse_kind(cells["type"])
-        if kind is None:
+        word = cells["type"]
+        if word not in kinds:
+            kinds[word] = parse_kind(word)
+        if kinds[word] is None:
             expected = "ml or cl (must-link or cannot-link, 1 or -1)"
-            raise bad_line(path, line, f"the type {shown(cells['type'])}", expected)
+            raise bad_line(path, line, f"the type {shown(word)}", expected)
         sure = cells.get("confidence")
         confidence = parse_confidence(sure, path, line) if sure else None
         notes = cells.get("note", ""), cells.get("by", "")
-        yield kind, cells["i"], cells["j"], line, confidence, *notes
+        entries.append((kinds[word], cells["i"], cells["j"], line, confidence, *notes))
+    return entries
 
 
 def write_csv(constraints: Constraints) -> str:
@@ -222,7 +228,7 @@ _FORM = 'an object {"ml": [[i, j], ...], "cl": [[i, j], ...]}'
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,\n]')
 
 
-def read_json(content: bytes, reading: Reading) -> Iterator[Entry]:
+def read_json(content: bytes, reading: Reading) -> list[Entry]:
     """Read the lists of pairs of the object."""
     path, text = reading.path, decode(content, reading.path)
     document = _load(text, path)
@@ -233,7 +239,7 @@ def read_json(content: bytes, reading: Reading) -> Iterator[Entry]:
         raise bad_line(path, None, f"the key {shown(unknown[0])}", f"one of {', '.join(_KEYS)}")
     if not {*_LISTS, "quotas"} & set(document):
         raise bad_line(path, 1, "an object without any list of pairs", _FORM)
-    lines_of_key = _pair_lines(text)
+    lines_of_key, entries = _pair_lines(text), []
     for key, kind in _LISTS.items():
         pairs = document.get(key, [])
         if not isinstance(pairs, list):
@@ -246,7 +252,8 @@ def read_json(content: bytes, reading: Reading) -> Iterator[Entry]:
                 found = f"{shown(pair)} as entry {index} of {key}"
                 raise bad_line(path, line, found, "a pair [i, j]")
             i, j = (_word(value, key, line, reading) for value in pair)
-            yield kind, i, j, line, confidences[index] if confidences else None
+            entries.append((kind, i, j, line, confidences[index] if confidences else None))
+    return entries
 
 
 def read_quotas(content: bytes, reading: Reading) -> tuple[Quota, ...]:

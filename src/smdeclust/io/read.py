@@ -1,7 +1,7 @@
 """``read_constraints``: one function for every constraint format."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,9 +32,10 @@ from smdeclust.io.tokens import (
     parse_whole,
     split_words,
 )
+from smdeclust.structure.pairs import check_number
 
 # Formats that write pairs one by one, and those from which pairs follow.
-_ENTRIES: dict[str, Callable[[bytes, Reading], Iterable[Entry]]] = {
+_ENTRIES: dict[str, Callable[[bytes, Reading], list[Entry]]] = {
     "json": pair_forms.read_json,
     "csv": pair_forms.read_csv,
     **{form: partial(pair_forms.read_lines, form=form) for form in pair_forms.LINE_FORMS},
@@ -104,11 +105,7 @@ def read_constraints(
     """
     paths = as_paths(path_or_paths)
     _check_options(format, ids, index_base, must_link_sign)
-    whole = isinstance(n_points, int | np.integer) and not isinstance(n_points, bool)
-    if n_points is not None and (not whole or n_points < 0):
-        raise InvalidInputError(
-            f"n_points is {n_points!r}, expected a whole number of at least 0, or None."
-        )
+    check_number("n_points", n_points, low=0, whole=True, optional=True)
     row_of_id = None
     if ids is not None:
         row_of_id = index_ids(ids)
@@ -214,32 +211,29 @@ def _read(name: str, content: bytes, reading: Reading) -> Constraints:
     """Read one file of a format, each pair with the line where it stands."""
     if name in _WHOLE:
         return _WHOLE[name](content, reading)
-    pairs: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    lines: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    sure: dict[str, list[float]] = {kind: [] for kind in KINDS[2:]}
-    for kind, i, j, line, confidence, *_ in _ENTRIES[name](content, reading):
-        if confidence is not None:
-            kind = kind if kind.startswith("soft_") else f"soft_{kind}"
-            sure[kind].append(confidence)
-        pairs[kind] += (reading.rows(word, reading.path, line) for word in (i, j))
-        lines[kind].append(line)
-    arrays: dict[str, Any] = {
-        **{kind: np.array(flat, dtype=np.int64).reshape(-1, 2) for kind, flat in pairs.items()},
-        **{f"{kind}_confidence": np.array(values) for kind, values in sure.items()},
-    }
+    entries = _ENTRIES[name](content, reading)
+    words = [word for _, i, j, *_ in entries for word in (i, j)]
+    twice = [line for _, _, _, line, *_ in entries for _ in range(2)]
+    pairs = np.array(reading.rows.all(words, reading.path, twice), dtype=np.int64).reshape(-1, 2)
+    lines = np.array(twice[::2], dtype=np.int64)
+    sure = np.array([entry[4] for entry in entries], dtype=float)  # NaN: a hard pair
+    kinds = np.array([kind.removeprefix("soft_") for kind, *_ in entries], dtype=object)
+    of_kind = {kind: (kinds == kind) & np.isnan(sure) for kind in KINDS[:2]}
+    of_kind |= {f"soft_{kind}": (kinds == kind) & ~np.isnan(sure) for kind in KINDS[:2]}
+    arrays: dict[str, Any] = {kind: pairs[some] for kind, some in of_kind.items()}
+    arrays |= {f"{kind}_confidence": sure[of_kind[kind]] for kind in KINDS[2:]}
     return Constraints(
         **arrays,
         quotas=pair_forms.read_quotas(content, reading) if name == "json" else (),
         files=(os.fspath(reading.path),),
-        origins={
-            kind: np.outer(np.array(found, dtype=np.int64), [0, 1, 1])
-            for kind, found in lines.items()
-        },
+        origins={kind: np.outer(lines[some], [0, 1, 1]) for kind, some in of_kind.items()},
     )
 
 
 def _merge(parts: list[Constraints]) -> Constraints:
     """Join the pairs of several files in order, repeated ones too."""
+    if len(parts) == 1:
+        return parts[0]
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in (*KINDS, *(f"{kind}_confidence" for kind in KINDS[2:]))

@@ -29,7 +29,7 @@ from smdeclust.io.files import (
     shown,
     some_of,
 )
-from smdeclust.io.tokens import parse_number
+from smdeclust.io.tokens import parse_numbers
 from smdeclust.tables.values import decimal_mark
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class TableFile:
         if b'"' not in content:
             return range(first, first + n)
         text = decode_any(content, self.path, self.encoding)[0]
-        found = (line for line, _ in records(text, self.separator, self.path) if line >= first)
-        return list(found)[:n]
+        each = _each_record(text, self.separator, self.path)
+        return [line for line, _ in each if line >= first][:n]
 
 
 def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | None) -> TableFile:
@@ -120,7 +120,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     separator, quoted = _separator(sample), "'" in text
     n_codes = _count_codes(content if data is None else data, separator)
     del text, content
-    begins, first = without_title(records(sample, separator, path), notes)
+    begins, first = without_title(_each_record(sample, separator, path), notes)
     named = has_header(first) if header is None else header
     if header is None and not named:
         notes.append("There is no header line: columns are called x0, x1, ...")
@@ -216,14 +216,18 @@ def _separator(sample: str) -> str:
             best, score = separator, found
     if score[1] == 1:
         widths = [len(line.split()) for line in lines_of(sample) if line.strip()]
-        numbers = [parse_number(word) is not None for word in sample.split()[:1000]]
+        numbers = [number is not None for number in parse_numbers(sample.split()[:1000])]
         if widths[0] > 1 and len(set(widths)) == 1 and np.mean(numbers) > 0.5:
             return r"\s+"
     return best
 
 
-def records(text: str, separator: str, path: PathLike) -> Iterator[Line]:
+def records(text: str, separator: str, path: PathLike) -> list[Line]:
     """The lines of a CSV: where each begins, and its cells; none for a blank line."""
+    return list(_each_record(text, separator, path))
+
+
+def _each_record(text: str, separator: str, path: PathLike) -> Iterator[Line]:
     if separator == r"\s+":
         for number, line in enumerate(lines_of(text), start=1):
             yield number, line.split()
@@ -246,7 +250,7 @@ def without_title(lines: Iterable[Line], notes: list[str]) -> tuple[int, list[li
     width = Counter(len(cells) for _, cells in some).most_common(1)[0][0]
 
     def above(cells: list[str]) -> bool:
-        alone = sum(map(bool, cells)) < 2 and all(_number(cell) is None for cell in cells)
+        alone = sum(map(bool, cells)) < 2 and {*_numbers(cells)} == {None}
         title = alone and (width > 2 or len(cells) < width)
         comment = cells[0].startswith("#") and len(cells) != width
         return title or comment or cells[0].startswith("sep=")
@@ -267,8 +271,7 @@ def _in_two_lines(above: list[str], below: list[str], row: list[str]) -> list[st
         over.append(cell or (over[-1] if over else ""))
     three = list(zip(over, above, below, strict=False))
     merged = any(top and name and not cell for top, cell, name in three)
-    words = all(_number(name) is None for name in below)
-    if not merged or not words or all(_number(cell) is None for cell in row):
+    if not merged or {*_numbers(below)} != {None} or {*_numbers(row)} == {None}:
         return []
     names = [f"{top} {name}".strip() if name else cell for top, cell, name in three]
     return names if all(names) else []
@@ -287,7 +290,7 @@ def mention_total(frame: DataFrame, notes: list[str]) -> None:
 
 def has_header(records: list[list[str]]) -> bool:
     """No header has numbers where the next line has, half of all cells; but for years."""
-    first = [_number(cell) for cell in records[0]]
+    first = _numbers(records[0])
     there = [number for number in first if number is not None]
     if 2 * len(there) < len(first) or not there:
         return True
@@ -296,13 +299,12 @@ def has_header(records: list[list[str]]) -> bool:
         return True
     if len(records) == 1:
         return False
-    second = [_number(cell) for cell in records[1]]
-    same = [(a is None) == (b is None) for a, b in zip(first, second, strict=False)]
+    same = [(a is None) == (b is None) for a, b in zip(first, _numbers(records[1]), strict=False)]
     return not all(same)
 
 
-def _number(cell: str) -> float | None:
-    return parse_number(cell.replace(",", ".", 1))
+def _numbers(cells: Iterable[str]) -> list[float | None]:
+    return parse_numbers(cell.replace(",", ".", 1) for cell in cells)
 
 
 def column_names(cells: list[str], path: Path, line: int, *, named: bool) -> list[str]:
@@ -323,13 +325,13 @@ _CODE = r"(?:0[0-9]+|[0-9]{16,}|\+[0-9]{9,})"  # and phone numbers
 def _text_columns(body: list[list[str]], names: list[str], decimal: str) -> list[str]:
     """Columns that are to be kept as they are written: some cell is no plain number."""
 
-    def is_plain(cell: str) -> bool:
-        cell = cell.replace(",", ".") if decimal == "," else cell
-        number = parse_number(cell) is not None and not re.fullmatch(_CODE, cell)
-        return number or cell in MISSING
+    def are_plain(cells: Iterable[str]) -> bool:
+        words = [cell.replace(",", ".") if decimal == "," else cell for cell in cells]
+        words = [word for word in words if word not in MISSING]
+        return None not in parse_numbers(words) and not any(re.fullmatch(_CODE, w) for w in words)
 
     columns = zip(names, zip_longest(*body, fillvalue=""), strict=False)
-    return [name for name, cells in columns if not all(map(is_plain, cells))]
+    return [name for name, cells in columns if not are_plain(cells)]
 
 
 def _count_codes(data: bytes, separator: str) -> int:
@@ -343,7 +345,7 @@ def _check_widths(text: str, how: TableFile, width: int) -> None:
     """Say which lines have another number of cells than the first."""
     wrong = [
         (line, cells)
-        for line, cells in records(text, how.separator, how.path)
+        for line, cells in _each_record(text, how.separator, how.path)
         if line >= how.header_line and len(cells) != width and (cells or width > 1)
     ]
     if not wrong:

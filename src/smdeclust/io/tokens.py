@@ -3,7 +3,7 @@
 import csv
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from smdeclust.exceptions import InvalidInputError
@@ -53,6 +53,11 @@ def parse_number(word: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def parse_numbers(words: Iterable[str]) -> list[float | None]:
+    """Return the finite number that each word writes, or None."""
+    return [parse_number(word) for word in words]
+
+
 _MUST = {
     "ml", "must_link", "mustlink", "must", "together", "same", "1", "+1",
     "gleich", "zusammen", "ensemble", "juntos",
@@ -99,6 +104,10 @@ class RowResolver:
                     return row
             wrong = self._no_row(word, number)
         raise bad_line(path, line, *wrong)
+
+    def all(self, words: Iterable[str], path: PathLike, lines: Iterable[int]) -> list[int]:
+        """Return the row positions that words of these lines stand for."""
+        return [self(word, path, line) for word, line in zip(words, lines, strict=True)]
 
     def _no_row(self, word: str, number: int | None) -> tuple[str, str, str]:
         """What was found, what was expected, and what to do."""
