@@ -12,8 +12,7 @@ from smdeclust.cli import opening, options, screen
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.io.table import texts_of
-from smdeclust.tables.features import Columns
-from smdeclust.tables.values import mark_of_frame
+from smdeclust.tables.values import Columns
 
 # Columns shown for a question: those that differ most. Clusters shown at once.
 MOST_COLUMNS = 40
@@ -208,7 +207,7 @@ class _Session:
         """The columns of numbers and dates, in their standard deviations."""
         file, found = self.inputs.file, {}
         roles = self.inputs.features.roles_ if self.inputs.features else {}
-        for name, values in Columns(file.frame, mark_of_frame(file.frame, file.decimal)).items():
+        for name, values in Columns(file.frame, file.decimal).items():
             column = values.column
             if values.kind == "moments":
                 column = (column - column.min()).dt.total_seconds()

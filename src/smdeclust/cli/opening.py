@@ -109,11 +109,11 @@ def _prepare(
 ) -> Inputs:
     from smdeclust import TableFeatures
 
-    names = [str(name) for name in file.frame.columns]
+    names, only = [str(name) for name in file.frame.columns], reading.feature_names()
     for asked, name in (
         ("label", reading.label), ("id_column", reading.id_column or id_column),
         ("group_column", reading.group_column), ("class_column", reading.class_column),
-        *(("features", name) for name in reading.feature_names() or ()),
+        *(("features", name) for name in only or ()),
     ):  # fmt: skip
         if name is not None:
             find_column(names, file.path, asked, name)
@@ -133,7 +133,7 @@ def _prepare(
             if file.points is not None:
                 features.fit_roles(file.frame)
             else:
-                features.fit(file.frame, only=reading.feature_names())
+                features.fit(file.frame, only=only)
         kept = None
         if drop_gaps and file.points is None:
             kept = np.flatnonzero(~features.gaps(file.frame))

@@ -9,7 +9,7 @@ from smdeclust.cli.errors import CommandError
 from smdeclust.cli.fitted import read_labels
 from smdeclust.cli.opening import Inputs
 from smdeclust.cli.options import option
-from smdeclust.tables.values import as_numbers, mark_of_frame, values_of
+from smdeclust.tables.values import Columns, as_numbers, values_of
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _as_numbers(inputs: Inputs, name: str) -> Any:
     """The numbers of a column as the table reads it; None where it holds something else."""
     frame = inputs.file.frame
     column = frame[name].astype(float) if frame[name].dtype == bool else frame[name]
-    read = values_of(column, mark_of_frame(frame, unclear=inputs.file.decimal))
+    read = values_of(column, Columns(frame, inputs.file.decimal).decimal)
     if read.kind == "words" and inputs.features and inputs.features.roles_.get(name) == "number":
         read = as_numbers(read.column, read.decimal)
     return read.column if read.kind == "numbers" else None

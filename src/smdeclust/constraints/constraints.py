@@ -21,7 +21,6 @@ from smdeclust.constraints.rows import (
     among,
     as_ids,
     as_list,
-    as_n_points,
     as_rows,
     restrict,
     row_of,
@@ -30,9 +29,9 @@ from smdeclust.constraints.rows import (
     same_points,
     split_soft,
 )
-from smdeclust.constraints.store import ARRAYS, KINDS, SOFT, Store
+from smdeclust.constraints.store import ARRAYS, KINDS, NO_PAIRS, SOFT, Store
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.structure.pairs import as_pairs
+from smdeclust.structure.pairs import as_pairs, check_number
 from smdeclust.structure.quotas import Quota
 
 # How files of each ending are written.
@@ -126,7 +125,12 @@ class Constraints(Store):
         quotas: tuple[Quota, ...] = (),
     ) -> None:
         ids = None if ids is None else as_ids(ids)
-        n_points = as_n_points(n_points, ids)
+        check_number("n_points", n_points, low=0, whole=True, optional=True)
+        if ids is not None:
+            if n_points not in (None, len(ids)):
+                raise InvalidInputError(f"There are {len(ids)} ids for {n_points} points.")
+            n_points = len(ids)
+        n_points = None if n_points is None else int(n_points)
         names = None if ids is None or by_row else _row_of_id(ids)
         given: tuple[tuple[Any, ...], ...] = (
             (must_link,),
@@ -134,8 +138,10 @@ class Constraints(Store):
             (soft_must_link, soft_must_link_confidence, soft_must_link_price),
             (soft_cannot_link, soft_cannot_link_confidence, soft_cannot_link_price),
         )
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = dict(NO_PAIRS)
         for kind, said in zip(KINDS, given, strict=True):
+            if all(each is None for each in said):
+                continue
             pairs, *strengths = split_soft(said[0], said[1], said[2], kind) if said[1:] else said
             if names is None:
                 rows = as_pairs(pairs, n_points, kind)
@@ -232,12 +238,12 @@ class Constraints(Store):
             ``format``, ``kind``, ``index_base``, ``must_link_sign`` of
             :func:`smdeclust.io.read_constraints`.
         """
-        ids = None if ids is None else as_ids(ids)
-        n_points = as_n_points(n_points, ids)
         from smdeclust.io import read_constraints  # a room above: see pyproject.toml
 
-        found = read_constraints(path, n_points=n_points, ids=None if by_row else ids, **options)
-        return found._with(ids=ids, n_points=n_points)
+        new = cls(ids=ids, n_points=n_points)
+        names: Any = None if by_row else new.ids
+        found = read_constraints(path, n_points=new.n_points, ids=names, **options)
+        return found._with(ids=new.ids, n_points=new.n_points)
 
     def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
         """Write the pairs as ``json``, ``csv`` or ``links`` (by the extension of the file).

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.structure.pairs import check_number, one_each
+from smdeclust.structure.pairs import one_each
 
 if TYPE_CHECKING:
     from smdeclust.constraints.constraints import Constraints
@@ -164,15 +164,6 @@ def restrict(pairs: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return place[inside], inside
 
 
-def as_n_points(n_points: Any, ids: np.ndarray | None) -> int | None:
-    check_number("n_points", n_points, low=0, whole=True, optional=True)
-    if n_points is None:
-        return None if ids is None else len(ids)
-    if ids is not None and len(ids) != n_points:
-        raise InvalidInputError(f"There are {len(ids)} ids for {n_points} points.")
-    return int(n_points)
-
-
 def same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, int | None]:
     """The ids and the number of points of both, or an error where they differ."""
     sizes = {c.n_points for c in (one, two) if c.n_points is not None}
@@ -217,8 +208,6 @@ def split_soft(
     Pairs are ``(i, j)`` or ``(i, j, confidence)``, also mixed, or an array of two or three columns.
     Confidences (None where the pairs say them) or prices are one number per pair, or one for all.
     """
-    if pairs is None and confidence is None and price is None:
-        return None, np.empty(0), np.empty(0)
     entries = [] if pairs is None else as_list(pairs)
     plain, said = [], np.full(len(entries), np.nan)
     for where, entry in enumerate(entries):

@@ -15,6 +15,8 @@ SOFT = KINDS[2:]
 # Names of the arrays that have an entry for each pair of a kind.
 ARRAYS: dict[str, tuple[str, ...]] = {kind: (kind,) for kind in KINDS[:2]}
 ARRAYS |= {kind: (kind, f"{kind}_confidence", f"{kind}_price") for kind in SOFT}
+NO_PAIRS: dict[str, np.ndarray] = {kind: np.empty((0, 2), dtype=np.int64) for kind in KINDS}
+NO_PAIRS |= {name: np.empty(0) for kind in SOFT for name in ARRAYS[kind][1:]}
 _WORDS = {kind: kind.replace("_link", "-link").replace("_", " ") for kind in KINDS}
 _SHOWN = 5  # pairs of each kind in a notebook
 

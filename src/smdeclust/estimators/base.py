@@ -312,15 +312,15 @@ class ConstrainedClusterer(
     ) -> Problem:
         """The problem; whether it can be solved is asked until the deadline, and half a second at
         least (it is a question of milliseconds, but for dense pairs and tight bounds)."""
-        points = X if is_dask(X) else self._check_points(X, reset=True)
+        points = X if (lazy := is_dask(X)) else self._check_points(X, reset=True)
         names = ("size_min", "size_max", "size_by")
         sizes = {name: getattr(self, name) for name in names if hasattr(self, name)}
         until = np.inf if deadline is None else max(deadline, time.perf_counter() + 0.5)
         problem = Problem.build(
             points, self.n_clusters, known.must_link, known.cannot_link, sample_weight,
-            storage=storage, quotas=known.quotas, deadline=until, **sizes,
+            storage=storage, quotas=known.quotas, deadline=until, valid=not lazy, **sizes,
         )  # fmt: skip
-        if is_dask(X):
+        if lazy:
             self._remember_features(X, problem.n_features)
         return problem
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import dask_blocks
-from smdeclust.points.dask_arrays import as_dask_array, in_memory
+from smdeclust.points.dask_arrays import as_dask_array
 from smdeclust.points.validation import as_weights
 
 
@@ -36,7 +36,7 @@ def least_squares(
     import dask.array as da
 
     squares = lazy_transform(X, cluster_centers, names).min(axis=1) ** 2
-    weight = as_weights(in_memory(sample_weight), squares.shape[0])
+    weight = as_weights(sample_weight, squares.shape[0])
     if weight is not None:
         squares = squares * da.from_array(weight, chunks=squares.chunks)
     return float(squares.sum().compute())

@@ -16,7 +16,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
-from smdeclust.points.dask_arrays import as_dask_array, in_memory
+from smdeclust.points.dask_arrays import as_dask_array
 from smdeclust.points.validation import as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.groups import contract
@@ -252,7 +252,7 @@ def some_rows(
     for kind in ("must_link", "cannot_link"):
         as_pairs(getattr(known, kind), n_points, kind)
     known = known._with(n_points=n_points, quotas=())  # distances are learned from pairs alone
-    weight = as_weights(in_memory(sample_weight), n_points)
+    weight = as_weights(sample_weight, n_points)
     rows = rows_to_learn_from(n_points, known, rng, MAX_ROWS)
     if len(rows) == n_points:
         return points, known, weight, rows

@@ -97,8 +97,7 @@ def check_parameters(thing: Any) -> None:
 
 def current(thing: Any, name: str) -> Any:
     """The value of a parameter, under its name or, with a warning, under its former one."""
-    fields = dataclasses.fields(thing)
-    former = [field.name for field in fields if field.metadata.get("new") == name]
+    former = [f.name for f in dataclasses.fields(thing) if f.metadata.get("new") == name]
     for old, value in given_formerly(thing, former).items():
         warn_renamed(type(thing).__name__, old, name)
         return value

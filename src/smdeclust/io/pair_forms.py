@@ -180,23 +180,20 @@ def read_csv(content: bytes, reading: Reading) -> list[Entry]:
         expected = f"these columns, once each: {SPELLINGS}"
         raise bad_line(path, 1, shown(first), expected, "Remove the other columns.")
     entries: list[Entry] = []
-    kinds: dict[str, str | None] = {}
     for line, row in records(text, delimiter, path)[1:]:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(names):
             raise bad_line(path, line, f"{len(row)} cells", f"{len(names)}, as the header has")
         cells = {name: cell.strip() for name, cell in zip(names, row, strict=True)}
-        word = cells["type"]
-        if word not in kinds:
-            kinds[word] = parse_kind(word)
-        if kinds[word] is None:
+        kind = parse_kind(cells["type"])
+        if kind is None:
             expected = "ml or cl (must-link or cannot-link, 1 or -1)"
-            raise bad_line(path, line, f"the type {shown(word)}", expected)
+            raise bad_line(path, line, f"the type {shown(cells['type'])}", expected)
         sure = cells.get("confidence")
         confidence = parse_confidence(sure, path, line) if sure else None
         notes = cells.get("note", ""), cells.get("by", "")
-        entries.append((kinds[word], cells["i"], cells["j"], line, confidence, *notes))
+        entries.append((kind, cells["i"], cells["j"], line, confidence, *notes))
     return entries
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints import KINDS, Constraints
+from smdeclust.constraints.store import SOFT
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import pair_forms, per_point
 from smdeclust.io.arrays import parse_npy
@@ -218,10 +219,10 @@ def _read(name: str, content: bytes, reading: Reading) -> Constraints:
     lines = np.array(twice[::2], dtype=np.int64)
     sure = np.array([entry[4] for entry in entries], dtype=float)  # NaN: a hard pair
     kinds = np.array([kind.removeprefix("soft_") for kind, *_ in entries], dtype=object)
-    of_kind = {kind: (kinds == kind) & np.isnan(sure) for kind in KINDS[:2]}
-    of_kind |= {f"soft_{kind}": (kinds == kind) & ~np.isnan(sure) for kind in KINDS[:2]}
+    kinds[~np.isnan(sure)] = "soft_" + kinds[~np.isnan(sure)]
+    of_kind = {kind: kinds == kind for kind in KINDS if kind in kinds}
     arrays: dict[str, Any] = {kind: pairs[some] for kind, some in of_kind.items()}
-    arrays |= {f"{kind}_confidence": sure[of_kind[kind]] for kind in KINDS[2:]}
+    arrays |= {f"{kind}_confidence": sure[some] for kind, some in of_kind.items() if kind in SOFT}
     return Constraints(
         **arrays,
         quotas=pair_forms.read_quotas(content, reading) if name == "json" else (),
@@ -236,7 +237,7 @@ def _merge(parts: list[Constraints]) -> Constraints:
         return parts[0]
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in (*KINDS, *(f"{kind}_confidence" for kind in KINDS[2:]))
+        for name in (*KINDS, *(f"{kind}_confidence" for kind in SOFT))
     }
     return Constraints(
         **arrays,

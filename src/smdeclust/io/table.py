@@ -66,23 +66,21 @@ class Table:
 
 def table_of(file: TableFile, features: TableFeatures, group_column: str | None = None) -> Table:
     """A file in the units of its columns, with their roles; `repeated_ids` says why ids lack."""
-    frame, repeated = file.frame, ""
+    frame = file.frame
     special = {
         "id": features.id_column_ if features.id_column_ in frame else None,
         "label": features.class_column_ if features.class_column_ in frame else None,
         "group": group_column,
     }
-    if special["id"] is not None:
-        try:
-            check_ids(texts_of(frame[special["id"]]), file.path, file.lines)
-        except InvalidInputError as error:
-            repeated = f"Column {special['id']!r} cannot name the rows. {error}"
-            special["id"] = None
     if file.points is None:
         points, names = features.in_units(frame), features.get_feature_names_out().tolist()
     else:
         points, names = file.points, [f"x{i}" for i in range(file.points.shape[1])]
-    return replace(_table(file, points, names, frame, special), repeated_ids=repeated)
+    try:
+        return _table(file, points, names, frame, special)
+    except InvalidInputError as error:
+        said = f"Column {special['id']!r} cannot name the rows. {error}"
+    return replace(_table(file, points, names, frame, special | {"id": None}), repeated_ids=said)
 
 
 def read_table(

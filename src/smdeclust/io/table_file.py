@@ -7,7 +7,7 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile, islice, zip_longest
@@ -58,8 +58,8 @@ class TableFile:
         The K of an ``n d k`` header, else None.
     encoding, separator, header, decimal
         Format of a text file.
-    header_line
-        The line where the table begins: its header, if it has one.
+    header_line, quoted
+        The line where the table begins (its header, if it has one), and whether it has quotes.
     sheet, rows, sheets
         The sheet of a spreadsheet that was read, where its rows are, and all sheets.
     notes
@@ -76,6 +76,7 @@ class TableFile:
     header: bool = True
     decimal: str = "."
     header_line: int = 1
+    quoted: bool = False
     sheet: str | None = None
     rows: Sequence[int] | None = None
     sheets: tuple[str, ...] = ()
@@ -99,11 +100,10 @@ class TableFile:
         if self.format != "csv":
             return self.rows
         first, n = self.header_line + self.header, len(self.frame)
-        content = read_bytes(self.path)
-        if b'"' not in content:
+        if not self.quoted:
             return range(first, first + n)
-        text = decode_any(content, self.path, self.encoding)[0]
-        each = _each_record(text, self.separator, self.path)
+        text = decode_any(read_bytes(self.path), self.path, self.encoding)[0]
+        each = records(text, self.separator, self.path)
         return [line for line, _ in each if line >= first][:n]
 
 
@@ -117,10 +117,10 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     # A plain file is read where it lies: a large one is not in memory beside its table.
     plain = encoding == "utf-8" and b"\r" not in content and not content.endswith((b"\n\n", b" "))
     data = None if plain else text.rstrip("\n ").encode()
-    separator, quoted = _separator(sample), "'" in text
+    separator, quotes = _separator(sample), [mark in text for mark in "'\""]
     n_codes = _count_codes(content if data is None else data, separator)
     del text, content
-    begins, first = without_title(_each_record(sample, separator, path), notes)
+    begins, first = without_title(records(sample, separator, path), notes)
     named = has_header(first) if header is None else header
     if header is None and not named:
         notes.append("There is no header line: columns are called x0, x1, ...")
@@ -134,12 +134,12 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     how = TableFile(path, None, "csv", None, None, encoding, separator, named, decimal, begins)
     with frugal():
         frame = _parse_csv(how, data, names, _text_columns(body, names, decimal), n_codes)
-    if quoted:
+    if quotes[0]:
         for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
             frame[name] = frame[name].map(plain_cell, na_action="ignore")
     mention_total(frame, notes)
     frame.attrs["decimal"] = decimal
-    file = replace(how, table=frame, notes=tuple(notes))
+    file = replace(how, table=frame, notes=tuple(notes), quoted=quotes[1])
     is_text = named and all(dtype.kind not in "biufc" for dtype in frame.dtypes)
     again = [*np.flatnonzero(frame.eq(list(frame)).all(axis=1))] if is_text else []
     if again and file.lines is not None:
@@ -224,24 +224,19 @@ def _separator(sample: str) -> str:
 
 def records(text: str, separator: str, path: PathLike) -> list[Line]:
     """The lines of a CSV: where each begins, and its cells; none for a blank line."""
-    return list(_each_record(text, separator, path))
-
-
-def _each_record(text: str, separator: str, path: PathLike) -> Iterator[Line]:
     if separator == r"\s+":
-        for number, line in enumerate(lines_of(text), start=1):
-            yield number, line.split()
-        return
+        return [(number, line.split()) for number, line in enumerate(lines_of(text), start=1)]
     reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
-    begins = 1
+    found, begins = [], 1
     try:
         for cells in reader:
-            yield begins, cells
+            found.append((begins, cells))
             begins = reader.line_num + 1
     except csv.Error as error:
         raise InvalidInputError(
             f"{path}, line {reader.line_num}: not a CSV line ({error}). Correct its quotes."
         ) from error
+    return found
 
 
 def without_title(lines: Iterable[Line], notes: list[str]) -> tuple[int, list[list[str]]]:
@@ -304,7 +299,7 @@ def has_header(records: list[list[str]]) -> bool:
 
 
 def _numbers(cells: Iterable[str]) -> list[float | None]:
-    return parse_numbers(cell.replace(",", ".", 1) for cell in cells)
+    return parse_numbers([cell.replace(",", ".", 1) for cell in cells])
 
 
 def column_names(cells: list[str], path: Path, line: int, *, named: bool) -> list[str]:
@@ -345,7 +340,7 @@ def _check_widths(text: str, how: TableFile, width: int) -> None:
     """Say which lines have another number of cells than the first."""
     wrong = [
         (line, cells)
-        for line, cells in _each_record(text, how.separator, how.path)
+        for line, cells in records(text, how.separator, how.path)
         if line >= how.header_line and len(cells) != width and (cells or width > 1)
     ]
     if not wrong:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.files import PathLike, argument, bad_line, decode, lines_of, plain_cell, shown
@@ -68,6 +69,7 @@ _CANNOT = {
 }  # fmt: skip
 
 
+@lru_cache
 def parse_kind(word: str) -> str | None:
     """Return ``must_link`` or ``cannot_link`` for any of the usual spellings, or None."""
     lowered = word.strip().lower()

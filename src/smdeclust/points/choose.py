@@ -21,19 +21,15 @@ TOO_MANY_TO_COPY = 2**22
 Storage = Callable[[Any, Coupling, "np.ndarray | None"], Points]
 
 
-def admit(X: Any, storage: str | Storage | None) -> Any:
-    """The points as they will be kept, validated: an array, a CSR matrix or a Dask array."""
+def admit(X: Any) -> Any:
+    """The points, validated: an array, a CSR matrix or a Dask array."""
     if is_dask(X):
         return as_dask_array(X)
     if not issparse(X):
-        points = as_points(X)
-        return csr_array(points) if storage == "sparse" else points
+        return as_points(X)
     from smdeclust.points.sparse_validation import as_sparse_points
 
-    points = as_sparse_points(X)
-    few = fits_contracted(points.shape)  # as small as the copy that would be made of them
-    stays = callable(storage) or storage == "sparse" or (storage is None and not few)
-    return points if stays else points.toarray()
+    return as_sparse_points(X)
 
 
 def fits_contracted(shape: tuple[int, ...]) -> bool:
@@ -51,14 +47,19 @@ def store(
     """
     if callable(storage):
         return storage(X, coupling, sample_weight)
-    if is_dask(X):
-        raise InvalidInputError("X is a Dask collection: its storage needs a cluster.")
+    is_sparse: bool = issparse(X)
+    if storage == "sparse":
+        X = csr_array(X)
+    elif is_sparse and (storage or fits_contracted(X.shape)):  # no larger than the means
+        X = X.toarray()
     return _named(storage or _suits(X, coupling))(X, coupling, sample_weight)
 
 
 def _suits(X: Any, coupling: Coupling) -> str:
     if issparse(X):
         return "sparse"
+    if not isinstance(X, np.ndarray):
+        raise InvalidInputError("X is a Dask collection: its storage needs a cluster.")
     # Where d > G the contracted copy is smaller than the data.
     large = X.size >= TOO_MANY_TO_COPY and X.shape[1] <= coupling.n_groups
     return "blocks" if large else "dense"

@@ -38,11 +38,6 @@ def as_dask_array(X: Any) -> Any:
     return X if len(kept) == len(X.chunks[0]) else X.blocks[kept]
 
 
-def in_memory(weight: Any) -> Any:
-    """Weights of a Dask collection, computed."""
-    return weight.compute() if hasattr(weight, "dask") else weight
-
-
 def renumber(labels: Any, number: np.ndarray) -> Any:
     """Labels k become ``number[k]``; a Dask array stays one."""
     if is_dask(labels):

@@ -48,6 +48,8 @@ def as_weights(sample_weight: Any, n_points: int) -> np.ndarray | None:
     """Return weights as an (N,) float64 array, or ``None`` where none are given."""
     if sample_weight is None:
         return None
+    if hasattr(sample_weight, "dask"):
+        sample_weight = sample_weight.compute()
     weight = one_each(sample_weight, n_points, "sample_weight", f"{n_points} points")
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if len(bad):

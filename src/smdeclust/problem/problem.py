@@ -10,7 +10,6 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import Storage, admit, store
-from smdeclust.points.dask_arrays import in_memory
 from smdeclust.points.lanes import filled_up, side_by_side
 from smdeclust.points.stored import Points
 from smdeclust.points.validation import as_weights
@@ -44,7 +43,7 @@ class Contracted:
         """The weights, filled up with zeros to whole blocks of lanes."""
         return filled_up(self.weights)
 
-    @property
+    @cached_property
     def n_linked(self) -> int:
         """Number of groups with a pair to another group."""
         return self.graph.n_nodes
@@ -53,8 +52,6 @@ class Contracted:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem(Structure):
     """Points and constraints, validated and contracted. Make one with :meth:`Problem.build`.
-
-    `structure` holds the constraints; `points` knows how the numbers are stored.
 
     Attributes
     ----------
@@ -80,6 +77,7 @@ class Problem(Structure):
         soft: SoftPairs | None = None,
         quotas: tuple[Quota, ...] = (),
         deadline: float = np.inf,
+        valid: bool = False,
     ) -> Problem:
         """Validate, contract and check feasibility.
 
@@ -107,6 +105,8 @@ class Problem(Structure):
             Bounds on what each cluster contains: ``Constraints.quota(...).quotas``.
         deadline
             When to stop checking whether constraints can hold (by ``time.perf_counter()``).
+        valid
+            Whether `X` is as ``smdeclust.points.choose.admit`` returns it.
 
         Raises
         ------
@@ -115,9 +115,9 @@ class Problem(Structure):
         InfeasibleConstraintsError
             No clustering satisfies the constraints.
         """
-        data = admit(X, storage)
+        data = X if valid else admit(X)
         n_points = int(data.shape[0])
-        weight = as_weights(in_memory(sample_weight), n_points)
+        weight = as_weights(sample_weight, n_points)
         known = Structure.build(
             n_points, n_clusters, must_link, cannot_link, weight,
             size_min=size_min, size_max=size_max, size_by=size_by, soft=soft,
@@ -141,7 +141,7 @@ class Problem(Structure):
         """d."""
         return self.points.n_features
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Points times features times clusters: what an iteration costs."""
         return self.n_points * self.n_features * self.n_clusters
@@ -187,7 +187,7 @@ class Problem(Structure):
         points, _ = self._in_memory("contracted")
         return Contracted(points, self.weights, self.graph, self.n_clusters, self.points)
 
-    @property
+    @cached_property
     def constant(self) -> float:
         """The part of the objective that no labels change: scatter inside groups, and soft pairs
         that are broken under any labels."""

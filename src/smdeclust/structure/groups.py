@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -142,7 +143,7 @@ class Coupling:
         kept = few.of_point < few.n_compound
         return cls(n_points, named[kept], few.of_point[kept], few.n_linked, few.n_compound)
 
-    @property
+    @cached_property
     def n_groups(self) -> int:
         """G."""
         return self.n_compound + self.n_points - len(self.rows)

@@ -197,7 +197,7 @@ class Structure:
             return None
         return self.expand(np.append(self.coloring, np.zeros(self.n_groups - self.n_linked)))
 
-    @property
+    @cached_property
     def n_groups(self) -> int:
         """G, the number of must-link groups (a lone point is a group)."""
         return self.coupling.n_groups

@@ -15,9 +15,9 @@ from pandas import DataFrame, Index, isna
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.studio.wishes import Ground
 from smdeclust.tables.coding import count_levels, levels_of
-from smdeclust.tables.features import Columns, TableFeatures, as_frame
+from smdeclust.tables.features import TableFeatures, as_frame
 from smdeclust.tables.roles import check_roles
-from smdeclust.tables.values import Values, as_moments, as_numbers, as_weights, mark_of_frame
+from smdeclust.tables.values import Columns, Values, as_moments, as_numbers, as_weights
 
 # Values that a column of words may have to be drawn or summed up value by value.
 MOST_LEVELS = 40
@@ -69,7 +69,7 @@ class Sheet:
     @cached_property
     def values(self) -> dict[str, Values]:
         """The values of every column."""
-        return dict(Columns(self.frame, mark_of_frame(self.frame)))
+        return dict(Columns(self.frame))
 
     @cached_property
     def read(self) -> dict[str, Values]:

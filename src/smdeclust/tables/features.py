@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import frugal, optional
 from smdeclust.tables.coding import CODERS, CategoryCoder, Coder, NumberCoder, coder_of, some
 from smdeclust.tables.roles import Guess, check_roles, guess_roles
-from smdeclust.tables.values import DayFirst, Values, mark_of_frame, values_of
+from smdeclust.tables.values import Columns, Values
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -124,8 +124,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 "nothing to learn from."
             )
         given = check_roles(self.roles, list(frame.columns))
-        self._decimal = mark_of_frame(frame)
-        columns = Columns(frame, self._decimal)
+        columns = Columns(frame)
+        self._decimal, names = columns.decimal, list(columns)
         guesses = guess_roles(columns) | {
             name: Guess(role, "as you said") for name, role in given.items()
         }
@@ -133,19 +133,19 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             guesses = {
                 name: _chosen(guess, columns[name], name in only) for name, guess in guesses.items()
             }
-        self.roles_ = {name: guesses[name].role for name in columns}
-        self.reasons_ = {name: guesses[name].reason for name in columns}
+        self.roles_ = {name: guesses[name].role for name in names}
+        self.reasons_ = {name: guesses[name].reason for name in names}
         self._named = {*given, *(only or ())}
         self.done_ = {name: _NOT_USED.get(role, "not used") for name, role in self.roles_.items()}
         self._coders: dict[str, Coder] = {}
-        of_role = {role: [n for n in columns if self.roles_[n] == role] for role in _NOT_USED}
+        of_role = {role: [n for n in names if self.roles_[n] == role] for role in _NOT_USED}
         # Of several ids the first whose values are all different.
         different = {name: columns[name].column.is_unique for name in of_role["id"]}
         self.id_column_ = min(different, key=lambda name: not different[name], default=None)
         self.class_column_ = next(iter(of_role["class"]), None)
         self.weight_column_ = next(iter(of_role["weight"]), None)
-        self.feature_names_in_ = np.array(list(columns), dtype=object)
-        self.n_features_in_ = len(columns)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
         return columns
 
     def _learn(self, name: str, values: Values, *, named: bool) -> None:
@@ -218,7 +218,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             )
         used = frame[list(self._coders)]
         day_first = {n: getattr(coder, "day_first", {}) for n, coder in self._coders.items()}
-        return Columns(used, mark_of_frame(used, unclear=self._decimal), day_first)
+        return Columns(used, self._decimal, day_first)
 
     def _coordinates(self, columns: Columns, way: Callable[[Coder], Any]) -> np.ndarray:
         found, at = np.empty((columns.n_rows, len(self.get_feature_names_out()))), 0
@@ -351,22 +351,3 @@ def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:
             f"The table has two columns named {twice!r}. Give them different names."
         )
     return frame if columns == list(frame.columns) else frame.set_axis(columns, axis=1)
-
-
-class Columns(Mapping[str, Values]):
-    """The values of every column, by name; read when asked for: a large table takes memory."""
-
-    def __init__(
-        self, frame: DataFrame, decimal: str, day_first: Mapping[str, DayFirst] | None = None
-    ) -> None:
-        self._frame, self._decimal, self.n_rows = frame, decimal, len(frame)
-        self._day_first = day_first or {}
-
-    def __getitem__(self, name: str) -> Values:
-        return values_of(self._frame[name], self._decimal, self._day_first.get(name))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._frame.columns)
-
-    def __len__(self) -> int:
-        return self._frame.shape[1]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smdeclust.tables.features import Columns, TableFeatures
-from smdeclust.tables.values import mark_of_frame
+from smdeclust.tables.features import TableFeatures
+from smdeclust.tables.values import Columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,7 +55,7 @@ def typical_rows(
 ) -> tuple[list[str], list[list[Any]]]:
     """Names, and one row per cluster: medians of numbers and dates, else the mode, or None."""
     names = features.used_columns
-    columns = Columns(frame[names], mark_of_frame(frame))
+    columns = Columns(frame)
     rows: list[list[Any]] = [[] for _ in range(n_clusters)]
     for name in names:
         values = columns[name]

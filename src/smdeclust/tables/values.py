@@ -8,7 +8,7 @@ pandas columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -236,11 +236,26 @@ def decimal_mark(cells: Iterable[Any], unclear: str = ".") -> str:
     return unclear if commas == 0 else "," if commas > 0 else "."
 
 
-def mark_of_frame(frame: DataFrame, unclear: str = ".") -> str:
-    """The decimal mark of the text columns of a frame; `attrs` may have that of its file."""
-    unclear = str(frame.attrs.get("decimal", unclear))
-    text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufcmM"]
-    return decimal_mark((cell for column in text for cell in column.iloc[:_LOOK]), unclear)
+class Columns(Mapping[str, Values]):
+    """The values of every column, by name; read when asked for: a large table takes memory."""
+
+    def __init__(
+        self, frame: DataFrame, unclear: str = ".", day_first: Mapping[str, DayFirst] | None = None
+    ) -> None:
+        self._frame, self.n_rows, self._day_first = frame, len(frame), day_first or {}
+        text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufcmM"]
+        cells = (cell for column in text for cell in column.iloc[:_LOOK])
+        # (`attrs` may have the mark of the file that the frame comes from.)
+        self.decimal = decimal_mark(cells, str(frame.attrs.get("decimal", unclear)))
+
+    def __getitem__(self, name: str) -> Values:
+        return values_of(self._frame[name], self.decimal, self._day_first.get(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frame.columns)
+
+    def __len__(self) -> int:
+        return self._frame.shape[1]
 
 
 def as_moments(words: Series, decimal: str = ".", day_first: DayFirst | None = None) -> Values:
