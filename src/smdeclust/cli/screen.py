@@ -170,4 +170,4 @@ def starting() -> str:
     own = AppDirs(appname="numba", appauthor=False).user_cache_dir
     folders = [given] if given else [Path(__file__).parents[1], own]
     compiled = any(True for folder in folders for _ in Path(folder).rglob("*.nbi"))
-    return "starting" if compiled else "compiling, once (ten to twenty seconds)"
+    return "starting" if compiled else "compiling, once (about ten seconds)"
